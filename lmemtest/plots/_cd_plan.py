@@ -284,7 +284,7 @@ def _foot(board: Board, *, apart: bool) -> list[str]:
         sentences.append("Which end is better was not said.")
     if board.intervals:
         level = "" if board.level is None else _style.nobreak(f"{100 * board.level:g} % ")
-        sentences.append(f"Whiskers: {level}intervals of the means, one by one; the bars tell who differs.")
+        sentences.append(f"Whiskers: {level}intervals of the means, not simultaneous; the bars tell who differs.")
     if board.missing:
         sentences.append(f"Mean not estimable: {', '.join(board.missing)}.")
     return [*sentences, board.remark] if board.remark else sentences

@@ -128,7 +128,7 @@ class _Effects:
 def _of_result(effects: BenchmarkEffects) -> _Effects:
     names = {pair: pair[0] if pair[1] == MEAN else f"{pair[0]} - {pair[1]}" for pair in effects.comparisons}
     pairs = zip(effects.table["algorithm"], effects.table["versus"], strict=True)
-    every = "are simultaneous over the rows" if effects.simultaneous else "hold one by one"
+    every = "are simultaneous over the rows" if effects.simultaneous else "are not simultaneous"
     level = _style.nobreak(f"{100 * (1.0 - effects.alpha):g} %")
     return _Effects(
         table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(

@@ -64,8 +64,8 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     content = _rows.Rows(
         labels=shown.labels(found.models["model"]),
         series=series,
-        axis_label=f"{measured}\n{_style.nobreak(percent(1.0 - found.alpha))} intervals, one by one; models that share "
-        "a letter cannot be distinguished" + shown.sentence("models, those in the middle,"),
+        axis_label=f"{measured}\n{_style.nobreak(percent(1.0 - found.alpha))} intervals, not simultaneous; models that "
+        "share a letter cannot be distinguished" + shown.sentence("models, those in the middle,"),
         headers=shown.headers,
         lanes=len(names),
         aside=tuple(letters),

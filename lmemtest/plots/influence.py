@@ -10,7 +10,7 @@ from lmemtest.lmm.diagnostics.influence import SURPRISING
 from lmemtest.plots import _canvas, _rows, _style
 
 _LOOKS = (
-    ("flips a verdict", {"colour": _style.WARM, "marker": "D"}),
+    ("changes a decision", {"colour": _style.WARM, "marker": "D"}),
     ("stands out", {"colour": _style.INK, "marker": "s"}),
     ("neither", {"colour": _style.ACCENT, "marker": "o"}),
 )

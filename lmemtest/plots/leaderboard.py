@@ -71,7 +71,7 @@ def leaderboard_plot(
         labels=labels,
         series=(series,),
         axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n"
-        f"{where}{_style.nobreak(percent(1.0 - board.alpha))} intervals, one by one: {board.scope}"
+        f"{where}{_style.nobreak(percent(1.0 - board.alpha))} intervals, not simultaneous: {board.scope}"
         + shown.sentence("algorithms, those in the middle,"),
         headers=shown.headers,
         aside=tuple(aside),

@@ -61,7 +61,7 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
         }
     )
     level = percent(1.0 - found.alpha)
-    alone = f"{level} intervals, one by one. Models that share a letter cannot be distinguished."
+    alone = f"{level} intervals, not simultaneous. Models that share a letter cannot be distinguished."
     count = counted(len(pairs), "pair")
     table = ResultTable(
         f"Differences, {count}",

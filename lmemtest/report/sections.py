@@ -412,7 +412,7 @@ def _benchmarks(analysis: Analysis) -> Section:
     shown_effects = shown.effects or effects
     table, winners = _plotted(shown, shown_effects), wording.winners_sentence(analysis)
     benchmarks, rule = telling(table)
-    intervals = f", with {100 * effects.level:.4g} % intervals, one by one." if effects.replicates else "."
+    intervals = f", with {100 * effects.level:.4g} % intervals, not simultaneous." if effects.replicates else "."
     drawn = _try_figure(
         lambda: benchmark_effects_plot(table[table["benchmark"].isin(benchmarks)], direction=analysis.runs.direction),
         alt=f"Deviation of each algorithm from the mean of each {noun}. {winners}",

@@ -141,7 +141,7 @@ def test_simultaneous_intervals_are_wider_than_pointwise_ones() -> None:
     both = [benchmark_effects(runs, simultaneous=i, rng=1).to_frame() for i in (True, False)]
     wide, narrow = (t["ci_high"] - t["ci_low"] for t in both)
     assert (wide > 1.2 * narrow).all()
-    assert "one by one" in benchmark_effects(runs, simultaneous=False).summary()
+    assert "not simultaneous" in benchmark_effects(runs, simultaneous=False).summary()
 
 
 def test_no_interaction_means_no_intervals() -> None:

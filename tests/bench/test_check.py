@@ -300,7 +300,7 @@ def test_few_tests_are_said_to_be_few():
     assert "among them 4 of the 5 tests. They need repeated runs of each algorithm on each bench" in " ".join(
         report.sentences()
     )
-    assert "Test at alpha = 0.05: budget; the other checks are rules. It fires by chance alone in up to 5 %" in (
+    assert "Test at alpha = 0.05: budget; the other checks are rules. It gives a false alarm in up to 5 %" in (
         report.summary()
     )
     unnamed = check(as_runs(table_of(trace=False), seed=None), checks=["ties", "scales", "seeds"])

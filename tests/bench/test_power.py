@@ -630,7 +630,8 @@ def test_bad_arguments_are_named(options, message):
          "components lacks 'interaction_sd': advantages of algorithms that change from benchmark to "
          "benchmark (benchmark:algorithm), as a standard deviation in the score's unit."),
         (0.3, "components must be a fitted model, VarianceComponents or a dict, got float. Of runs that "
-         "there are: variance_sources(runs). Of a study to come: VarianceComponents(interaction_sd=..., residual_sd=...)."),
+         "there are: variance_sources(runs). Of a study to come: VarianceComponents(interaction_sd=..., "
+         "residual_sd=...)."),
     ],
 )  # fmt: skip
 def test_bad_components_are_named(plan, message):

@@ -371,7 +371,7 @@ def test_a_fit_by_the_other_likelihood_is_refitted_and_this_is_said(fit):
 def test_the_summary_says_what_was_done(fit):
     result = profile(fit, "sd", alpha=0.1)
     assert result.cut == approx(1.6448536269514722)
-    assert "y ~ x + (x | g); 90 % intervals, one by one, from the profile of the likelihood" in result.summary()
+    assert "y ~ x + (x | g); 90 % intervals, not simultaneous, from the profile of the likelihood" in result.summary()
     assert "from the profile of the restricted likelihood" in profile(fit, "sd", reml=True).summary()
     assert "<table" in result._repr_html_()
 

@@ -75,7 +75,7 @@ def test_levels_that_matter_are_marked(result):
     assert len(plain.get_xdata()) == len(frame) - len(marked)
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names[-1] == "neither"
-    assert set(names) <= {"flips a verdict", "stands out", "neither"}
+    assert set(names) <= {"changes a decision", "stands out", "neither"}
 
 
 def test_the_largest_shift_stands_beside_each_row(result):

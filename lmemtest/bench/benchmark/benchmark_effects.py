@@ -119,7 +119,7 @@ class BenchmarkEffects(Result):
     def _family(self) -> str:
         """Over what the intervals hold together."""
         if not self.simultaneous:
-            return "one by one"
+            return "not simultaneous"
         if len(self.comparisons) == 1 or (self.contrast == "mean" and len(self.comparisons) == 2):
             return "simultaneous"
         return f"simultaneous for each {'algorithm' if self.contrast == 'mean' else 'pair'} by itself"
@@ -191,7 +191,7 @@ class BenchmarkEffects(Result):
     def facts(self) -> tuple[str, ...]:
         """The model and its intervals."""
         together = f"simultaneous over the {plural(self.unit)}, not over the comparisons"
-        how = together if self.simultaneous else "one by one"
+        how = together if self.simultaneous else "not simultaneous"
         what = "benchmarks of this family" if self.by == "family" else f"runs on this {self.by}"
         return (
             f"{self.fit.label}; estimate: what the model expects of further {what}, with "

@@ -213,7 +213,7 @@ def _information(subject: _Subject) -> CheckOutcome:
     text = " ".join(found.sentences())
     if not found.uninformative and not found.untested:
         return _outcome((), text, result=found)
-    advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
+    advice = "Keep these benchmarks in the overall comparison; they are uninformative on their own."
     note = Finding(
         "note",
         "benchmark_information",

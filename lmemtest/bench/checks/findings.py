@@ -281,17 +281,17 @@ class RunsCheck(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The checks that are tests, and how often some fire by chance."""
+        """The checks that are tests, and how often at least one gives a false alarm."""
         tests = [o.check for o in self.tests if not o.skipped]
         if not tests:
             return ("No statistical test was made.",)
-        chance = f"{100 * (1.0 - (1.0 - self.alpha) ** len(tests)):.0f} % of tables without any effect"
+        chance = f"up to {100 * (1.0 - (1.0 - self.alpha) ** len(tests)):.0f} % of tables without any effect"
         made = f"{', '.join(tests)}; the other checks are rules"
         if len(tests) == 1:
-            return (f"Test at alpha = {self.alpha:g}: {made}. It fires by chance alone in up to {chance}.",)
+            return (f"Test at alpha = {self.alpha:g}: {made}. It gives a false alarm in {chance}.",)
         return (
-            f"Tests at alpha = {self.alpha:g} each: {made}. Of {len(tests)} tests some fire by chance alone in up to "
-            f"{chance}.",
+            f"Tests at alpha = {self.alpha:g} each: {made}. With {len(tests)} tests, {chance} give at "
+            "least one false alarm.",
         )
 
     def shown(self) -> pd.DataFrame:

@@ -479,8 +479,8 @@ def _meaning(runs: Runs, crossed: bool, standardized: bool, pairing: VarianceRat
     notes = []
     if crossed:
         notes.append(
-            "A seed counts as the same on every benchmark. That means something if it fixed the same random numbers "
-            "there; if seeds only number the repetitions on a benchmark, no effect is what to expect."
+            "A seed counts as the same on every benchmark. This is meaningful only if a seed fixes the same random "
+            "numbers on every benchmark. If seeds merely label repetitions, expect no effect."
         )
     else:
         where = "There is one benchmark" if runs.seed_shared else "Each benchmark has seeds of its own"

@@ -81,7 +81,7 @@ class Runs(Guided):
         not about further benchmarks of these. A benchmark may be in several families, such as a data set in several
         search spaces.
     seed : str or sequence of str, optional
-        The column that tells repetitions apart; of several, such as the repeat and the fold of a cross-validation,
+        The column that identifies repetitions; of several, such as the repeat and the fold of a cross-validation,
         every combination is a seed, and the attribute is their names with `` / `` between them.
     budget : str, optional
         The column of the budget (fidelity, iteration, time) at which the score was taken; numbers, dates or

@@ -119,7 +119,7 @@ def notes_on(
     if variances and several and variances["task:model"] == 0.0:
         notes.append(
             "The variation of advantages between tasks is estimated as zero, beyond what items explain. With few tasks "
-            "that is no proof that there is none."
+            "this is absence of evidence, not evidence of absence."
         )
     if variances and len(blocks.names) < 5:
         notes.append(

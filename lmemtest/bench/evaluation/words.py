@@ -36,8 +36,8 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
     if len(pairs) > MOST_PAIRS:
         printed = evaluation.models.drop(columns=["n_tasks"])
         facts.append(
-            "The pairs are in to_frame(); here are the models with intervals one by one, and letters that those share "
-            "which cannot be distinguished."
+            "The pairs are in to_frame(); here are the models with intervals that are not simultaneous, and letters "
+            "that those share which cannot be distinguished."
         )
     findings = (
         *_leads(evaluation, lacking),

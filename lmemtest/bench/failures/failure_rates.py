@@ -53,7 +53,7 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
     runs : Runs
         With the role ``failed``, or as `Runs.score_failures` returns them.
     alpha : float in (0, 1)
-        Level of the decisions, for all pairs together. The intervals of rates hold with 1 - `alpha`, one by one.
+        Level of the decisions, for all pairs together. Intervals of rates are of level 1 - `alpha`, not simultaneous.
     rng : int, numpy.random.Generator or None
         For patterns of signs, where two algorithms differ on more than 14 benchmarks.
 

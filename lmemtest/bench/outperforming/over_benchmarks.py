@@ -261,11 +261,11 @@ def _notes(
     if method == "mixed" and not without_variance.all():
         shared = "" if paired else " A run that is in several comparisons is a random effect as well."
         notes.append(
-            "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
-            f"sample: the probability is that on another benchmark of their kind.{shared}"
+            "Wins are coded 1, ties 1/2, losses 0; the model assumes equal variances within benchmarks and treats "
+            f"benchmarks as a random sample, so the probability refers to a new benchmark of their kind.{shared}"
             if blocks.family is None
-            else "The interval takes the benchmarks' own probabilities as they are, with one variance within families, "
-            "and families as a sample: the probability is that on a benchmark of another family of their kind."
+            else "The interval takes the benchmarks' own probabilities as they are, assumes equal variances within "
+            "families and treats families as a random sample, so the probability refers to a benchmark of a new family."
         )
     if 1 < fewest < FEW_BENCHMARKS:
         notes.append(

@@ -185,7 +185,7 @@ def leaderboard(
         facts=(
             f"Bradley-Terry ratings from {counted(compared, blocks.unit)}: 1,000 is {centre}, and 400 points are odds "
             "of 10 to 1.",
-            f"{percent(level)} intervals, each by itself: {scope}",
+            f"{percent(level)} intervals, not simultaneous: {scope}",
         ),
         findings=_findings(table, win_rates, blocks.unit, level),
         notes=(*blocks.notes, *_notes(blocks, sums, bool(estimable(wins)), over_runs=over_runs)),

@@ -175,7 +175,7 @@ def bootstrap(
         tables={"table": table},
         values={**columns, **settings, **counts},
         facts=(
-            f"{fit.label}; {100 * level:.4g} % {method} intervals, one by one, "
+            f"{fit.label}; {100 * level:.4g} % {method} intervals, not simultaneous, "
             f"from {len(draws):,} tables drawn from the fitted model.",
         ),
         notes=tuple(notes),

@@ -204,8 +204,8 @@ def profile_answer(
             "evaluations": evaluations,
         },
         facts=(
-            f"{formula}; {100 * level:.4g} % intervals, one by one, from the profile of the {restricted}likelihood, "
-            "cut at the chi-squared quantile with one degree of freedom.",
+            f"{formula}; {100 * level:.4g} % intervals, not simultaneous, from the profile of the "
+            f"{restricted}likelihood, cut at the chi-squared quantile with one degree of freedom.",
         ),
         notes=notes,
         figure="profile_plot",

@@ -74,7 +74,7 @@ class Decisions(Result):
     test : str
         What decided about the pairs, where the adjustment does not say it: "Wilcoxon signed-rank", ...
     ci_low, ci_high : tuple of float or None
-        Intervals of the means at `level`, one by one; NaN where there is none.
+        Intervals of the means at `level`, not simultaneous; NaN where there is none.
     level : float or None
     omnibus_p : float or None
         p-value of a test that all levels are alike, if there was one.

@@ -436,7 +436,7 @@ class Estimates(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
-        return (f"{self.source}; {100 * self.level:.4g} % confidence intervals, one by one.",)
+        return (f"{self.source}; {100 * self.level:.4g} % confidence intervals, not simultaneous.",)
 
     @property
     def moderation_notes(self) -> tuple[str, ...]:

@@ -672,7 +672,7 @@ class LmmFit(Verbs, Result):
         Parameters
         ----------
         alpha : float in (0, 1)
-            Intervals hold with 1 - `alpha`, each by itself.
+            Intervals are of level 1 - `alpha`, not simultaneous.
         ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
             Degrees of freedom, as in `to_frame`.
 

@@ -499,10 +499,11 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
 def _notes(settings: FitSettings, counted: Counted) -> tuple[str, ...]:
     level = percent(settings.level)
     notes = [
-        f"Maximum product of spacings; {level} intervals, one by one, from its profile over c in "
+        f"Maximum product of spacings; {level} intervals, not simultaneous, from its profile over c in "
         f"{settings.c[0]} to {settings.c[-1]}."
         if len(settings.c) > 1
-        else f"Maximum product of spacings with c = {settings.c[0]}; {level} intervals, one by one, from its profile."
+        else f"Maximum product of spacings with c = {settings.c[0]}; {level} intervals, not simultaneous, from its "
+        "profile."
     ]
     counted_only = counted.below if settings.direction == "minimize" else counted.above
     if counted_only:
