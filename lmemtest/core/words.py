@@ -293,6 +293,17 @@ def suggest(name: str, options: Iterable[str]) -> str:
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
+def rank_span(low: int, high: int) -> str:
+    """A set of ranks.
+
+    Examples
+    --------
+    >>> rank_span(1, 3), rank_span(2, 2)
+    ('1–3', '2')
+    """
+    return f"{low}" if low == high else f"{low}–{high}"
+
+
 def span(low: float, high: float, spec: str = ".4g") -> str:
     """A range of numbers, or the one number that it is.
 

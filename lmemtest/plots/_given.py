@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.hints import Guided
-from lmemtest.core.words import listed, suggest
+from lmemtest.core.words import listed, rank_span, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 
@@ -51,6 +51,16 @@ def _of_ranking(ranking: Ranking) -> Decisions:
         low, high = (tuple(table[end].astype(float)) for end in ("ci_low", "ci_high"))
         found = replace(found, ci_low=low, ci_high=high, level=1.0 - ranking.alpha)
     return found
+
+
+def aside(decisions: Decisions, levels: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """What stands beside the levels of a figure, and how it is read: letters of a few levels, ranks of many."""
+    if decisions.lettered:
+        verb = "no difference is decided" if decisions.posterior else "no significant difference"
+        return tuple(decisions.letters[level] for level in levels), f"that share a letter: {verb}"
+    place = {level: i for i, level in enumerate(decisions.levels)}
+    ends = [(decisions.rank_low[place[level]], decisions.rank_high[place[level]]) for level in levels]
+    return tuple(rank_span(*pair) for pair in ends), "at the right: the ranks that are left open"
 
 
 def checked_limits(limits: object) -> tuple[float, float] | None:

@@ -89,6 +89,7 @@ class Rows:
     threshold: float | None = None  # where a dashed one marks what matters
     limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
     root: bool = False  # whether its lengths are square roots, with limits that are given
+    whole: bool = False  # the axis counts something
     legend: bool = False
 
     def y(self, row: Any, offset: int) -> Any:
@@ -109,7 +110,7 @@ class Rows:
         spread = high - low
         if spread <= 1e-12 * max(abs(low), abs(high)):
             spread = max(abs(low), 1e-300) if low else 1.0
-        return Axis(limits=(low - MARGIN * spread, high + MARGIN * spread))
+        return Axis(limits=(low - MARGIN * spread, high + MARGIN * spread), whole=self.whole)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots._given import aside
 
 READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
 
@@ -80,14 +81,15 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
     what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
     label = f"{what}, {_style.nobreak(f'{100 * em.level:g} % CI')}{READINGS.get(em.direction or '', '')}"
     if decisions is not None:
-        label += f"\nMeans that share a letter do not differ significantly ({decided_by(decisions)})."
+        texts, reading = aside(decisions, order)
+        label += f"\nMeans {reading} ({decided_by(decisions)})."
     content = _rows.Rows(
         labels=order,
         series=series,
         lanes=len(groups),
         legend=bool(em.by),
         axis_label=label,
-        aside=() if decisions is None else tuple(decisions.letters[label] for label in order),
+        aside=() if decisions is None else texts,
     )
     return _rows.draw_rows(content, ax)
 

@@ -7,6 +7,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.tables import groups_column
 from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import percent
 from lmemtest.plots import _canvas, _rows, _style
@@ -27,8 +28,9 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     -------
     Axes
         Models from the best at the top. The letters at the right are those of these tasks, and after the bar those of
-        tasks like these: models that share a letter cannot be distinguished. Intervals are each by itself, so whether
-        they overlap does not tell whether models differ.
+        tasks like these: models that share a letter cannot be distinguished. Of more than 12 models there are sets of
+        ranks in their place. Intervals are not simultaneous, so whether they overlap does not tell whether models
+        differ.
 
     Examples
     --------
@@ -57,19 +59,20 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
         )
         for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks, strict=False))
     )
-    letters = [" | ".join(row) for row in zip(*(table[f"letters_{suffix}"] for suffix in names), strict=True)]
+    letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
+    reading = "models that share a letter cannot be distinguished" if found.lettered else "ranks that are left open"
     for row in shown.headers:
         letters.insert(row, "")
     measured = found.noun.capitalize() + ", mean over tasks" * (found.n_tasks > 1)
     content = _rows.Rows(
         labels=shown.labels(found.models["model"]),
         series=series,
-        axis_label=f"{measured}\n{_style.nobreak(percent(1.0 - found.alpha))} intervals, not simultaneous; models that "
-        "share a letter cannot be distinguished" + shown.sentence("models, those in the middle,"),
+        axis_label=f"{measured}\n{_style.nobreak(percent(1.0 - found.alpha))} intervals, not simultaneous; "
+        f"{'' if found.lettered else 'at the right: '}{reading}{shown.sentence('models, those in the middle,')}",
         headers=shown.headers,
         lanes=len(names),
         aside=tuple(letters),
-        aside_title="groups",
+        aside_title="groups" if found.lettered else "ranks",
         legend=len(names) > 1,
     )
     return _rows.draw_rows(content, ax)

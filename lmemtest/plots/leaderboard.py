@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -10,6 +12,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, percent, plural
+from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 
 # What each measure is called below the axis
@@ -19,6 +22,7 @@ WORDS = {
     "mean_rank": "Mean rank (1 is best)",
     "p_best": "First places, in % of the {units}",
     "gap_closed": "Gap between worst and best that is closed, in %",
+    "rank": "Rank by mean score (1 is best)",
 }
 PERCENT = ("win_rate", "p_best", "gap_closed")
 
@@ -33,8 +37,8 @@ def leaderboard_plot(
     ----------
     board : Answer
         From `leaderboard`.
-    measure : {"elo", "win_rate", "mean_rank", "p_best", "gap_closed"}
-        Column of the table.
+    measure : {"elo", "win_rate", "mean_rank", "p_best", "gap_closed", "rank"}
+        Column of the table. Ranks by mean scores have the set of ranks that the decisions leave open.
     max_rows : int, >= 2
         Of more algorithms, those at both ends are drawn, and a row and the axis label say how many were left out.
 
@@ -42,6 +46,7 @@ def leaderboard_plot(
     -------
     Axes
         Algorithms from the best at the top. With ratings the win rate is at the right, and a line marks 1,000.
+        Algorithms with scores on less than half of the benchmarks are grey: provisional.
 
     Examples
     --------
@@ -51,10 +56,12 @@ def leaderboard_plot(
     >>> [label.get_text() for label in board.plot().get_yticklabels()][:2]
     ['HB+prior', 'RS+prior']
     """
-    check_choice(measure, "measure", MEASURES)
+    check_choice(measure, "measure", (*MEASURES, "rank"))
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
     table = board.to_frame()
-    table = table.iloc[tie_order(table[measure], descending=measure != "mean_rank")]
+    if measure not in table:
+        raise ArgumentError("measure='rank' needs sets of ranks, which this leaderboard has not: its notes say why.")
+    table = table.iloc[tie_order(table[measure], descending=measure not in ("mean_rank", "rank"))]
     shown = _rows.Shown.ends(len(table), max_rows)
     labels = shown.labels(table["algorithm"])
     aside: list[str] = []
@@ -63,19 +70,35 @@ def leaderboard_plot(
         for row in shown.headers:
             aside.insert(row, "")
     scale = 100.0 if measure in PERCENT else 1.0
-    series = _rows.Series.of(
-        table.iloc[shown.kept], shown.place, centre=measure, ends=(f"{measure}_low", f"{measure}_high"), scale=scale
+    kept = table.iloc[shown.kept]
+    provisional = 2 * kept["n"].to_numpy() < table["n"].max()
+    grey: dict[str, Any] = {"colour": _style.MUTED, "hollow": True}
+    series = _rows.Series.kinds(
+        kept,
+        shown.place,
+        [
+            (f"on at least half of the {plural(board.unit)}", ~provisional, {}),
+            ("on fewer: provisional", provisional, grey),
+        ],
+        centre=measure,
+        ends=(f"{measure}_low", f"{measure}_high"),
+        scale=scale,
     )
+    level = _style.nobreak(percent(1.0 - board.alpha))
+    reading = f"{level} intervals, not simultaneous: {board.scope}"
+    if measure == "rank":
+        reading = f"The ranks that the decisions leave open, for all at once with {level} confidence."
     where = f"1,000 is {board.reference or 'the mean of all'}; " if measure == "elo" else ""
     content = _rows.Rows(
         labels=labels,
-        series=(series,),
-        axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n"
-        f"{where}{_style.nobreak(percent(1.0 - board.alpha))} intervals, not simultaneous: {board.scope}"
+        series=series,
+        axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n{where}{reading}"
         + shown.sentence("algorithms, those in the middle,"),
         headers=shown.headers,
         aside=tuple(aside),
         aside_title="win rate" if aside else "",
+        legend=bool(provisional.any()),
+        whole=measure == "rank",
         reference=CENTRE if measure == "elo" else None,
     )
     return _rows.draw_rows(content, ax)

@@ -16,7 +16,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._given import as_decisions
+from lmemtest.plots._given import as_decisions, aside
 from lmemtest.plots._pair_matrix import ON_RANKS
 from lmemtest.plots.cd_diagrams import cd_diagrams
 from lmemtest.plots.diagram import cd_diagram
@@ -75,9 +75,8 @@ def _centres(ranking: Ranking) -> _rows.Rows:
     said = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
     letters: tuple[str, ...] = ()
     if ranking.control is None:
-        letters = tuple(decisions.letters[level] for level in decisions.levels)
-        verb = "no difference is decided" if decisions.posterior else "no significant difference"
-        said.append(f"Algorithms that share a letter: {verb} ({decided_by(decisions)}).")
+        letters, reading = aside(decisions, decisions.levels)
+        said.append(f"Algorithms {reading} ({decided_by(decisions)}).")
     return _rows.Rows(
         labels=list(decisions.levels),
         series=(_rows.Series.of(table, np.arange(len(table), dtype=np.intp), centre=centre),),

@@ -263,9 +263,10 @@ class Analysis(Result):
         Returns
         -------
         pandas.DataFrame
-            ``algorithm``, ``emmean``, ``se``, ``df``, ``ci_low``, ``ci_high``, ``letters`` (algorithms that share one
-            do not differ significantly) and ``worse_than_best`` (significantly worse than the first; missing where the
-            two were not tested).
+            ``algorithm``, ``emmean``, ``se``, ``df``, ``ci_low``, ``ci_high``, ``rank_low`` and ``rank_high`` (the set
+            of ranks that the decisions leave open), ``letters`` of up to 12 algorithms (those that share one do not
+            differ significantly) and ``worse_than_best`` (significantly worse than the first; missing where the two
+            were not tested).
         """
         import pandas as pd
 
@@ -273,7 +274,7 @@ class Analysis(Result):
         levels = [*self.comparable, *(level for level in self.decisions.levels if level not in self.comparable)]
         frame = means.loc[levels, ["emmean", "se", "df", "ci_low", "ci_high"]].reset_index(drop=True)
         frame.insert(0, "algorithm", levels)
-        frame["letters"] = [self.decisions.letters[level] for level in levels]
+        frame = frame.assign(**self.decisions.columns(levels))
         frame["worse_than_best"] = self.decisions.decision.loc[levels[0], levels].array
         return frame
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from lmemtest.bench.evaluation.tables import groups_column
 from lmemtest.bench.evaluation.words import MOST_PAIRS
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
@@ -48,7 +49,7 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
             "items": found.models["n_items"],
             found.noun: found.models[f"accuracy_{suffix}"],
             "interval": _intervals(found.models, suffix),
-            "groups": found.models[f"letters_{suffix}"],
+            "groups" if found.lettered else "ranks": groups_column(found.models, suffix),
         }
     )
     pairs = pd.DataFrame(
@@ -61,7 +62,12 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
         }
     )
     level = percent(1.0 - found.alpha)
-    alone = f"{level} intervals, not simultaneous. Models that share a letter cannot be distinguished."
+    reading = (
+        "Models that share a letter cannot be distinguished."
+        if found.lettered
+        else f"Ranks: those that the decisions leave open, for all models at once ({level})."
+    )
+    alone = f"{level} intervals, not simultaneous. {reading}"
     count = counted(len(pairs), "pair")
     table = ResultTable(
         f"Differences, {count}",

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MOST_ALGORITHMS, LEADERS = 25, 20  # beyond so many, so many are shown
 MOST_BENCHMARKS, TELLING = 60, 40
 MOST_TABLE_ROWS = 300  # benchmarks of a table that can be unfolded
-MOST_LETTERS = 6  # per algorithm that are still read
 
 
 def leaders(analysis: Analysis) -> Analysis:
@@ -56,11 +55,6 @@ def best_only(analysis: Analysis) -> str:
     """A reminder that the best algorithms are shown, with a blank before it; empty where all are."""
     count = len(analysis.decisions.levels)
     return f" The {LEADERS} best of {count:,} algorithms are shown." if count > MOST_ALGORITHMS else ""
-
-
-def readable_letters(analysis: Analysis) -> bool:
-    """Whether letters can be read off: not where there are many of them at each name."""
-    return max(map(len, analysis.decisions.letters.values()), default=0) <= MOST_LETTERS
 
 
 def telling(table: pd.DataFrame) -> tuple[list[Any], str]:

@@ -21,6 +21,7 @@ from lmemtest.core.words import (
     joined,
     listed,
     plural,
+    rank_span,
 )
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import intervals_text
@@ -39,7 +40,7 @@ from lmemtest.report.document import (
     strong,
 )
 from lmemtest.report.figures import figure
-from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
+from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, telling
 from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.prose import sentence_of, sentences_of, texts
 from lmemtest.report.ranking import rankings_section
@@ -186,26 +187,25 @@ def _means(analysis: Analysis) -> Section:
     from lmemtest.plots import emmeans_plot
 
     shown, more, score = leaders(analysis), left_out(analysis), analysis.means.score
-    letters = readable_letters(shown)
+    letters = shown.decisions.lettered
     frame = shown.to_frame()
     interval = f"{100 * analysis.means.level:.4g} % CI"
     worse = frame.pop("worse_than_best")
-    frame.columns = [analysis.runs.algorithm, "mean", "SE", "df", f"{interval} low", f"{interval} high", "letters"]
+    ranks = [rank_span(*ends) for ends in zip(frame.pop("rank_low"), frame.pop("rank_high"), strict=True)]
+    names = [analysis.runs.algorithm, "mean", "SE", "df", f"{interval} low", f"{interval} high"]
+    frame.columns = [*names, "letters"] if letters else names
+    frame.insert(1, "ranks", ranks)
     if not letters:
-        frame = frame.drop(columns="letters")
-    if more or not letters:
-        ranks = analysis.decisions.rank_ranges()
-        spans = [ranks[name] for name in frame[analysis.runs.algorithm]]
-        frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
     parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
     notes = sentences_of(
         "sections.means",
         letters=letters,
-        ranks=more or not letters,
+        simultaneous=shown.decisions.simultaneous,
+        level=f"{100 * (1 - analysis.alpha):g} %",
         mostly_difficulty=parts["benchmark"] > parts["interaction"],
     )
-    formats: dict[str, Any] = dict.fromkeys(("mean", "SE", *frame.columns[4:6]), _estimates(frame["SE"]))
+    formats: dict[str, Any] = dict.fromkeys(("mean", "SE", *names[4:6]), _estimates(frame["SE"]))
     table = ResultTable(
         f"Estimated marginal means of {score}, best first",
         frame,
@@ -350,7 +350,7 @@ def _ranking(analysis: Analysis) -> Section | None:
         width=width,
         groups=groups,
         many=sum(map(len, groups)) > MOST_NAMES,
-        letters=readable_letters(shown),
+        letters=sep.lettered,
         most_named=MOST_NAMES,
         untested=untested,
     )

@@ -93,12 +93,14 @@ def test_a_mean_that_is_missing_says_so(make, texts_of):
     assert len(lines(ax, "_interval")) == 3
 
 
-def test_letters_come_from_the_decisions(make, assert_readable):
-    em, sep = make.means(*make.cases["twenty"]), make.decisions(*make.cases["twenty"])
+@pytest.mark.parametrize(("case", "size"), [("five", 5), ("twenty", 20)])
+def test_letters_of_a_few_and_ranks_of_many_come_from_the_decisions(make, assert_readable, case, size):
+    em, sep = make.means(*make.cases[case]), make.decisions(*make.cases[case])
     ax = emmeans_plot(em, decisions=sep)
     assert_readable(ax)
     shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
-    assert [shown[row] for row in range(20)] == [sep.letters[level] for level in sep.levels]
+    ranks = [f"{low}–{high}" if low < high else f"{low}" for low, high in zip(sep.rank_low, sep.rank_high, strict=True)]
+    assert [shown[row] for row in range(size)] == (ranks if size > 12 else [sep.letters[level] for level in sep.levels])
     assert row_labels(ax) == list(sep.levels)
 
 

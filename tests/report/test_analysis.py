@@ -39,7 +39,8 @@ def test_it_is_the_sum_of_its_parts(three: Analysis) -> None:
 def test_the_frame_has_one_row_per_algorithm_best_first(three: Analysis) -> None:
     frame = three.to_frame()
     assert list(frame["algorithm"]) == ["A", "B", "C"]
-    columns = ["algorithm", "emmean", "se", "df", "ci_low", "ci_high", "letters", "worse_than_best"]
+    columns = ["algorithm", "emmean", "se", "df", "ci_low", "ci_high"]
+    columns += ["rank_low", "rank_high", "letters", "worse_than_best"]
     assert list(frame.columns) == columns
     assert list(frame["worse_than_best"]) == [False, True, True]
 

@@ -104,12 +104,12 @@ def test_sections_are_in_order_and_linked(page: Page) -> None:
 
 def test_means_are_those_of_the_result(three: Analysis, page: Page) -> None:
     rows = page.tables["Estimated marginal means of loss, best first"]
-    assert rows[0] == ["tool", "mean", "SE", "df", "95 % CI low", "95 % CI high", "letters"]
+    assert rows[0] == ["tool", "ranks", "mean", "SE", "df", "95 % CI low", "95 % CI high", "letters"]
     for row, want in zip(rows[1:], three.to_frame().to_dict("records"), strict=True):
         assert row[0] == want["algorithm"]
         numbers = [want[name] for name in ("emmean", "se", "df", "ci_low", "ci_high")]
-        assert [float(cell) for cell in row[1:6]] == pytest.approx(numbers, rel=0.06, abs=6e-4)
-        assert row[6] == want["letters"]
+        assert [float(cell) for cell in row[2:7]] == pytest.approx(numbers, rel=0.06, abs=6e-4)
+        assert row[7] == want["letters"]
 
 
 def test_pairs_and_decisions_are_those_of_the_result(three: Analysis, page: Page) -> None:

@@ -65,10 +65,12 @@ def test_letters_of_the_leaders_say_what_the_matrix_says(many: Analysis) -> None
 def test_ranks_are_those_that_the_decisions_leave_open(many: Analysis) -> None:
     matrix, levels = many.decisions.significant, many.decisions.levels
     means = dict(zip(levels, many.decisions.means, strict=True))
-    for level, (low, high) in many.decisions.rank_ranges().items():
+    for level, low, high in zip(levels, many.decisions.rank_low, many.decisions.rank_high, strict=True):
         others = [other for other in levels if matrix.loc[level, other]]
         assert low == 1 + sum(means[other] < means[level] for other in others)
         assert high == len(levels) - sum(means[other] > means[level] for other in others)
+    head = leaders(many).decisions
+    assert head.rank_high == many.decisions.rank_high[: len(head.levels)]  # of all levels, not of those that are shown
 
 
 def test_the_page_names_the_leaders_and_says_where_the_others_are(many: Analysis, page: str) -> None:

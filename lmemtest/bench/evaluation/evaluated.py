@@ -17,6 +17,7 @@ from lmemtest.core.result import Answer, result
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import plural, spoken
 from lmemtest.errors import DesignError
+from lmemtest.lmm.means.decisions import MOST_LETTERED
 
 if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
@@ -43,7 +44,8 @@ class Evaluation(Answer):
         is true) and ``differ``, the decision (missing where there is no test).
     models : pandas.DataFrame
         One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for either question ``accuracy``,
-        ``ci_low``, ``ci_high`` (each by itself) and ``letters``: models that share a letter cannot be distinguished.
+        ``ci_low``, ``ci_high`` (not simultaneous), ``rank_low`` and ``rank_high`` (the set of ranks that the decisions
+        leave open), and ``letters`` of up to 12 models: those that share one cannot be distinguished.
     noise : pandas.DataFrame
         One row per model: ``n_epochs``, ``sd_run`` of the accuracy of one run (one epoch), ``sd_difference`` of two
         identical runs, ``largest_usual`` (95 % of such differences are smaller), ``sd_here`` (of two runs with as many
@@ -85,6 +87,11 @@ class Evaluation(Answer):
     fit: LmmFit | None
     variances: Mapping[str, float]
     pilot: Pilot | None
+
+    @property
+    def lettered(self) -> bool:
+        """Whether groups of models are shown by letters; of more models sets of ranks are."""
+        return len(self.models) <= MOST_LETTERED
 
     def decisions(self, question: str = THESE) -> Decisions:
         """Groups of models that cannot be distinguished.

@@ -21,6 +21,7 @@ from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE, judge_means
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.core.proportions import wilson
 from lmemtest.core.rounding import below, tie_order
+from lmemtest.core.words import rank_span
 from lmemtest.lmm.distributions.student import t_quantile
 
 if TYPE_CHECKING:
@@ -79,15 +80,25 @@ def models_table(
     outside = without_tasks(blocks)
     decisions = {question: pairs[question].decisions(alpha, direction=blocks.direction) for question in means}
     for question, estimates in means.items():
-        suffix, letters = SUFFIX[question], decisions[question].letters
+        suffix, columns = SUFFIX[question], decisions[question].columns(blocks.algorithms)
         low, high = _accuracy_interval(estimates, fewest[question], alpha)
         out[f"accuracy_{suffix}"] = of_tasks if question == THESE else estimates.estimate
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
         hidden = outside if question == THESE else {}
-        out[f"letters_{suffix}"] = ["" if name in hidden else letters[name] for name in blocks.algorithms]
+        for name, values in columns.items():
+            out[f"{name}_{suffix}"] = values
+        if "letters" in columns:
+            out.loc[out["model"].isin(hidden), f"letters_{suffix}"] = ""
     if all(np.isfinite(decisions[THESE].means)):
         return out.set_index("model").loc[list(decisions[THESE].levels)].reset_index()
     return out.iloc[tie_order(of_tasks, descending=blocks.direction == "maximize")].reset_index(drop=True)
+
+
+def groups_column(models: pd.DataFrame, suffix: str) -> list[str]:
+    """What tables and figures show beside the models: letters of a few, the sets of ranks of many."""
+    if f"letters_{suffix}" in models:
+        return models[f"letters_{suffix}"].tolist()
+    return [rank_span(*ends) for ends in zip(models[f"rank_low_{suffix}"], models[f"rank_high_{suffix}"], strict=True)]
 
 
 def _accuracy_interval(means: Estimates, fewest: Any, alpha: float) -> tuple[Any, Any]:

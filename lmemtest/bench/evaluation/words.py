@@ -35,9 +35,10 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
     printed = pairs[["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]]
     if len(pairs) > MOST_PAIRS:
         printed = evaluation.models.drop(columns=["n_tasks"])
+        groups = "letters that those share which cannot be distinguished"
+        groups = groups if evaluation.lettered else "the ranks that the decisions leave open to all at once"
         facts.append(
-            "The pairs are in to_frame(); here are the models with intervals that are not simultaneous, and letters "
-            "that those share which cannot be distinguished."
+            f"The pairs are in to_frame(); here are the models with intervals that are not simultaneous, and {groups}."
         )
     findings = (
         *_leads(evaluation, lacking),
@@ -127,7 +128,7 @@ def _groups(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Ite
         kept = groups[:3] if len(groups) <= 3 else groups[:1]
         said = "; nor among ".join(joined(group, most=8) for group in kept)
         left = len(groups) - len(kept)
-        more = f"; nor within {left} groups more, which letters show" if left else ""
+        more = f"; nor within {left} groups more" if left else ""
         kept_in = [name for name in decisions.levels if name not in outside]
         undecided = decisions.undecided.loc[kept_in, kept_in].to_numpy()
         untested = " (pairs without a test included)" * bool(undecided.any())

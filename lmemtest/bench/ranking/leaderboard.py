@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
-from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.ranking.bradley_terry import estimable, linked, ratings
+from lmemtest.bench.ranking.rank import rank, runs_of
 from lmemtest.bench.ranking.standings import (
     MEASURES,
     Standings,
@@ -30,6 +30,7 @@ from lmemtest.errors import ArgumentError, DesignError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.means.decisions import Decisions
 
 
 RESAMPLE = ("benchmarks", "runs")
@@ -38,21 +39,26 @@ RESAMPLE = ("benchmarks", "runs")
 @guided
 @one_blas_thread()
 def leaderboard(
-    runs: Runs | Blocks,
+    runs: Any,
     *,
+    direction: str | None = None,
     reference: str | None = None,
     alpha: float = 0.05,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
     resample: str = "benchmarks",
+    decisions: Decisions | None = None,
 ) -> Answer:
-    """Rate algorithms over benchmarks: Elo, win rate, mean rank, share of first places, share of the gap closed.
+    """Rate algorithms over benchmarks: Elo, win rate, mean rank, share of first places, share of the gap closed, ranks.
 
     Parameters
     ----------
-    runs : Runs, or Blocks
-        With several benchmarks, or several seeds of one; or the blocks of a ranking. A benchmark counts once, by the
-        mean scores on it, whatever its number of runs; several budgets of a run are averaged.
+    runs : Runs, wide dataframe, or Blocks
+        With several benchmarks, or several seeds of one; a frame with one benchmark a row and one algorithm a column,
+        with its `direction`; or the blocks of a ranking. A benchmark counts once, by the mean scores on it, whatever
+        its number of runs; several budgets of a run are averaged.
+    direction : {"minimize", "maximize"}, optional
+        Which end of the scores is better, of a wide frame; `Runs` say so themselves.
     reference : str, optional
         The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that neither the data nor
         the order of the table single out an algorithm.
@@ -65,6 +71,8 @@ def leaderboard(
     resample : {"benchmarks", "runs"}
         What the intervals generalise to: other benchmarks of this kind, or other runs on exactly these benchmarks,
         which takes two runs of every algorithm on each at least.
+    decisions : Decisions, optional
+        From which the sets of ranks are made; by default those of `rank`, for other benchmarks of this kind.
 
     Returns
     -------
@@ -74,7 +82,10 @@ def leaderboard(
         each); ``win_rate``, the share of its comparisons that an algorithm won (ties one half); ``mean_rank`` (1 best,
         ties the mean of theirs); ``p_best``, the share of the benchmarks on which it is best (ties split);
         ``gap_closed``, the mean of ``(score - worst) / (best - worst)``; each with the ends of its interval
-        (``elo_low``, ``elo_high``, ...); ``p_first``, the share of the draws in which its mean rank is the best.
+        (``elo_low``, ``elo_high``, ...); ``p_first``, the share of the draws in which its mean rank is the best;
+        ``n``, on how many benchmarks it has scores; ``rank`` by mean scores with ``rank_low`` and ``rank_high``, the
+        set of ranks that the decisions leave open, for all algorithms at once (absent where nothing can be tested, and
+        with ``resample="runs"``).
         ``to_frame("win_rates")`` has the shares of their benchmarks on which the row beats the column, ties one half;
         NaN where they never met. `reference` (None if 1,000 is the mean of all), `resample`, `alpha`, `n_draws`,
         `n_blocks`, `unit` ("family", "benchmark" or "seed", what counts once), `scope` (what the intervals are about),
@@ -127,9 +138,13 @@ def leaderboard(
     4        TPE  1251.53      0.21       4.95    0.00
     5         RS  1000.00      0.05       5.75    0.00
     """
-    if not isinstance(runs, Blocks):
-        require_runs(runs)
-    blocks = runs if isinstance(runs, Blocks) else blocks_of(runs)
+    if isinstance(runs, Blocks):
+        if direction is not None:
+            raise ArgumentError("direction is for a wide frame, and blocks have their own. Leave it out.")
+        blocks = runs
+    else:
+        runs = runs_of(runs, direction, "lmemtest.leaderboard")
+        blocks = blocks_of(runs)
     names = blocks.algorithms
     if reference is not None:
         check_choice(reference, "reference", names)
@@ -168,6 +183,16 @@ def leaderboard(
             low, high = _ends(draws[name], tails[name])
         table[name], table[f"{name}_low"], table[f"{name}_high"] = estimate, low, high
     table["p_first"] = _first(draws["mean_rank"]) if sums.complete else np.nan
+    table["n"] = np.isfinite(blocks.gains).sum(axis=0)
+    without: tuple[str, ...] = ()
+    if decisions is None and not over_runs and not isinstance(runs, Blocks):
+        decisions, without = _decisions(runs, alpha)
+    if decisions is not None and not over_runs:
+        place = {level: i + 1 for i, level in enumerate(decisions.levels)}
+        columns = decisions.columns(names)
+        table = table.assign(
+            rank=[place[name] for name in names], rank_low=columns["rank_low"], rank_high=columns["rank_high"]
+        )
     order = tie_order(table["elo"], descending=True)
     ordered = [names[i] for i in order]
     with np.errstate(invalid="ignore"):
@@ -187,13 +212,28 @@ def leaderboard(
             "of 10 to 1.",
             f"{percent(level)} intervals, not simultaneous: {scope}",
         ),
-        findings=_findings(table, win_rates, blocks.unit, level),
-        notes=(*blocks.notes, *_notes(blocks, sums, bool(estimable(wins)), over_runs=over_runs)),
-        printed=table[["algorithm", "elo", "elo_low", "elo_high", *MEASURES[1:], "p_first"]],
+        findings=(
+            *_findings(table, win_rates, blocks.unit, level),
+            *(() if decisions is None or over_runs else decisions.sentences()),
+        ),
+        notes=(*blocks.notes, *_notes(blocks, sums, bool(estimable(wins)), over_runs=over_runs), *without),
+        printed=table[["algorithm", "elo", "elo_low", "elo_high", *MEASURES[1:], "p_first", *_ranks_in(table)]],
         formats={**dict.fromkeys(["elo", "elo_low", "elo_high"], ".0f"),
                  **dict.fromkeys([*MEASURES[1:], "p_first"], ".2f")},
         figure="leaderboard_plot",
     )  # fmt: skip
+
+
+def _decisions(runs: Runs, alpha: float) -> tuple[Decisions | None, tuple[str, ...]]:
+    """The decisions about the algorithms' means, and why there are none."""
+    try:
+        return rank(runs, alpha=alpha).decisions, ()
+    except DesignError as error:
+        return None, (f"No sets of ranks: {error}",)
+
+
+def _ranks_in(table: pd.DataFrame) -> list[str]:
+    return [name for name in ("rank_low", "rank_high") if name in table]
 
 
 def _scope(resample: str, unit: str) -> str:

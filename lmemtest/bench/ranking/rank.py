@@ -203,7 +203,7 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
     return method, test
 
 
-def runs_of(data: Any, direction: str | None) -> Runs:
+def runs_of(data: Any, direction: str | None, function: str = "lmemtest.rank") -> Runs:
     """Runs as they are, a wide frame as runs with its rows as benchmarks."""
     if direction is not None:
         direction = check_direction(direction)
@@ -217,7 +217,7 @@ def runs_of(data: Any, direction: str | None) -> Runs:
         return data
     if direction is None:
         message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
-        refuse_without_roles(data, {}, "lmemtest.rank(lmemtest.Runs(df, {}))", message)
+        refuse_without_roles(data, {}, f"{function}(lmemtest.Runs(df, {{}}))", message)
     return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
 
 
@@ -253,7 +253,7 @@ def ranking_of(
     if "mean_rank" not in table:
         table["mean_rank"] = mean_ranks(ordered)
     if asked.control is None:
-        table["letters"] = [assessment.decisions.letters[name] for name in order]
+        table = table.assign(**assessment.decisions.columns(order))
     kind = effect_size or EFFECTS.get(assessment.test, "rank_biserial")
     notes = (*runs.notes, *assessment.notes)
     if method == "lmem" and blocks.unit == "seed":

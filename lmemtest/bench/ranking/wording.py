@@ -13,6 +13,7 @@ from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import tolerance, written
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_number, joined, p_text
+from lmemtest.lmm.means.decisions import MOST_NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +34,8 @@ SYMBOLS = {
 
 def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     """Who is ahead, who is better than whom, which pairs are practically equivalent, and what stays open."""
+    if ranking.control is None and not ranking.decisions.lettered:
+        return tuple(_of_many(ranking))
     beaten, equal, open_pairs, untested = _sorted_out(ranking)
     found = [_headline(ranking, beaten)]
     better = _better(ranking)
@@ -50,6 +53,24 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     if others:
         found.append(f"Without a test, since their differences have no variance: {_pairs(others)}.")
     return tuple(found)
+
+
+def _of_many(ranking: Ranking) -> list[str]:
+    """What is said of more algorithms than have letters: who may be the best, and how many pairs are decided."""
+    decisions, n_pairs = ranking.decisions, len(ranking.pairs)
+    worse = np.flatnonzero(decisions.codes[0] == Verdict.BETTER)
+    beaten = (
+        {decisions.levels[0]: [decisions.levels[i] for i in worse]} if ahead_or_behind(decisions.codes).any() else {}
+    )
+    decided = f"{len(ranking.decided):,} of {n_pairs:,} pairs"
+    what = "are decided" if ranking.method == "bayesian" else "differ significantly"
+    untested = int((ranking.codes == Verdict.NOT_TESTED).sum())
+    more = f", {untested:,} have no test" if untested else ""
+    return [
+        _headline(ranking, beaten),
+        *decisions.sentences(),
+        f"{decided} {what}{more}; rank_low and rank_high have the ranks left open.",
+    ]
 
 
 def _met(row: Mapping[Any, Any]) -> int:
@@ -103,6 +124,8 @@ def _headline(ranking: Ranking, beaten: Mapping[str, list[str]]) -> str:
     if len(worse) == len(others):
         return f"{ahead}, ahead of {'the other one' if len(others) == 1 else f'all {len(others)} others'}."
     near = [name for name in others if name not in worse]
+    if not ranking.decisions.lettered:
+        return f"{ahead}; it is not shown to be better than {joined(near, MOST_NAMED)}."
     return f"{ahead}; it is not shown to be better than {joined(near)}."
 
 

@@ -20,7 +20,7 @@ from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
 from lmemtest.core.verdicts import Verdict, ahead_or_behind, turned
-from lmemtest.core.words import format_level, format_number
+from lmemtest.core.words import format_level, format_number, joined, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.given import (
     check_kind,
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
 
 
+MOST_NAMED = 8  # levels in a sentence
+MOST_LETTERED = 12  # levels in tables and figures; of more levels each would be in many groups
+
+
 @result
 class Decisions(Result):
     """Levels in order, and the groups within which no difference is shown.
@@ -55,6 +59,12 @@ class Decisions(Result):
         be contiguous.
     letters : dict of str to str
         One letter per group that a level is in; two levels differ significantly exactly if they share no letter.
+        Tables and figures show them for up to `MOST_LETTERED` levels, and `rank_low` and `rank_high` for any number.
+    rank_low, rank_high : tuple of int
+        The set of ranks of each level: one more than the number of levels that are significantly better, and the number
+        of all levels less those that are significantly worse. If `simultaneous`, they hold the true ranks of all levels
+        at once with the confidence 1 - `alpha` (Mogstad, Romano, Shaikh & Wilhelm 2024); a level whose true mean is
+        that of others has all the ranks that these share.
     critical_difference : tuple of float
         Smallest and largest half width of the pairs' intervals at 1 - `alpha`: each pair differs significantly exactly
         where its means are further apart than its own; NaN if there is none.
@@ -93,6 +103,8 @@ class Decisions(Result):
     se: tuple[float, ...]
     groups: tuple[tuple[str, ...], ...]
     letters: dict[str, str]
+    rank_low: tuple[int, ...]
+    rank_high: tuple[int, ...]
     critical_difference: tuple[float, float]
     alpha: float
     codes: Codes
@@ -238,11 +250,23 @@ class Decisions(Result):
         )
 
     def table(self) -> pd.DataFrame:
-        """One row per level, best first: the factor, mean, se, letters."""
+        """One row per level, best first: the factor, mean, se, rank_low, rank_high, and letters of up to 12 levels."""
         import pandas as pd
 
-        columns = {"mean": self.means, "se": self.se, "letters": [self.letters[level] for level in self.levels]}
-        return pd.DataFrame({self.factor: self.levels, **columns})
+        return pd.DataFrame({self.factor: self.levels, "mean": self.means, "se": self.se, **self.columns()})
+
+    def columns(self, levels: Sequence[str] | None = None) -> dict[str, list[Any]]:
+        """What tables show of the decisions on each level, by default in their order: ``rank_low``, ``rank_high``, and
+        ``letters`` where a reader can still tell them apart.
+        """
+        place = {level: i for i, level in enumerate(self.levels)}
+        at = [place[level] for level in (self.levels if levels is None else levels)]
+        columns: dict[str, list[Any]] = {
+            name: [getattr(self, name)[i] for i in at] for name in ("rank_low", "rank_high")
+        }
+        if self.lettered:
+            columns["letters"] = [self.letters[self.levels[i]] for i in at]
+        return columns
 
     def head(self, n: int) -> Decisions:
         """The first levels by themselves; the decisions stay those of the whole family.
@@ -254,7 +278,7 @@ class Decisions(Result):
         Returns
         -------
         Decisions
-            Groups and letters are those of these levels; `critical_difference` is that of all pairs.
+            Groups and letters are those of these levels; `critical_difference` and the sets of ranks are those of all.
 
         Examples
         --------
@@ -279,37 +303,74 @@ class Decisions(Result):
             ci_high=None if self.ci_high is None else self.ci_high[: len(levels)],
             groups=groups,
             letters=letters,
+            rank_low=self.rank_low[: len(levels)],
+            rank_high=self.rank_high[: len(levels)],
             codes=codes,
             notes=(*self.notes, note),
         )
 
-    def rank_ranges(self) -> dict[str, tuple[int, int]]:
-        """The ranks that the decisions leave open to each level.
+    @property
+    def lettered(self) -> bool:
+        """Whether there are so few levels that letters are easier to read than sets of ranks."""
+        return len(self.levels) <= MOST_LETTERED
+
+    @property
+    def simultaneous(self) -> bool:
+        """Whether the decisions hold all at once with the confidence 1 - `alpha`, so that the sets of ranks do."""
+        return not self.posterior and not math.isnan(self.alpha) and self.adjust not in ("none", "fdr", "")
+
+    def top(self, k: int = 1) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Which levels are among the k best, and which may be.
+
+        Parameters
+        ----------
+        k : int, >= 1
 
         Returns
         -------
-        dict of str to (int, int)
-            One more than the number of levels that are significantly better, and the number of all levels less those
-            that are significantly worse.
+        (tuple of str, tuple of str)
+            The levels whose set of ranks ends at k at most: they are among the k best. And those whose set begins at k
+            at most, which are all that can be: with k = 1 the smallest set that contains the best level.
+
+        Raises
+        ------
+        ArgumentError
+            If there are fewer than k levels.
 
         Examples
         --------
         >>> import lmemtest as lt
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
-        >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
-        >>> fit.emmeans("tool").pairs().decisions(direction="minimize").rank_ranges()
-        {'A': (1, 2), 'B': (1, 2), 'C': (3, 3)}
+        >>> means = lt.fit_lmm("loss ~ tool + (1|task)", runs).emmeans("tool")
+        >>> decisions = means.pairs().decisions(direction="minimize")
+        >>> decisions.rank_low, decisions.rank_high
+        ((1, 1, 3), (2, 2, 3))
+        >>> decisions.top()
+        ((), ('A', 'B'))
+        >>> decisions.top(2)
+        (('A', 'B'), ('A', 'B'))
         """
-        better, worse = ((self.codes == code).sum(axis=1) for code in (Verdict.WORSE, Verdict.BETTER))
-        return {
-            level: (int(1 + above), int(len(self.levels) - below))
-            for level, above, below in zip(self.levels, better, worse, strict=True)
-        }
+        k = check_positive_int(k, "k", maximum=len(self.levels))
+        certain, possible = (
+            tuple(level for level, rank in zip(self.levels, ranks, strict=True) if rank <= k)
+            for ranks in (self.rank_high, self.rank_low)
+        )
+        return certain, possible
 
     @property
     def title(self) -> str:
         """Of what."""
         return "Decisions of the means"
+
+    def sentences(self) -> tuple[str, ...]:
+        """Which levels may be the best: all that no other one is shown to be better than."""
+        _, possible = self.top()
+        if self.direction is None or len(self.levels) < 2:
+            return ()
+        if not self.simultaneous:
+            return (f"Nothing is shown to be better than {joined(possible, MOST_NAMED)}.",)
+        among = possible[0] if len(possible) == 1 else f"one of {len(possible):,}: {joined(possible, MOST_NAMED)}"
+        return (f"With {percent(1.0 - self.alpha)} confidence the best by {self.statistic} is {among}.",)
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -493,6 +554,7 @@ def arranged(
     lower = np.tril((codes == Verdict.BETTER) & (codes.T == Verdict.BETTER))
     codes[lower] = Verdict.WORSE
     groups, letters = groups_with_letters(ahead_or_behind(codes), ordered)
+    above, below_it = ((codes == code).sum(axis=1) for code in (Verdict.WORSE, Verdict.BETTER))
     undecided = codes == Verdict.NOT_TESTED
     said = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
     if direction is None:
@@ -517,6 +579,8 @@ def arranged(
         se=tuple(errors[order].tolist()),
         groups=groups,
         letters=letters,
+        rank_low=tuple((1 + above).tolist()),
+        rank_high=tuple((len(ordered) - below_it).tolist()),
         alpha=float(alpha),
         codes=codes,
         direction=direction,

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
+from study import make_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks
@@ -236,3 +237,24 @@ def test_25_algorithms_on_100_benchmarks_take_less_than_two_seconds():
     begin = time.process_time()
     leaderboard(data, n_draws=1000, rng=1)
     assert time.process_time() - begin < 2.0
+
+
+def test_a_board_has_the_sets_of_ranks_of_the_ranking_and_takes_a_wide_table() -> None:
+    draws = np.random.default_rng(0)
+    table = pd.DataFrame(np.arange(4.0) + draws.normal(size=(9, 4)), columns=list("ABCD"))
+    board = lt.leaderboard(table, direction="maximize", rng=1).to_frame().set_index("algorithm")
+    decisions = lt.rank(table, direction="maximize").decisions
+    shown = board.loc[list(decisions.levels)]
+    assert shown["rank"].tolist() == [1, 2, 3, 4]
+    assert shown["rank_low"].tolist() == list(decisions.rank_low)
+    assert shown["rank_high"].tolist() == list(decisions.rank_high)
+    with pytest.raises(ArgumentError, match="direction must be"):
+        lt.leaderboard(table)
+
+
+def test_a_board_over_runs_claims_no_ranks_on_other_benchmarks() -> None:
+    runs = make_runs(algorithms=3, benchmarks=4, seeds=3)
+    board = lt.leaderboard(runs, resample="runs", rng=1)
+    assert "rank_low" not in board.to_frame()
+    with pytest.raises(ArgumentError, match="needs sets of ranks"):
+        board.plot(measure="rank")

@@ -417,3 +417,67 @@ def test_outcomes_are_those_of_the_ranks_of_every_pair():
         first = ranked(pair[np.isfinite(pair).all(axis=1)])[:, 0]
         assert (wins[i, j], wins[j, i]) == ((first == 2).sum(), (first == 1).sum())
         assert ties[i, j] == ties[j, i] == (first == 1.5).sum()
+
+
+# ---------------------------------------------------------------------- sets of ranks
+
+
+def boards(k: int, n: int, rng: int = 0) -> pd.DataFrame:
+    draws = np.random.default_rng(rng)
+    scores = np.linspace(1.0, 0.0, k) + draws.normal(size=(n, 1)) + 0.05 * draws.normal(size=(n, k))
+    return pd.DataFrame(scores, columns=[f"a{i:02d}" for i in range(k)])
+
+
+def test_sets_of_ranks_stand_in_the_table_and_letters_up_to_twelve_algorithms() -> None:
+    few, many = (lt.rank(boards(k, 9), direction="maximize") for k in (12, 13))
+    assert ("letters" in few.table, "letters" in many.table) == (True, False)
+    for ranking in (few, many):
+        codes = ranking.decisions.codes
+        assert ranking.table["rank_low"].tolist() == (1 + (codes == -1).sum(axis=1)).tolist()
+        assert ranking.table["rank_high"].tolist() == (len(codes) - (codes == 1).sum(axis=1)).tolist()
+
+
+def test_the_top_is_certain_and_possible_by_the_sets_of_ranks() -> None:
+    decisions = lt.rank(boards(13, 9), direction="maximize").decisions
+    for k in (1, 3, 13):
+        certain, possible = decisions.top(k)
+        assert set(certain) == {a for a, high in zip(decisions.levels, decisions.rank_high, strict=True) if high <= k}
+        assert set(possible) == {a for a, low in zip(decisions.levels, decisions.rank_low, strict=True) if low <= k}
+    for k in (0, 14, 1.5):
+        with pytest.raises(ArgumentError, match="k must be"):
+            decisions.top(k)
+
+
+def test_many_algorithms_are_told_by_who_may_be_best() -> None:
+    ranking = lt.rank(boards(30, 9), direction="maximize")
+    _, possible = ranking.decisions.top()
+    lines = ranking.sentences()
+    assert len(lines) == 3
+    assert all(name in lines[1] for name in possible[:7])
+    assert str(len(ranking.decided)) in lines[2]
+
+
+@pytest.mark.parametrize(("adjust", "at_once"), [(None, True), ("holm", True), ("none", False), ("fdr", False)])
+def test_confidence_is_claimed_where_decisions_are_simultaneous(adjust, at_once) -> None:
+    decisions = lt.rank(boards(5, 9), direction="maximize", adjust=adjust).decisions
+    assert decisions.simultaneous is at_once
+    assert ("95 % confidence" in decisions.sentences()[0]) is at_once
+
+
+def test_ranks_on_a_new_benchmark_follow_the_scores_that_are_predicted() -> None:
+    """Of two algorithms the gains are opposite: the first is ahead where one sum of two Student's variables is."""
+    table = boards(2, 9, rng=3) + np.array([0.0, 0.99])
+    d = (table["a00"] - table["a01"]).to_numpy()
+    size, draws = 400_000, np.random.default_rng(2)
+    both = draws.standard_t(8, size) * np.sqrt(0.25)
+    own = (draws.standard_t(8, (2, size)) * np.sqrt(0.75) * [[0.5], [-0.5]]).sum(axis=0)
+    want = (d.mean() + d.std(ddof=1) * np.sqrt(1.0 + 1.0 / 9) * (both + own) > 0).mean()
+    answer = lt.rank(table, direction="maximize").next_benchmark(n_draws=200_000, rng=1)
+    found = answer.to_frame().set_index("algorithm")["p_first"]
+    assert found["a00"] == pytest.approx(want, abs=4e-3)
+    assert found.sum() == pytest.approx(1.0)
+
+
+def test_a_new_benchmark_is_not_predicted_from_four() -> None:
+    with pytest.raises(DesignError, match="predicted from 5 benchmarks"):
+        lt.rank(boards(3, 4), direction="maximize").next_benchmark()
