@@ -31,7 +31,7 @@ from lmemtest.lmm.cells import compress
 from lmemtest.lmm.diagnostics.influence import influence
 from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
-from lmemtest.lmm.engine.error_slopes import theta_slopes
+from lmemtest.lmm.engine.prediction import theta_slopes
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name

@@ -25,9 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.products import Columns
-from lmemtest.lmm.engine.structure import joined, parents_of
+from lmemtest.lmm.engine.structure import RandomTerm, joined, parents_of
 
 # Differences of weights that are rounding, relative to the weight.
 _SAME = 1e-9

@@ -1,25 +1,156 @@
-"""Cross-products of ``[Z X y]`` by block, all that a Gaussian mixed model sees of the data."""
+"""Cross-products of ``[Z X y]`` by block, all that a Gaussian mixed model sees of the data.
+
+Groups of a block that are alike up to the scores are factored once. In a balanced design all groups ``g = 1 ... q`` of
+a block have the same cross-products ``A`` with themselves and, apart from ``y``, the same ``V_X`` with what remains. An
+orthogonal rotation of the groups, whose first row is ``(1, ..., 1) / sqrt(q)``, changes neither ``A`` nor the
+likelihood, and leaves
+
+    one group with        V = sqrt(q) [V_X, mean of the V_y],
+    q - 1 groups with     V_X = 0,  whose V_y matter only through  S = sum_g (V_y - mean) (V_y - mean)',
+
+so that ``sum_g V_g'Q V_g`` is ``V'QV`` plus ``tr(Q S)`` at ``yy``, and ``log|I + L'A L|`` counts ``q`` times: an
+evaluation costs one small factor whatever ``q`` is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations_with_replacement, product
-from typing import cast
+from itertools import accumulate, combinations_with_replacement, pairwise, product
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from lmemtest.core.arrays import Array, Index
 from lmemtest.errors import DesignError
-from lmemtest.lmm.engine.alike import shared
-from lmemtest.lmm.engine.blocks import Block, CrossProducts, Member, RandomTerm, Stage, System
 from lmemtest.lmm.engine.cross import Cross, DenseCross, PartedCross, SparseCross, SparsePattern, prefer_sparse
-from lmemtest.lmm.engine.structure import Structure, choose, parents
+from lmemtest.lmm.engine.structure import Block, Member, RandomTerm, Structure, choose, parents
 
 _MAX_TAIL = 20_000  # columns; its square in doubles is 3.2 GB
 _SPARSE_FROM = 200_000  # elements; below it the dense form always wins
+# Differences of cross-products that are rounding, relative to the largest.
+_ALIKE = 1e-12
+# Numbers that are compared at once: few enough for a processor's cache.
+_CHUNK = 100_000
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A chain block with its cross-products: ``A`` with itself, ``E[j]`` with later chain blocks, ``V`` with B.
+
+    Groups that are alike share one ``A``: it then has one group and stands for ``copies``. ``S`` are further
+    cross-products of such groups with ``y`` alone (see `rotated`), the sum of their outer products.
+    """
+
+    block: Block
+    A: Array  # (q, K, K), or (1, K, K) where all groups are alike
+    E: dict[int, Array]  # position in the chain -> (q, K, K_j)
+    parent: dict[int, Index]  # position in the chain -> (q,) group of that block
+    indicator: dict[int, sp.csr_matrix]  # position -> (q_j, q), sums children into parents
+    V: Cross  # (q, K, m)
+    copies: int = 1
+    S: Array | None = None  # (1, K, K)
+
+
+class CrossProducts(NamedTuple):
+    """The order in which a model's columns are eliminated, and their cross-products."""
+
+    chain: tuple[Stage, ...]
+    tail: tuple[Block, ...]
+    B: Array  # (m, m) of ``[Z_tail X y]``, m = t + p + 1
+
+    @property
+    def products(self) -> CrossProducts:
+        return self
+
+
+class HasProducts(Protocol):
+    """What has the cross-products of a model, or can make them: a balanced design often needs none."""
+
+    @property
+    def products(self) -> CrossProducts: ...
+
+
+@dataclass(frozen=True)
+class System:
+    """Cross-products of one model: ``chain`` stages, ``tail`` blocks, remainder ``B`` of ``[Z_tail X y]``."""
+
+    source: HasProducts
+    p: int
+    n_rows: int
+    ss_within: float
+    sum_log_w: float
+
+    @property
+    def chain(self) -> tuple[Stage, ...]:
+        return self.source.products.chain
+
+    @property
+    def tail(self) -> tuple[Block, ...]:
+        return self.source.products.tail
+
+    @property
+    def B(self) -> Array:
+        return self.source.products.B
+
+    @cached_property
+    def t(self) -> int:
+        return sum(b.size for b in self.tail)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Chain blocks, then tail blocks: the order of the Cholesky factors that the sweep takes."""
+        return (*(s.block for s in self.chain), *self.tail)
+
+    @cached_property
+    def tail_rows(self) -> list[slice]:
+        """Rows of every tail block in the remainder."""
+        ends = [0, *accumulate(b.size for b in self.tail)]
+        return [slice(start, stop) for start, stop in pairwise(ends)]
+
+    def by_tail_block(self, M: Array) -> list[Array]:
+        """The tail's rows of a matrix with the rows of the remainder, ``(q, K, c)`` per block."""
+        return [M[rows].reshape(b.q, b.K, -1) for rows, b in zip(self.tail_rows, self.tail, strict=True)]
+
+    def places(self, term: int) -> Iterator[tuple[int, Member]]:
+        """The blocks that hold levels of a term."""
+        for b, block in enumerate(self.blocks):
+            for member in block.members:
+                if member.term == term:
+                    yield b, member
+
+    def by_level(self, by_block: Sequence[Array], n_levels: Sequence[int]) -> list[Array]:
+        """Values of blocks, ``(q, K, ...)``, as values of the levels of the terms, ``(n_levels, k, ...)``."""
+        out: list[Array] = [np.empty(0)] * len(n_levels)
+        for block, values in zip(self.blocks, by_block, strict=True):
+            rest = values.shape[2:]
+            for m in block.members:
+                own = values[:, m.columns]
+                if m.levels is None:
+                    out[m.term] = own
+                    continue
+                if not out[m.term].size:
+                    out[m.term] = np.zeros((n_levels[m.term], m.k, *rest))
+                there = m.levels >= 0
+                out[m.term][m.levels[there]] = own.reshape(block.q, m.r, m.k, *rest)[there]
+        return out
+
+    def by_block(self, by_term: Sequence[Array]) -> list[Array]:
+        """The inverse of `by_level`; zero where a group has fewer levels than others."""
+        out = []
+        for block in self.blocks:
+            parts = []
+            for m in block.members:
+                values = by_term[m.term]
+                if m.levels is not None:
+                    rest = values.shape[1:]
+                    values = np.concatenate([values, np.zeros((1, *rest))])[m.levels]
+                    values = values.reshape(block.q, m.r * m.k, *rest[1:])
+                parts.append(values)
+            out.append(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+        return out
 
 
 @dataclass(frozen=True)
@@ -319,3 +450,43 @@ def build_system(
     """
     cells = CellColumns(terms, Columns(X, row, y), omega, structure)
     return System(cells, p=X.shape[1], n_rows=n_rows, ss_within=ss_within, sum_log_w=sum_log_w)
+
+
+def _same(groups: Array) -> bool:
+    """Whether all entries along the first axis are the same up to rounding."""
+    most = _ALIKE * float(np.abs(groups[0]).max(initial=0.0))
+    step = max(1, _CHUNK // max(1, groups[0].size))  # a copy of all groups would be as large as the system
+    parts = (groups[start : start + step] for start in range(0, len(groups), step))
+    return all(np.abs(part - groups[0]).max(initial=0.0) <= most for part in parts)
+
+
+def shared(stage: Stage) -> Stage:
+    """The stage with one ``A`` where all its groups are alike."""
+    if stage.block.q < 2 or isinstance(stage.V, SparseCross) or not _same(stage.A):
+        return stage
+    return replace(stage, A=stage.A.mean(axis=0, keepdims=True), copies=stage.block.q)
+
+
+def rotated(system: System) -> System:
+    """The system with groups that are alike in everything but the scores put into one; itself if there are none."""
+    stages = tuple(map(_rotated, system.chain))
+    if all(new is old for new, old in zip(stages, system.chain, strict=True)):
+        return system
+    return replace(system, source=system.source.products._replace(chain=stages))
+
+
+def _rotated(stage: Stage) -> Stage:
+    if not isinstance(stage.V, DenseCross):
+        return stage
+    V = stage.V.values
+    few = len(V) <= max(m.k for m in stage.block.members)  # no more groups than effects: nothing is gained
+    if stage.copies == 1 or few or not _same(V[:, :, :-1]):
+        return stage
+    mean = V.mean(axis=0)  # of V_X too: the first group's would differ from their sum by more than rounding
+    around = V[:, :, -1] - mean[:, -1]
+    return replace(
+        stage,
+        block=replace(stage.block, q=1),
+        V=DenseCross(np.sqrt(len(V)) * mean[None]),
+        S=(around.T @ around)[None],
+    )

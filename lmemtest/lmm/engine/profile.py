@@ -30,13 +30,14 @@ import scipy.linalg as sla
 from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.anova import Anova, MeanSquares
-from lmemtest.lmm.engine.blocks import Shape, System
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.strata import Strata
+from lmemtest.lmm.engine.products import System
+from lmemtest.lmm.engine.residual import Strata
+from lmemtest.lmm.engine.structure import Shape
 from lmemtest.lmm.engine.sweep import Sweep, gradient, sweep
-from lmemtest.lmm.engine.triangular import solve_lower, solve_spd, solve_square
+from lmemtest.lmm.engine.theta import solve_lower, solve_spd, solve_square
 
 # A Newton step that promises less than this has converged: 1e-10 in the square root of the deviance at its cut.
 _DECREMENT = 5e-10

@@ -47,7 +47,7 @@ from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.held import Held
-from lmemtest.lmm.engine.triangular import solve_lower
+from lmemtest.lmm.engine.theta import solve_lower
 
 # 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
 _ALONE = 1e-9

@@ -1,10 +1,11 @@
 """theta <-> relative Cholesky factors, on the user's scale and on the whitened scale of the search.
 
 theta stacks the lower triangles of the terms' factors ``L`` column by column, as lme4 does; of a term whose effects
-are independent it holds the diagonal. The search runs on
-whitened columns: a term's basis ``Z`` is replaced by ``Z R^-1`` with ``R`` the triangular factor of its QR
-decomposition, so that ``Sigma_white = R Sigma R'``, a slope in millions or around a distant mean is as easy as any
-other, and one step length fits all parameters.
+are independent it holds the diagonal. The search runs on whitened columns: a term's basis ``Z`` is replaced by
+``Z R^-1`` with ``R`` the triangular factor of its QR decomposition, so that ``Sigma_white = R Sigma R'``, a slope in
+millions or around a distant mean is as easy as any other, and one step length fits all parameters.
+
+Solves with triangular factors go through BLAS, which starts threads for large systems only (LAPACK's do always).
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy.linalg as sla
 from numpy.typing import NDArray
+from scipy.linalg import blas, lapack
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.blocks import Block, RandomTerm, Shape
+from lmemtest.lmm.engine.structure import Block, RandomTerm, Shape
 
 # Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
 _COLLINEAR = 1e-7
@@ -106,4 +109,33 @@ def term_blocks(matrices: Sequence[Array], blocks: Sequence[Block], sizes: Seque
     for block, M in zip(blocks, matrices, strict=True):
         for m in block.members:
             out[m.term] = out[m.term] + m.level_blocks(M)
+    return out
+
+
+def solve_lower(C: Array, B: Array, *, transpose: bool = False) -> Array:
+    """``C^-1 B``, or ``C'^-1 B``, for a lower-triangular ``C`` and a matrix or vector ``B``."""
+    if B.ndim == 1:
+        return solve_lower(C, B[:, None], transpose=transpose)[:, 0]
+    if not len(C) or not B.shape[1]:
+        return np.zeros(B.shape)
+    return np.asarray(blas.dtrsm(1.0, C, B, lower=1, trans_a=int(transpose)))
+
+
+def solve_spd(C: Array, B: Array) -> Array:
+    """``(C C')^-1 B`` for a lower-triangular ``C``."""
+    return solve_lower(C, solve_lower(C, B), transpose=True)
+
+
+def solve_square(R: Array, B: Array, *, transpose: bool = False) -> Array:
+    """``R^-1 B``, or ``R'^-1 B``, for a square matrix that is upper-triangular most of the time."""
+    if np.tril(R, -1).any():
+        return np.asarray(np.linalg.solve(R.T if transpose else R, B))
+    return np.asarray(sla.solve_triangular(R, B, trans=int(transpose)))
+
+
+def inverse_lower(C: Array) -> Array:
+    """Inverses of a stack of lower-triangular matrices with zeros above the diagonal, ``(q, K, K)``."""
+    out = np.empty_like(C)
+    for one, inverse in zip(C, out, strict=True):  # the transposed matrix is in LAPACK's order: nothing is copied
+        inverse[...] = lapack.dtrtri(one.T, lower=0)[0].T
     return out

@@ -19,7 +19,7 @@ from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, Esti
 from lmemtest.lmm.cells import Cells, compress
 from lmemtest.lmm.engine.optimize import Optimum, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
-from lmemtest.lmm.engine.saturation import no_residual, unbounded
+from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.formula.estimable import check_variances, held_by_fixed

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.ddf import curvature
 from lmemtest.lmm.engine.hessian import hessian
 from lmemtest.lmm.engine.optimize import optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.profile import Constrained, ResidualDeviation, StandardDeviation
 from lmemtest.lmm.engine.profile_path import follow
+from lmemtest.lmm.engine.structure import RandomTerm
 
 ALGORITHMS, BENCHMARKS, SEEDS = 3, 7, 4
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lmemtest.core.codes import Keys
-from lmemtest.lmm.engine.fixed import fixed_part, independent_columns
+from lmemtest.lmm.engine.span import fixed_part, independent_columns
 from lmemtest.lmm.formula import build_design, parse_formula
 
 

@@ -9,7 +9,6 @@ import pytest
 from pytest import approx
 from scipy.optimize import brentq, minimize
 
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.optimize import optimise
 from lmemtest.lmm.engine.problem import build_problem
 from lmemtest.lmm.engine.profile import (
@@ -22,6 +21,7 @@ from lmemtest.lmm.engine.profile import (
     has_variance,
 )
 from lmemtest.lmm.engine.profile_path import follow
+from lmemtest.lmm.engine.structure import RandomTerm
 
 CUT = 1.959963984540054
 
