@@ -86,8 +86,8 @@ class Criterion:
         """``Z'P y`` per block of the system, ``(q, K)`` each."""
         system = self.system
         modes = conditional_modes(system, self.sweep, self.v)
-        residual = multiply(system, [-u[:, :, None] for u in modes], self.v[:, None])
-        return [c[:, :, 0] for c in [*residual.chain, *system.by_tail_block(residual.remainder)]]
+        chain, remainder, _ = multiply(system, [-u[:, :, None] for u in modes], self.v[:, None])
+        return [c[:, :, 0] for c in [*chain, *system.by_tail_block(remainder)]]
 
 
 def evaluate(

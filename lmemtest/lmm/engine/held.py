@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.products import System, build_system
 from lmemtest.lmm.engine.structure import RandomTerm
-from lmemtest.lmm.engine.sweep import Products, Sweep, modes, sweep
+from lmemtest.lmm.engine.sweep import Sweep, modes, sweep
 from lmemtest.lmm.engine.theta import block_factors
 
 
@@ -107,8 +107,8 @@ class Held:
         remainder = np.zeros((len(system.B), c))
         if system.tail:
             remainder[: system.t] = np.concatenate([block.reshape(-1, c) for block in by_block[n_chain:]])
-        known = Products(chain=by_block[:n_chain], remainder=remainder, gram=np.empty((c, c)))
-        return system.by_level(modes(system, done, known), [t.n_levels for t in terms])
+        of_columns = by_block[:n_chain], remainder, np.empty((c, c))
+        return system.by_level(modes(system, done, of_columns), [t.n_levels for t in terms])
 
 
 def draw_cells(

@@ -21,7 +21,7 @@ evaluations of the gradient.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
@@ -64,10 +64,10 @@ def average_information(problem: Problem, x: Array, at: Criterion, gradients: Se
     if problem.strata is None and not at.system.t and not any(stage.E for stage in at.system.chain):
         W, d_r2 = _group_by_group(problem, x, at)
     else:
-        products, d_r2 = _theta_directions(problem, x, at)
+        coefficients, products, d_r2 = _theta_directions(problem, x, at)
         if problem.strata is not None:
             of_strata, d_r2_strata = problem.strata.directions(problem.split(x)[1], at)
-            products = joined([products, *of_strata], at.system)
+            products = joined(products, coefficients, of_strata, at.system)
             d_r2 = np.append(d_r2, d_r2_strata)
         W = projected_gram(at.system, at.sweep, at.RX, products)
         if any(stage.S is not None for stage in at.system.chain):
@@ -121,8 +121,8 @@ def _group_by_group(problem: Problem, x: Array, at: Criterion) -> tuple[Array, A
     return W, d_r2
 
 
-def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[Products, Array]:
-    """Cross-products of ``w_i = Z dSigma_i Z'P y`` per element of theta, and ``d r2 / d theta_i``."""
+def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[list[Array], Products, Array]:
+    """Coefficients and cross-products of ``w_i = Z dSigma_i Z'P y`` per element of theta, and ``d r2 / d theta_i``."""
     z = at.scores()
     steps = directions(problem, x)
     n = len(steps)
@@ -135,8 +135,7 @@ def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[Produc
             half = own @ dL
             coefficients[b][:, m.columns, i] = (own @ L @ dL.T + half @ L.T).reshape(q, -1)
             d_r2[i] -= 2.0 * float(np.sum(half * (own @ L)))
-    found = multiply(at.system, coefficients, np.zeros((at.system.p + 1, n)))
-    return replace(found, coefficients=coefficients), d_r2
+    return coefficients, multiply(at.system, coefficients, np.zeros((at.system.p + 1, n))), d_r2
 
 
 def _of_scores_alone(problem: Problem, x: Array, at: Criterion) -> tuple[Array, Array]:

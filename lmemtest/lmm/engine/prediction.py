@@ -22,8 +22,7 @@ its size, so errors keep their digits where the variance of a term is ten thousa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -58,14 +57,14 @@ def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Arra
         seen = through(system, done, multiply(system, spread))[1] if any(k.any() for k in K) else 0.0
         phi[:-1] = solve_spd(at.RX, L - seen)
     if not spread:
-        return [], [], phi, multiply(system, [], phi).gram
+        return [], [], phi, multiply(system, [], phi)[2]
     known = modes(system, done, multiply(system, spread, phi))
     spread = [s - u for s, u in zip(spread, known, strict=True)]
-    products = multiply(system, spread, phi)
-    seen_by = [*products.chain, *system.by_tail_block(products.remainder)]
+    chain, remainder, covariance = multiply(system, spread, phi)
+    seen_by = [*chain, *system.by_tail_block(remainder)]
     random = [k - z for k, z in zip(K, seen_by, strict=True)]
     count = L.shape[1]
-    covariance = products.gram + sum(
+    covariance = covariance + sum(
         q.reshape(-1, count).T @ s.reshape(-1, count) for q, s in zip(random, spread, strict=True)
     )
     return random, spread, phi, 0.5 * (covariance + covariance.T)
@@ -112,7 +111,7 @@ def _strata_grams(problem: Problem, x: Array, left: Missed) -> Iterator[Array]:
         return
     _, spread, phi, _ = left
     for part, log_tau in zip(problem.strata.systems[1:], problem.split(x)[1], strict=True):
-        yield float(np.exp(log_tau)) * multiply(part, spread, phi).gram
+        yield float(np.exp(log_tau)) * multiply(part, spread, phi)[2]
 
 
 def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:
@@ -126,68 +125,61 @@ def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:
     return np.array(out) / at.r2
 
 
-@dataclass(frozen=True)
-class Targets:
-    """Linear functions of the effects, on the user's scale."""
+def unseen_variances(problem: Problem, x: Array, at: Criterion, bases: Sequence[Array], residual: Array) -> Array:
+    """Variances of what predictions hold beyond the effects of the fit, ``(c,)`` on the user's scale.
 
-    fixed: Array  # ``(c, rank)`` coefficients of the kept fixed effects
-    random: tuple[Array, ...]  # per term ``(q, k, c)`` coefficients of the effects of its levels
-
-
-@dataclass(frozen=True)
-class Unseen:
-    """What single predictions hold beyond the effects of the fit, on the user's scale."""
-
-    bases: tuple[Array, ...]  # per term ``(c, k)``: the basis of a level that is not in the fit; zero where it is
-    rows: Array  # ``(c, n_strata)`` residual variances to be added: a further row of a stratum is a one
-
-    def variances(self, problem: Problem, x: Array, at: Criterion) -> Array:
-        """Their variances, ``(c,)``."""
-        out = self.rows @ problem.residual_variances(x, at)
-        unit = at.sigma2 * problem.y_scale**2
-        for basis, R, L in zip(self.bases, problem.R, problem.unpack(x), strict=True):
-            out += unit * np.sum((basis @ np.linalg.solve(R, L)) ** 2, axis=1)  # u = R^-1 L v for the user's u
-        return out
-
-    def slopes(self, problem: Problem, x: Array, at: Criterion) -> Array:
-        """Their derivatives at a given residual variance, ``(c, n_free)``."""
-        levels = [np.linalg.solve(R.T, basis.T)[None] for basis, R in zip(self.bases, problem.R, strict=True)]
-        of_theta = at.sigma2 * problem.y_scale**2 * theta_slopes(problem, x, levels, len(self.rows)).T
-        of_strata = -self.rows[:, 1:] * problem.residual_variances(x, at)[1:]
-        return np.hstack([of_theta, of_strata])
-
-    def __getitem__(self, targets: Any) -> Unseen:
-        return Unseen(bases=tuple(b[targets] for b in self.bases), rows=self.rows[targets])
+    ``bases`` are per term ``(c, k)`` the basis of a level that is not in the fit, zero where it is; ``residual``
+    (c, n_strata) says which residual variances are added: a further row of a stratum is a one.
+    """
+    out = residual @ problem.residual_variances(x, at)
+    unit = at.sigma2 * problem.y_scale**2
+    for basis, R, L in zip(bases, problem.R, problem.unpack(x), strict=True):
+        out += unit * np.sum((basis @ np.linalg.solve(R, L)) ** 2, axis=1)  # u = R^-1 L v for the user's u
+    return out
 
 
-def _whitened(problem: Problem, targets: Targets) -> tuple[Array, list[Array]]:
+def unseen_slopes(problem: Problem, x: Array, at: Criterion, bases: Sequence[Array], residual: Array) -> Array:
+    """Derivatives of `unseen_variances` at a given residual variance, ``(c, n_free)``."""
+    levels = [np.linalg.solve(R.T, basis.T)[None] for basis, R in zip(bases, problem.R, strict=True)]
+    of_theta = at.sigma2 * problem.y_scale**2 * theta_slopes(problem, x, levels, len(residual)).T
+    return np.hstack([of_theta, -residual[:, 1:] * problem.residual_variances(x, at)[1:]])
+
+
+def _whitened(problem: Problem, L: Array, K: Sequence[Array]) -> tuple[Array, list[Array]]:
     """The same functions of the internal effects (up to ``y_scale``): ``(rank, c)`` and ``(q, K, c)`` per block."""
-    fixed = np.linalg.solve(problem.RX.T, targets.fixed.T)
-    by_term = [np.linalg.solve(R.T, K) for R, K in zip(problem.R, targets.random, strict=True)]
-    return fixed, problem.system.by_block(by_term)
+    by_term = [np.linalg.solve(R.T, of_term) for R, of_term in zip(problem.R, K, strict=True)]
+    return np.linalg.solve(problem.RX.T, L.T), problem.system.by_block(by_term)
 
 
-def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:
-    """``(c, c)`` covariance of the errors of predictions; ``conditional`` leaves out that of the fixed effects."""
-    *_, error = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
+def covariance(
+    problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Array], *, conditional: bool = False
+) -> Array:
+    """``(c, c)`` covariance of the errors of predictions ``L b + K u`` on the user's scale.
+
+    ``L`` (c, rank) are coefficients of the kept fixed effects, ``K`` per term ``(q, k, c)`` those of the effects of its
+    levels; ``conditional`` leaves out the error of the fixed effects.
+    """
+    *_, error = missed(problem, x, at, *_whitened(problem, L, K), fixed=not conditional)
     return at.sigma2 * problem.y_scale**2 * error
 
 
-def slopes(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:
+def slopes(
+    problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Array], *, conditional: bool = False
+) -> Array:
     """Derivatives of the variances of the errors at a given residual variance, ``(c, n_free)``; see `covariance`."""
-    left = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
+    left = missed(problem, x, at, *_whitened(problem, L, K), fixed=not conditional)
     return at.sigma2 * problem.y_scale**2 * variance_slopes(problem, x, at, left).T
 
 
 def unit_targets(
     problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]], which: NDArray[np.intp]
-) -> Targets:
-    """Some effects of some terms, one target each; ``which`` counts them term by term, level by level."""
-    random = [np.zeros((q, k, len(which))) for q, k in shapes]
+) -> tuple[Array, list[Array]]:
+    """``L`` and ``K`` of some effects of some terms; ``which`` counts them term by term, level by level."""
+    K = [np.zeros((q, k, len(which))) for q, k in shapes]
     start = 0
     for i in terms:
         size = shapes[i][0] * shapes[i][1]
         own = np.flatnonzero((which >= start) & (which < start + size))
-        random[i].reshape(size, -1)[which[own] - start, own] = 1.0
+        K[i].reshape(size, -1)[which[own] - start, own] = 1.0
         start += size
-    return Targets(fixed=np.zeros((len(which), problem.system.p)), random=tuple(random))
+    return np.zeros((len(which), problem.system.p)), K

@@ -31,7 +31,7 @@ from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.anova import Anova, analysed
 from lmemtest.lmm.engine.criterion import Criterion, evaluate
-from lmemtest.lmm.engine.products import CellColumns, Columns, System, build_system, dense_cross, rotated
+from lmemtest.lmm.engine.products import CellColumns, System, build_system, dense_cross, rotated
 from lmemtest.lmm.engine.residual import Leaf, Strata, leaf_term
 from lmemtest.lmm.engine.span import fixed_part, independent_columns
 from lmemtest.lmm.engine.structure import RandomTerm, Shape, choose, group_terms
@@ -252,13 +252,12 @@ def build_problem(
         weight = weight * precision[stratum]
     omega = n * weight
     n_rows = int(n.sum())
-    fixed = fixed_part(X, rows, y, omega)
-    if n_rows <= len(fixed.kept):
+    kept, Q, rows, RX, b, rest = fixed_part(X, rows, y, omega)
+    if n_rows <= len(kept):
         raise DesignError(
-            f"the table has {n_rows} rows and the fixed part {len(fixed.kept)} independent columns, so nothing is left "
+            f"the table has {n_rows} rows and the fixed part {len(kept)} independent columns, so nothing is left "
             "to estimate the residual variance from. Use fewer fixed effects or more runs."
         )
-    rest = fixed.residual
     ss_within = float(weight @ ss)
     total = float(omega @ rest**2) + ss_within
     spread = float(omega @ (y - np.average(y, weights=omega)) ** 2) + ss_within
@@ -270,7 +269,7 @@ def build_problem(
     _check_offset(y, spread, float(omega.sum()))
     y_scale = float(np.sqrt(total / n_rows))
     white = [th.whiten(term, omega) for term in terms]
-    Xq = fixed.Q * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
+    Xq = Q * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
 
     def system_of(part: Array, without: int | None = None) -> System:
         """Cross-products of the cells in ``part``, a 0/1 mask, all terms but one."""
@@ -282,41 +281,31 @@ def build_problem(
             n_rows=n_rows,
             ss_within=float((weight * part) @ ss) / y_scale**2,
             sum_log_w=float(n @ np.log(weight)),
-            row=fixed.rows,
+            row=rows,
             structure=structure,
         )
 
     strata = None
     structure = None
     if stratum is not None:
-        structure = choose([w for w, _ in white], len(fixed.kept), omega)
+        structure = choose([w for w, _ in white], len(kept), omega)
         masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
         of_stratum = np.bincount(stratum, n).astype(np.float64)
         strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
-    anova = None
-    if stratum is None and residual_variance is None:
-        anova = analysed(
-            [w for w, _ in white],
-            Columns(Xq, fixed.rows, rest / y_scale),
-            omega,
-            n_rows=n_rows,
-            ss_within=ss_within / y_scale**2,
-            sum_log_w=float(n @ np.log(weight)),
-            reml=reml,
-        )
+    system = system_of(np.ones(len(y)))
     problem = Problem(
-        system=system_of(np.ones(len(y))),
+        system=system,
         reml=reml,
         shapes=tuple(t.shape for t in terms),
         R=tuple(R for _, R in white),
-        kept=fixed.kept,
-        RX=fixed.RX / np.sqrt(n_rows),
-        offset=fixed.coefficients,
+        kept=kept,
+        RX=RX / np.sqrt(n_rows),
+        offset=b,
         y_scale=y_scale,
         n_levels=tuple(t.n_levels for t in terms),
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
-        anova=anova,
+        anova=analysed(system, reml=reml) if stratum is None and residual_variance is None else None,
     )
     found = leaf_term([w for w, _ in white], omega)
     if found is None or stratum is not None or residual_variance is not None or not ss_within > 0:
@@ -324,7 +313,7 @@ def build_problem(
     leaf, classes, weights = found
     of_classes = None
     if len(weights) > 1:
-        structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(fixed.kept), omega)
+        structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(kept), omega)
         parts = [system_of((classes == g).astype(float), without=leaf) for g in range(len(weights))]
         of_classes = Strata(
             systems=tuple(replace(part, ss_within=0.0) for part in parts),
@@ -386,9 +375,9 @@ def zero_slopes(problem: Problem, absent: Sequence[int], rest: Problem, at: Crit
         (block,) = group_terms([cells.terms[i]])
         weight = block.basis[:, 0] * cells.omega
         diagonal = np.bincount(block.codes, block.basis[:, 0] * weight, block.q).astype(float)  # of Z'V^-1 Z
-        cross = cells.D.sums(block.codes, weight, block.q, slice(None))  # Z'V^-1 [X y]
+        cross = cells.sums(block.codes, weight, block.q, slice(None))  # Z'V^-1 [X y]
         for step in at.sweep.steps:
-            V = dense_cross(step.stage.block, [block], cells.D, cells.omega)
+            V = dense_cross(step.stage.block, [block], cells)
             of_Z, of_D = V[:, :, : block.q], V[:, :, block.q :]
             QZ = step.Q @ of_Z
             diagonal -= np.einsum("gkl,gkl->l", QZ, of_Z)

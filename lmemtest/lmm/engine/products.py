@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, combinations_with_replacement, pairwise, product
-from typing import NamedTuple, Protocol, cast
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,46 +54,36 @@ class Stage:
     S: Array | None = None  # (1, K, K)
 
 
-class CrossProducts(NamedTuple):
-    """The order in which a model's columns are eliminated, and their cross-products."""
-
-    chain: tuple[Stage, ...]
-    tail: tuple[Block, ...]
-    B: Array  # (m, m) of ``[Z_tail X y]``, m = t + p + 1
-
-    @property
-    def products(self) -> CrossProducts:
-        return self
-
-
-class HasProducts(Protocol):
-    """What has the cross-products of a model, or can make them: a balanced design often needs none."""
-
-    @property
-    def products(self) -> CrossProducts: ...
+# The stages of the chain and the blocks of the tail, in the order of their elimination; and ``(m, m)`` cross-products
+# of ``[Z_tail X y]``, ``m = t + p + 1``.
+CrossProducts = tuple[tuple[Stage, ...], tuple[Block, ...], Array]
 
 
 @dataclass(frozen=True)
 class System:
     """Cross-products of one model: ``chain`` stages, ``tail`` blocks, remainder ``B`` of ``[Z_tail X y]``."""
 
-    source: HasProducts
+    source: CellColumns | CrossProducts  # cells have them made when they are asked for: a balanced design needs none
     p: int
     n_rows: int
     ss_within: float
     sum_log_w: float
 
     @property
+    def products(self) -> CrossProducts:
+        return self.source.products if isinstance(self.source, CellColumns) else self.source
+
+    @property
     def chain(self) -> tuple[Stage, ...]:
-        return self.source.products.chain
+        return self.products[0]
 
     @property
     def tail(self) -> tuple[Block, ...]:
-        return self.source.products.tail
+        return self.products[1]
 
     @property
     def B(self) -> Array:
-        return self.source.products.B
+        return self.products[2]
 
     @cached_property
     def t(self) -> int:
@@ -154,12 +144,15 @@ class System:
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Dense columns ``[X y]`` of the cells; rows of ``X`` that occur often are held once."""
+class CellColumns:
+    """The columns of a model at the cells of its table: ``Z`` of the terms, and dense ``[X y]``."""
 
-    rows: Array  # (n_distinct, p)
+    terms: Sequence[RandomTerm]
+    rows: Array  # (n_distinct, p) the rows of X: those that occur often are held once
     row: Index | None  # (n_cells,) which of them a cell has; None: its own
     y: Array  # (n_cells,)
+    omega: Array  # (n_cells,) rows times precision
+    structure: Structure | None = None  # the way of the elimination; None: the cheapest
 
     @property
     def width(self) -> int:
@@ -171,10 +164,6 @@ class Columns:
         d = self.rows.diagonal()
         alone = self.row is not None and len(self.rows) == self.rows.shape[1] == np.count_nonzero(self.rows)
         return d if alone and d.all() else None
-
-    @property
-    def X(self) -> Array:
-        return self.rows if self.row is None else self.rows[self.row]
 
     def sums(self, codes: Index, weight: Array, q: int, cells: Index | slice) -> Array:
         """``weight``ed sums of the columns by level, ``(q, width)``; ``codes`` and ``weight`` are of ``cells``."""
@@ -191,8 +180,9 @@ class Columns:
             out[:, :-1] = counts @ self.rows
         return out
 
-    def gram(self, omega: Array) -> Array:
+    def gram(self) -> Array:
         """``[X y]' W [X y]``."""
+        omega = self.omega
         p = self.width - 1
         out = np.empty((p + 1, p + 1))
         weight = omega if self.row is None else np.bincount(self.row, omega, len(self.rows))
@@ -201,6 +191,23 @@ class Columns:
         out[:p, p] = out[p, :p] = cross @ self.rows
         out[p, p] = omega @ self.y**2
         return out
+
+    @cached_property
+    def products(self) -> CrossProducts:
+        """The cross-products in the order of the elimination."""
+        chosen = self.structure or choose(self.terms, self.width - 1, self.omega)
+        chain, tail = chosen
+        t = sum(b.size for b in tail)
+        if t > _MAX_TAIL:
+            sizes = ", ".join(str(b.q) for b in (*chain, *tail))
+            raise DesignError(
+                f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
+                f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
+            )
+        stages = tuple(_stages(chosen, self))
+        if self.structure is None and not any(stage.E for stage in stages):
+            stages = tuple(map(shared, stages))
+        return stages, tail, _remainder(tail, self)
 
 
 def _sum_by(codes: Index, values: Array, q: int) -> Array:
@@ -248,22 +255,22 @@ def _nested_products(fine: Block, coarse: Block, omega: Array) -> Array:
     return out
 
 
-def _with_columns(block: Block, D: Columns, omega: Array) -> Array:
+def _with_columns(block: Block, cells: CellColumns) -> Array:
     """Cross-products of ``block`` with dense columns, ``(q, K, width)``."""
-    out = np.empty((block.q, block.K, D.width))
-    weight = omega[block.cells]
+    out = np.empty((block.q, block.K, cells.width))
+    weight = cells.omega[block.cells]
     for m, a in _effects(block):
-        sums = D.sums(block.codes * m.r + m.place, weight * m.basis[:, a], block.q * m.r, block.cells)
-        out[:, m.effect(a)] = sums.reshape(block.q, m.r, D.width)
+        sums = cells.sums(block.codes * m.r + m.place, weight * m.basis[:, a], block.q * m.r, block.cells)
+        out[:, m.effect(a)] = sums.reshape(block.q, m.r, cells.width)
     return out
 
 
-def dense_cross(block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> Array:
-    """Cross-products of ``block`` with the remainder ``[Z_tail D]``, ``(q, K, m)``."""
+def dense_cross(block: Block, tail: Sequence[Block], cells: CellColumns) -> Array:
+    """Cross-products of ``block`` with the remainder ``[Z_tail X y]``, ``(q, K, m)``."""
     t = sum(b.size for b in tail)
-    out = np.zeros((block.q, block.K, t + D.width))
-    out[:, :, t:] = _with_columns(block, D, omega)
-    first, weight = 0, omega[block.cells]
+    out = np.zeros((block.q, block.K, t + cells.width))
+    out[:, :, t:] = _with_columns(block, cells)
+    first, weight = 0, cells.omega[block.cells]
     for other in tail:
         codes = other.codes[block.cells]
         for (m, a), b in product(_effects(block), range(other.K)):
@@ -301,13 +308,13 @@ def _patterns(chain: Sequence[Block], tail: Sequence[Block], width: int) -> list
     return patterns if prefer_sparse(n_pairs, sum(b.size for b in chain), m) else None
 
 
-def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> SparseCross:
+def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], cells: CellColumns) -> SparseCross:
     """Cross-products of a plain block with the remainder, at the entries of ``pattern``."""
     starts, _ = _remainder_columns(tail)
-    weighted = omega[:, None] * block.basis
-    nnz, width = len(pattern.row), D.width
+    weighted = cells.omega[:, None] * block.basis
+    nnz, width = len(pattern.row), cells.width
     values = np.zeros((nnz, block.K))
-    values[pattern.last(width).ravel()] = _with_columns(block, D, omega).transpose(0, 2, 1).reshape(-1, block.K)
+    values[pattern.last(width).ravel()] = _with_columns(block, cells).transpose(0, 2, 1).reshape(-1, block.K)
     for start, other in zip(starts, tail, strict=True):
         for b in range(other.K):
             entries = pattern.find(block.codes, start + b)
@@ -316,15 +323,15 @@ def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D
     return SparseCross(pattern, values)
 
 
-def _parts(chain: Sequence[Block], D: Columns) -> tuple[list[Index], Index] | None:
+def _parts(chain: Sequence[Block], cells: CellColumns) -> tuple[list[Index], Index] | None:
     """Part of the groups of every block, and of the columns of ``X``, where they fall into parts that do not meet."""
-    p = D.width - 1
-    if not chain or D.diagonal is None or sum(b.size for b in chain) * p <= _SPARSE_FROM:
+    p = cells.width - 1
+    if not chain or cells.diagonal is None or sum(b.size for b in chain) * p <= _SPARSE_FROM:
         return None
     from scipy.sparse.csgraph import connected_components
 
     ends = np.cumsum([p, *(b.q for b in chain)])
-    column = np.concatenate([cast(Index, D.row)[b.cells] for b in chain])
+    column = np.concatenate([cast(Index, cells.row)[b.cells] for b in chain])
     group = np.concatenate([first + b.codes for first, b in zip(ends, chain, strict=False)])
     edges = sp.csr_matrix((np.ones(len(group), dtype=np.int8), (column, group)), shape=(ends[-1],) * 2)
     n_parts, part = connected_components(edges, directed=False)
@@ -332,11 +339,11 @@ def _parts(chain: Sequence[Block], D: Columns) -> tuple[list[Index], Index] | No
 
 
 def _parted_cross(
-    block: Block, tail: Sequence[Block], part: Index, of_column: Index, D: Columns, omega: Array
+    block: Block, tail: Sequence[Block], part: Index, of_column: Index, cells: CellColumns
 ) -> PartedCross:
     """Cross-products of a block with the tail, with the columns of ``X`` of each group's part, and with ``y``."""
-    p, n_parts = D.width - 1, int(of_column.max()) + 1
-    row, own, weight = cast(Index, D.row)[block.cells], cast(Array, D.diagonal), omega[block.cells]
+    p, n_parts = cells.width - 1, int(of_column.max()) + 1
+    row, own, weight = cast(Index, cells.row)[block.cells], cast(Array, cells.diagonal), cells.omega[block.cells]
     columns = [np.flatnonzero(of_column == i) for i in range(n_parts)]
     w = max(map(len, columns))
     place = np.empty(p, dtype=np.intp)
@@ -347,7 +354,7 @@ def _parted_cross(
         at = (block.codes * m.r + m.place) * w + place[row]
         sums = np.bincount(at, weight * m.basis[:, a] * own[row], block.q * m.r * w)
         of_X[:, m.effect(a)] = sums.reshape(block.q, m.r, w)
-    others = dense_cross(block, tail, Columns(np.empty((p, 0)), D.row, D.y), omega)
+    others = dense_cross(block, tail, replace(cells, rows=np.empty((p, 0))))
     t = others.shape[2] - 1
     return PartedCross(
         np.concatenate([others[:, :, :t], of_X, others[:, :, t:]], axis=2),
@@ -359,40 +366,40 @@ def _parted_cross(
     )
 
 
-def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
-    """``[Z_tail D]' W [Z_tail D]``, dense."""
+def _remainder(tail: Sequence[Block], cells: CellColumns) -> Array:
+    """``[Z_tail X y]' W [Z_tail X y]``, dense."""
     t = sum(b.size for b in tail)
-    m = t + D.width
+    m = t + cells.width
     B = np.zeros((m, m))
-    B[t:, t:] = D.gram(omega)
+    B[t:, t:] = cells.gram()
     first = 0
     for i, block in enumerate(tail):
-        values = dense_cross(block, tail[i:], D, omega)
+        values = dense_cross(block, tail[i:], cells)
         B[first : first + block.size, first:] = values.reshape(block.size, -1)
         B[first:, first : first + block.size] = values.reshape(block.size, -1).T
         first += block.size
     return B
 
 
-def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
+def _stages(structure: Structure, cells: CellColumns) -> Iterator[Stage]:
     chain, tail = structure
-    patterns = _patterns(chain, tail, D.width)
-    parts = None if patterns else _parts(chain, D)
+    patterns = _patterns(chain, tail, cells.width)
+    parts = None if patterns else _parts(chain, cells)
 
     def with_remainder(i: int) -> Cross:
         if patterns:
-            return _sparse_cross(patterns[i], chain[i], tail, D, omega)
+            return _sparse_cross(patterns[i], chain[i], tail, cells)
         if parts:
-            return _parted_cross(chain[i], tail, parts[0][i], parts[1], D, omega)
-        return DenseCross(dense_cross(chain[i], tail, D, omega))
+            return _parted_cross(chain[i], tail, parts[0][i], parts[1], cells)
+        return DenseCross(dense_cross(chain[i], tail, cells))
 
     for i, block in enumerate(chain):
         later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain)) if isinstance(block.cells, slice)}
         parent = {j: p for j, p in later.items() if p is not None}
         yield Stage(
             block=block,
-            A=_self_products(block, omega),
-            E={j: _nested_products(block, chain[j], omega) for j in parent},
+            A=_self_products(block, cells.omega),
+            E={j: _nested_products(block, chain[j], cells.omega) for j in parent},
             parent=parent,
             indicator={
                 j: sp.csr_matrix((np.ones(block.q), (p, np.arange(block.q))), shape=(chain[j].q, block.q))
@@ -400,33 +407,6 @@ def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
             },
             V=with_remainder(i),
         )
-
-
-@dataclass(frozen=True)
-class CellColumns:
-    """The columns of a model at the cells of its table; their cross-products are made when they are asked for."""
-
-    terms: Sequence[RandomTerm]
-    D: Columns
-    omega: Array
-    structure: Structure | None
-
-    @cached_property
-    def products(self) -> CrossProducts:
-        """The cross-products in the cheapest order of elimination, or in the order of ``structure``."""
-        chosen = self.structure or choose(self.terms, self.D.width - 1, self.omega)
-        chain, tail = chosen
-        t = sum(b.size for b in tail)
-        if t > _MAX_TAIL:
-            sizes = ", ".join(str(b.q) for b in (*chain, *tail))
-            raise DesignError(
-                f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
-                f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
-            )
-        stages = tuple(_stages(chosen, self.D, self.omega))
-        if self.structure is None and not any(stage.E for stage in stages):
-            stages = tuple(map(shared, stages))
-        return CrossProducts(chain=stages, tail=tail, B=_remainder(tail, self.D, self.omega))
 
 
 def build_system(
@@ -448,7 +428,7 @@ def build_system(
     weighted sum of squares of the rows about their cell means, ``sum_log_w`` that of their log precision weights.
     ``structure`` is the way of the elimination (the cheapest, by default).
     """
-    cells = CellColumns(terms, Columns(X, row, y), omega, structure)
+    cells = CellColumns(terms, X, row, y, omega, structure)
     return System(cells, p=X.shape[1], n_rows=n_rows, ss_within=ss_within, sum_log_w=sum_log_w)
 
 
@@ -472,7 +452,7 @@ def rotated(system: System) -> System:
     stages = tuple(map(_rotated, system.chain))
     if all(new is old for new, old in zip(stages, system.chain, strict=True)):
         return system
-    return replace(system, source=system.source.products._replace(chain=stages))
+    return replace(system, source=(stages, system.tail, system.B))
 
 
 def _rotated(stage: Stage) -> Stage:

@@ -34,7 +34,7 @@ import numpy as np
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.products import CrossProducts, System
+from lmemtest.lmm.engine.products import System
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.engine.sweep import Adjoint, Products, Sweep, conditional_modes, gradient, multiply, sweep
 
@@ -81,7 +81,7 @@ class Strata:
             )
         return replace(
             first,
-            source=CrossProducts(tuple(chain), first.tail, _sum([s.B for s in self.systems], tau)),
+            source=(tuple(chain), first.tail, _sum([s.B for s in self.systems], tau)),
             ss_within=float(tau @ [s.ss_within for s in self.systems]),
             sum_log_w=first.sum_log_w + float(self.n_rows[1:] @ delta),
         )
@@ -104,17 +104,12 @@ class Strata:
         """
         modes = conditional_modes(at.system, at.sweep, at.v)
         coefficients = [-u[:, :, None] for u in modes]
-        products, d_r2 = [], np.empty(self.n_delta)
+        products: list[Products] = []
+        d_r2 = np.empty(self.n_delta)
         for g, (part, tau) in enumerate(zip(self.systems[1:], np.exp(delta), strict=True)):
-            found = multiply(part, coefficients, at.v[:, None])
-            d_r2[g] = tau * (float(found.gram[0, 0]) + part.ss_within)
-            products.append(
-                Products(
-                    chain=[-tau * c for c in found.chain],
-                    remainder=-tau * found.remainder,
-                    gram=np.array([[d_r2[g]]]),
-                )
-            )
+            chain, remainder, gram = multiply(part, coefficients, at.v[:, None])
+            d_r2[g] = tau * (float(gram[0, 0]) + part.ss_within)
+            products.append(([-tau * c for c in chain], -tau * remainder, np.array([[d_r2[g]]])))
         return products, d_r2
 
 

@@ -16,7 +16,6 @@ derivatives of ``X b + Z W u`` in ``b``, ``u`` and ``W`` span all rows at a gene
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -38,23 +37,16 @@ _DENSE = 40_000
 _LSMR_STEPS = 2_000
 
 
-@dataclass(frozen=True)
-class FixedPart:
-    """Weighted least squares on the independent columns: ``X[:, kept] = Q RX`` with ``Q'WQ = I``.
+def fixed_part(
+    X: Array, rows: Index | None, y: Array, omega: Array
+) -> tuple[Index, Array, Index | None, Array, Array, Array]:
+    """Weighted least squares on the independent columns of cells: ``X[:, kept] = Q RX`` with ``Q'WQ = I``.
 
-    Where the columns give every distinct row a mean of its own, and these are many, ``Q`` is diagonal.
+    ``rows`` is the row of ``X`` of each cell, by default its own. Returned are ``kept`` (rank,), ``Q`` (n_distinct,
+    rank), the row of ``Q`` of each cell, ``RX`` (rank, rank), coefficients (rank,) and residuals (n_cells,). ``RX`` is
+    upper triangular; but where the columns give every distinct row a mean of its own, and these are many, ``Q`` is
+    diagonal.
     """
-
-    kept: Index  # (rank,)
-    Q: Array  # (n_distinct, rank)
-    rows: Index | None  # (n_cells,) the row of Q of each cell; None: its own
-    RX: Array  # (rank, rank) upper triangular, or square where Q is diagonal
-    coefficients: Array  # (rank,)
-    residual: Array  # (n_cells,)
-
-
-def fixed_part(X: Array, rows: Index | None, y: Array, omega: Array) -> FixedPart:
-    """The fixed part of cells with weights ``omega``; ``rows``: the row of ``X`` of each cell, by default its own."""
     if rows is None:
         weight, mean, distinct = omega, y, X
     else:
@@ -73,7 +65,7 @@ def fixed_part(X: Array, rows: Index | None, y: Array, omega: Array) -> FixedPar
     fitted, Q = distinct[:, kept] @ coefficients, Q / root[:, None]
     if rows is not None:
         fitted = fitted[rows]
-    return FixedPart(kept=kept, Q=Q, rows=rows, RX=RX, coefficients=coefficients, residual=y - fitted)
+    return kept, Q, rows, RX, coefficients, y - fitted
 
 
 def _decomposed(X: Array) -> tuple[Index, Array, Array]:

@@ -341,14 +341,9 @@ def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
     return [chain_modes[i] for i in range(len(done.steps))] + modes
 
 
-@dataclass(frozen=True)
-class Products:
-    """Cross-products of new columns ``W = Z c`` with the model's columns and with themselves."""
-
-    chain: list[Array]  # (q, K, c) per chain block
-    remainder: Array  # (m, c): tail, X, y
-    gram: Array  # (c, c)
-    coefficients: Sequence[Array] = ()  # (q, K, c) per block, where W is made of random effects only
+# Cross-products of further columns ``W``: with those of the chain, ``(q, K, c)`` per block, with the remainder's,
+# ``(m, c)``, and with themselves, ``(c, c)``.
+Products = tuple[list[Array], Array, Array]
 
 
 def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None = None) -> Products:
@@ -372,15 +367,13 @@ def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None 
     gram = in_remainder.T @ remainder
     for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram += c.reshape(-1, width).T @ product.reshape(-1, width)
-    return Products(chain=chain, remainder=remainder, gram=gram)
+    return chain, remainder, gram
 
 
 def through(system: System, done: Sweep, products: Products) -> tuple[Array, Array]:
     """``W'V^-1 W`` and ``X'V^-1 W`` of new columns by running them through the factorised sweep."""
-    rhs = list(products.chain)
-    remainder = products.remainder
-    gram = products.gram
-    width = gram.shape[0]
+    chain, remainder, gram = products
+    rhs, width = list(chain), len(gram)
     for i, step in enumerate(done.steps):
         Qr = step.Q @ rhs[i]
         gram = gram - rhs[i].reshape(-1, width).T @ Qr.reshape(-1, width)
@@ -401,7 +394,7 @@ def through(system: System, done: Sweep, products: Products) -> tuple[Array, Arr
 
 def modes(system: System, done: Sweep, products: Products) -> list[Array]:
     """``Sigma Z'V^-1 W`` of new columns, ``(q, K, c)`` per block: their conditional modes as data."""
-    rhs, remainder = list(products.chain), products.remainder
+    rhs, remainder = list(products[0]), products[1]
     for i, step in enumerate(done.steps):
         Qr = step.Q @ rhs[i]
         remainder = remainder - step.V.transpose_dot(Qr)
@@ -432,20 +425,19 @@ def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -
     return gram
 
 
-def joined(parts: Sequence[Products], system: System) -> Products:
-    """Columns of several products side by side; the first are combinations of random effects, the rest orthogonal."""
-    first, rest = parts[0], parts[1:]
-    chain = [np.concatenate(c, axis=2) for c in zip(*(p.chain for p in parts), strict=True)]
-    remainder = np.hstack([p.remainder for p in parts])
-    n, width = first.gram.shape[0], remainder.shape[1]
+def joined(first: Products, coefficients: Sequence[Array], rest: Sequence[Products], system: System) -> Products:
+    """Columns side by side: random effects with ``coefficients``, and single ones orthogonal to each other."""
+    chain = [np.concatenate(c, axis=2) for c in zip(first[0], *(p[0] for p in rest), strict=True)]
+    remainder = np.hstack([first[1], *(p[1] for p in rest)])
+    n, width = len(first[2]), remainder.shape[1]
     gram = np.zeros((width, width))
-    gram[:n, :n] = first.gram
-    gram[n:, n:] = np.diag([p.gram[0, 0] for p in rest])
+    gram[:n, :n] = first[2]
+    gram[n:, n:] = np.diag([own[0, 0] for _, _, own in rest])
     n_chain = len(system.chain)
-    for c, product in zip(first.coefficients[:n_chain], chain, strict=True):
+    for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram[:n, n:] += c.reshape(-1, n).T @ product[:, :, n:].reshape(-1, width - n)
     if system.tail:
-        in_tail = np.concatenate([c.reshape(-1, n) for c in first.coefficients[n_chain:]])
+        in_tail = np.concatenate([c.reshape(-1, n) for c in coefficients[n_chain:]])
         gram[:n, n:] += in_tail.T @ remainder[: system.t, n:]
     gram[n:, :n] = gram[:n, n:].T
-    return Products(chain=chain, remainder=remainder, gram=gram)
+    return chain, remainder, gram

@@ -19,7 +19,7 @@ from lmemtest.lmm.engine.optimize import moment_start, optimise
 from lmemtest.lmm.engine.prediction import log_scale_slopes
 from lmemtest.lmm.engine.problem import Problem, absent_terms, build_problem, zero_slopes
 from lmemtest.lmm.engine.products import rotated
-from lmemtest.lmm.engine.profile import Constrained, LinearFunction, ResidualDeviation, StandardDeviation
+from lmemtest.lmm.engine.profile import Constrained, Target
 from lmemtest.lmm.engine.structure import RandomTerm, candidates
 from lmemtest.lmm.engine.sweep import conditional_modes
 
@@ -381,8 +381,8 @@ def test_a_held_parameter_has_the_same_criterion_without_the_intercepts_of_cells
     plain, rng = replace(made, leaf=None), np.random.default_rng(7)
     x = made.point(rng.uniform(0.2, 1.0, made.n_theta))
     row = np.arange(1.0, ALGORITHMS + 1)
-    targets = [(StandardDeviation(1, 0), True), (StandardDeviation(0, 0), False), (ResidualDeviation(), True)]
-    for target, reml in [*targets, (LinearFunction(row), False)]:
+    targets = [(Target("sd", 1, (0,)), True), (Target("sd", 0, (0,)), False), (Target("residual sd"), True)]
+    for target, reml in [*targets, (Target("linear", row=row), False)]:
         ours, theirs = Constrained(made, target, reml=reml), Constrained(plain, target, reml=reml)
         u, phi = theirs.at_fit(x, plain.evaluate(x))
         u, phi = 1.1 * u, phi + 0.1 * rng.normal(size=len(phi))
