@@ -107,7 +107,7 @@ if __name__ == "__main__":
 def test_claims_about_exactly_these_items_take_the_runs_for_the_sample(items, epochs):
     """Models solve different items of the same tasks equally often: any difference is false, over runs.
 
-    Measured with 400 tables: 2.0, 6.0, 4.0 % with a false difference; 95.6 to 96.9 % of the intervals hold the accuracy.
+    Measured with 400 tables: 2.0, 6.0, 4.0 % with a false difference; 95.6 to 96.9 % of intervals hold the accuracy.
     """
     n, truth = 300, np.random.default_rng(3)
     chance = expit(truth.normal(0.5, ITEM, (1, 3, items)))

@@ -11,7 +11,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.lmm.engine import kenward_roger, products, projected
+from lmemtest.lmm.engine import kenward_roger, products
 from lmemtest.lmm.engine.kenward_roger import matched_moments
 
 
@@ -236,7 +236,7 @@ def test_aliased_columns_are_left_out():
 
 
 def test_too_many_crossed_columns_are_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr(projected, "_MAX_COLUMNS", 8)
+    monkeypatch.setattr(kenward_roger, "_MAX_COLUMNS", 8)
     fit = lt.fit_lmm("y ~ a + (1|run) + (1|task)", a_table())
     with pytest.raises(DesignError) as error:
         fit.df(np.eye(3), "kenward-roger")
