@@ -9,7 +9,7 @@ import pytest
 import lmemtest as lt
 from lmemtest.core import durations
 from lmemtest.core.replicates import replicate
-from lmemtest.lmm.model import search_time
+from lmemtest.lmm.model import fitting
 
 FORMULA = "y ~ x + (1 | g) + (1 | h)"
 
@@ -28,10 +28,10 @@ def problem(crossed):
 
 
 def test_the_time_is_that_of_the_evaluations_and_their_work(problem, monkeypatch):
-    monkeypatch.setattr(search_time, "evaluation_cost", lambda _: 1e10)
-    monkeypatch.setattr(search_time, "_RATE", 2e10)
-    assert search_time.search_seconds(problem) == 5 * 0.5  # 3 evaluations and one for each of two variances
-    assert search_time.search_seconds(problem, restarts=3) == 4 * 5 * 0.5
+    monkeypatch.setattr(fitting, "evaluation_cost", lambda _: 1e10)
+    monkeypatch.setattr(fitting, "_RATE", 2e10)
+    assert fitting.search_seconds(problem) == 5 * 0.5  # 3 evaluations and one for each of two variances
+    assert fitting.search_seconds(problem, restarts=3) == 4 * 5 * 0.5
 
 
 def test_levels_that_are_eliminated_one_by_one_cost_what_they_leave(crossed, monkeypatch):
@@ -40,21 +40,21 @@ def test_levels_that_are_eliminated_one_by_one_cost_what_they_leave(crossed, mon
     problem = lt.fit_lmm(FORMULA, nested).problem
     first, second = problem.system.chain
     assert first.E
-    monkeypatch.setattr(search_time, "evaluation_cost", lambda _: 0.0)
-    monkeypatch.setattr(search_time, "_RATE", 1.0)
+    monkeypatch.setattr(fitting, "evaluation_cost", lambda _: 0.0)
+    monkeypatch.setattr(fitting, "_RATE", 1.0)
     width = len(problem.system.B) + second.block.K
-    assert search_time.search_seconds(problem) == 5 * 50.0 * first.block.q * width**2
+    assert fitting.search_seconds(problem) == 5 * 50.0 * first.block.q * width**2
 
 
 def test_a_search_of_mean_squares_takes_no_time(crossed):
     balanced = crossed.drop_duplicates(["g"]).head(4)
     table = balanced[["g"]].merge(pd.DataFrame({"h": ["p", "q", "r"]}), how="cross")
     table["y"] = np.random.default_rng(1).normal(size=len(table))
-    assert search_time.search_seconds(lt.fit_lmm("y ~ 1 + (1 | g) + (1 | h)", table).problem) == 0.0
+    assert fitting.search_seconds(lt.fit_lmm("y ~ 1 + (1 | g) + (1 | h)", table).problem) == 0.0
 
 
 def test_a_long_search_is_said_before_it_begins(crossed, monkeypatch, caplog):
-    monkeypatch.setattr(search_time, "search_seconds", lambda *_: 120.0)
+    monkeypatch.setattr(fitting, "search_seconds", lambda *_: 120.0)
     monkeypatch.setattr("lmemtest.lmm.model.fitting.optimise", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         lt.fit_lmm(FORMULA, crossed)
@@ -66,7 +66,7 @@ def test_a_long_search_is_said_before_it_begins(crossed, monkeypatch, caplog):
 
 def test_a_short_search_and_one_of_many_say_nothing(crossed, monkeypatch, caplog):
     lt.fit_lmm(FORMULA, crossed)
-    monkeypatch.setattr(search_time, "search_seconds", lambda *_: 120.0)
+    monkeypatch.setattr(fitting, "search_seconds", lambda *_: 120.0)
     replicate(lambda _: lt.fit_lmm(FORMULA, crossed), 2, rng=1)
     with durations.part():
         lt.fit_lmm(FORMULA, crossed)

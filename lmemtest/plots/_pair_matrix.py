@@ -15,7 +15,7 @@ from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
-from lmemtest.lmm.means.given import given_counts, given_decisions, given_means
+from lmemtest.lmm.means.external import given_counts, given_decisions, given_means
 from lmemtest.plots._given import as_decisions
 
 ON_RANKS = ("nemenyi", "conover")  # tests whose differences are those of mean ranks

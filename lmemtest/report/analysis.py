@@ -49,11 +49,11 @@ from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
-from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
+from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.means.joint import f_test
+from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ if TYPE_CHECKING:
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.bench.variation.model_components import Source
-    from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
+    from lmemtest.lmm.diagnostics.advantages import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula import Bar
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.estimates import Estimates
-    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.f_tests import FTest
     from lmemtest.lmm.model import LmmFit
     from lmemtest.report.document import Document
     from lmemtest.tuning.curves import TuningCurves

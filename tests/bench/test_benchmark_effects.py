@@ -16,11 +16,11 @@ import lmemtest as lt
 from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
 from lmemtest.bench.benchmark.benchmark_effects import _unequal_noise, benchmark_effects
 from lmemtest.errors import DesignError
-from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.theta import unpack
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.model.random_effects import shapes
+from lmemtest.lmm.hypotheses.variances import bartlett
+from lmemtest.lmm.model.predictions import shapes
 
 
 def study(

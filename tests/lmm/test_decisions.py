@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.decisions import decisions_of
+from lmemtest.lmm.means.decisions import decisions_of, maximal_cliques
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.estimates import Estimates
-from lmemtest.lmm.means.groups import maximal_cliques
 
 
 def made_up(means, se=1.0, direction="minimize", df=np.inf):

@@ -29,7 +29,6 @@ from lmemtest.core.words import counted, listed, p_text, plural
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, UnknownColumnError
 from lmemtest.lmm.cells import compress
 from lmemtest.lmm.diagnostics.influence import influence
-from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.error_slopes import theta_slopes
 from lmemtest.lmm.formula import parse_formula
@@ -37,9 +36,10 @@ from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.hypotheses.glrt import glrt
 from lmemtest.lmm.hypotheses.ranova import with_terms
+from lmemtest.lmm.hypotheses.variances import bartlett
 from lmemtest.lmm.intervals.random_effects import effect_intervals
 from lmemtest.lmm.model import fit_lmm
-from lmemtest.lmm.model.random_effects import representatives, shapes
+from lmemtest.lmm.model.predictions import representatives, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.distributions.largest_t import largest_over_curves
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.means.adjust import adjust
-from lmemtest.lmm.means.groups import maximal_cliques
+from lmemtest.lmm.means.decisions import maximal_cliques
 from lmemtest.lmm.means.moderated import deviations
 from lmemtest.lmm.means.moderation import pair_ratios
 

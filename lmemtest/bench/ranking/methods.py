@@ -25,7 +25,7 @@ from lmemtest.bench.ranking.classical import (
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.words import counted, format_level, format_number, p_text, percent, plural
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
+from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.means.decisions import decisions_of

@@ -23,8 +23,7 @@ from lmemtest.lmm.diagnostics.left_out import Deletion, Refits, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
-from lmemtest.lmm.means.joint import fit_for_ddf
-from lmemtest.lmm.means.reference_grid import check_fit, check_specs
+from lmemtest.lmm.means.reference_grid import check_fit, check_specs, fit_for_ddf
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,11 +23,17 @@ from scipy import special
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.distributions.one_factor import OneFactorTail, loadings, one_factor_tail
-from lmemtest.lmm.distributions.sphere import RadialTail, circle_tail, line_tail, sphere_tail
+from lmemtest.lmm.distributions.largest_normal import (
+    OneFactorTail,
+    RadialTail,
+    circle_tail,
+    line_tail,
+    loadings,
+    one_factor_tail,
+    sphere_tail,
+)
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p, upper_tail
-from lmemtest.lmm.distributions.studentize import solve_tail
-from lmemtest.lmm.distributions.studentized_range import ptukey
+from lmemtest.lmm.distributions.studentized_range import ptukey, solve_tail
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -16,9 +16,15 @@ from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.lmm.hypotheses.exact_null import ExactNull, exact_null
 from lmemtest.lmm.hypotheses.nesting import Nesting, check_nesting
-from lmemtest.lmm.hypotheses.simulated_null import SAME_OPTIMUM, likelihood_ratio, null_draws, share_as_large
+from lmemtest.lmm.hypotheses.null_distributions import (
+    SAME_OPTIMUM,
+    ExactNull,
+    exact_null,
+    likelihood_ratio,
+    null_draws,
+    share_as_large,
+)
 from lmemtest.lmm.means.reference_grid import check_fit
 
 REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")

@@ -2,7 +2,7 @@
 
 Of two levels one is better, they are tested and not significantly different, practically equivalent, or have no test.
 Groups, letters and diagrams join what is not shown to differ, so that no claim of a difference rests on a missing test,
-and mark what has none.
+and mark what has none. Groups are the maximal cliques of a graph, with one letter for each.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from lmemtest.core.validate import check_direction, check_fraction, check_positi
 from lmemtest.core.verdicts import Verdict, ahead_or_behind, turned
 from lmemtest.core.words import format_level, format_number
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.given import (
+from lmemtest.lmm.means.external import (
     given_alpha,
     given_critical_difference,
     given_decisions,
     given_means,
     given_omnibus,
 )
-from lmemtest.lmm.means.groups import groups_with_letters
-from lmemtest.lmm.means.kinds import check_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +36,10 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Codes, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
+
+
+_MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a graph of 30 levels can have 3^10
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @result
@@ -373,7 +375,7 @@ def decisions(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None 
     >>> means.pairs().decisions(direction="minimize").letters
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
-    check_kind(pairs, "decisions", "pairs")
+    pairs.require("decisions", "pairs")
     check_fraction(alpha, "alpha")
     if direction is not None:
         direction = check_direction(direction)
@@ -538,3 +540,50 @@ def _codes(significant: Mask, undecided: Mask | bool) -> Codes:
     """Verdicts of a symmetric matrix, which does not say who is better."""
     codes = np.where(significant, Verdict.BETTER, Verdict.NOT_SIGNIFICANT)
     return np.where(undecided, Verdict.NOT_TESTED, codes).astype(np.int8)
+
+
+# -------------------------------------------------------------------------------------------------- groups and letters
+
+
+def groups_with_letters(
+    significant: Mask, levels: tuple[str, ...]
+) -> tuple[tuple[tuple[str, ...], ...], dict[str, str]]:
+    """Groups of levels that are not shown to differ, and the letters of each level.
+
+    From the 53rd group on letters are numbers in brackets, so that none is used twice.
+    """
+    cliques = maximal_cliques(~significant)
+    names = [*_ALPHABET, *(f"[{i + 1}]" for i in range(len(_ALPHABET), len(cliques)))]
+    letters = dict.fromkeys(levels, "")
+    for name, clique in zip(names, cliques, strict=False):
+        for i in clique:
+            letters[levels[i]] += name
+    return tuple(tuple(levels[i] for i in clique) for clique in cliques), letters
+
+
+def maximal_cliques(adjacent: Mask) -> tuple[tuple[int, ...], ...]:
+    """Maximal cliques of a symmetric graph, sorted, each sorted; every vertex is in one at least.
+
+    >>> maximal_cliques(np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=bool))
+    ((0, 1), (1, 2))
+    """
+    neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(np.asarray(adjacent))]
+    found: list[tuple[int, ...]] = []
+    pending: list[tuple[tuple[int, ...], set[int], set[int]]] = [((), set(range(len(neighbours))), set())]
+    while pending:
+        clique, candidates, excluded = pending.pop()
+        if not candidates:
+            if not excluded and clique:
+                found.append(tuple(sorted(clique)))
+                if len(found) > _MOST_GROUPS:
+                    raise ArgumentError(
+                        f"The levels form more than {_MOST_GROUPS} groups without significant differences, too many to "
+                        "show. Compare fewer levels (at=...), or read the table of pairs."
+                    )
+            continue
+        pivot = max(sorted(candidates | excluded), key=lambda v: len(neighbours[v] & candidates))
+        for vertex in sorted(candidates - neighbours[pivot]):
+            pending.append(((*clique, vertex), candidates & neighbours[vertex], excluded & neighbours[vertex]))
+            candidates = candidates - {vertex}
+            excluded = excluded | {vertex}
+    return tuple(sorted(found))

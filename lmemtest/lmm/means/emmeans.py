@@ -1,4 +1,11 @@
-"""Estimated marginal means: `Estimates` of the cells of a reference grid, averaged over its other factors."""
+"""Estimated marginal means: `Estimates` of the cells of a reference grid, averaged over its other factors.
+
+Scores relative to a baseline: its mean is 0 on every benchmark because it was subtracted there, not because it is
+known: what chance did to it is in all other scores. Subtracting its estimate gives each mean the standard error of its
+difference from the baseline, in which that chance is counted. That estimate is 0, so that no mean changes, unless the
+baseline has other seeds than the others and random effects of seeds pull it off 0. Differences of two others stay as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +25,8 @@ from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.functions import Functions, OfFunctions
 from lmemtest.lmm.intervals.cluster_robust import check_vcov
-from lmemtest.lmm.means.carried import carried
 from lmemtest.lmm.means.estimates import Estimates
-from lmemtest.lmm.means.joint import f_test, fit_for_ddf
+from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
@@ -29,6 +35,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_fit,
     check_specs,
     design_rows,
+    fit_for_ddf,
     grid_values,
     listed,
     name_tuple,
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
-    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.f_tests import FTest
 
 
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
@@ -50,6 +57,7 @@ _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which a
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
+_ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
 @guided
@@ -518,3 +526,43 @@ def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
         notes.append(f"{parsed.score} does not keep the order of scores, so no direction is assumed.")
         return None, notes
     return str(fit.scope.direction), notes
+
+
+# ---------------------------------------------------------------------------------------------- relative to a baseline
+
+
+def carried(fit: Any, means: Estimates, spread: float) -> tuple[Estimates, tuple[str, ...]]:
+    """The means as differences from the baseline's, which are 0, and a note; as they are where there is no baseline."""
+    scope, parsed, frame = fit.scope, fit.design.parsed, means.frame
+    if scope is None or scope.reference is None or scope.compared not in frame:
+        return means, ()
+    if parsed.response != scope.response or parsed.response_function:
+        return means, ()
+    reference = format_level(scope.reference)
+    columns = [name for name in frame.columns if name != scope.compared]
+    factors = [name for name in columns if name not in fit.design.numeric]
+    keys, cells = _tuples(frame, columns), _tuples(frame, factors)
+    known = scope.zero_at(factors, fit.design.numeric, _ZERO * spread)
+    own = np.flatnonzero(frame[scope.compared].map(format_level).to_numpy() == reference)
+    is_zero = np.abs(means.estimate) <= _ZERO * spread  # by definition, too: of balanced tables over their budgets
+    at = {keys[row]: row for row in own if is_zero[row] or cells[row] in known}
+    if not at:
+        return means, ()
+    L = means.L.copy()
+    for row, key in enumerate(keys):
+        if key in at:
+            L[row] = means.L[row] - means.L[at[key]]
+    found = replace(means, L=L).with_errors()
+    each = found.alone()  # an improvement is a difference that stands by itself
+    zero = np.isin(np.arange(len(L)), list(at.values()))
+    certain: dict[str, Any] = {
+        name: np.where(zero, 0.0, getattr(each, name)) for name in ("estimate", "se", "ci_low", "ci_high")
+    }
+    return replace(found, df=np.where(zero, np.inf, each.df), **certain), (
+        f"Means are improvements on {reference}, whose own mean is 0 by definition: their standard errors "
+        f"are those of the differences from it, with its noise.",
+    )
+
+
+def _tuples(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:
+    return list(zip(*(frame[name] for name in columns), strict=True)) if columns else [()] * len(frame)

@@ -15,14 +15,14 @@ import numpy as np
 
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.result import Result, result
-from lmemtest.core.validate import check_fraction
+from lmemtest.core.validate import check_direction, check_fraction
 from lmemtest.core.words import format_level, joined
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.largest_t import LargestT, largest_t
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.means.contrasts import against, best, contrast, pairs
-from lmemtest.lmm.means.f_test import FTest, joint, wald_f_test
+from lmemtest.lmm.means.f_tests import FTest, joint, wald_f_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -253,6 +253,17 @@ class Estimates(Result):
     def decisions(self, alpha: float = 0.05, *, direction: str | None = None) -> Decisions:
         """Groups within which no difference is shown: `Comparisons.decisions` of `pairs`."""
         return self.pairs().decisions(alpha, direction=direction)
+
+    def better_end(self, direction: Any, verb: str) -> str:
+        """Which end is better: as asked for, else that of the runs; refused where neither says so."""
+        if direction is not None:
+            return check_direction(direction)
+        if self.direction is None:
+            raise ArgumentError(
+                f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "
+                "fit Runs."
+            )
+        return self.direction
 
     # ------------------------------------------------------------------ linear functions
 
