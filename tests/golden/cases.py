@@ -186,7 +186,7 @@ def cluster_robust() -> Found:
 
 
 def moderation() -> Found:
-    from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
+    from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, squeeze
 
     for i, case in enumerate(load("moderation")["cases"]):
         x, df = np.array(case["x"]), np.array(case["df"])

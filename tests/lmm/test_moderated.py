@@ -14,7 +14,7 @@ from scipy import special, stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.means.adjust import adjust_raw, most_true_pairs, step_down
-from lmemtest.lmm.means.moderation import fit_scaled_f, moderation, squeeze, trigamma_inverse
+from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, moderation, squeeze, trigamma_inverse
 
 REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "moderation.json").read_text())
 ROLES = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}

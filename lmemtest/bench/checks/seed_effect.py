@@ -385,12 +385,12 @@ def _of_cells(
     from lmemtest.lmm.engine.optimize import optimise
     from lmemtest.lmm.hypotheses.glrt import (
         MOST_LEVELS,
+        Nesting,
         choose_reference,
         likelihood_ratio_answer,
         likelihood_ratio_p,
         unfinished,
     )
-    from lmemtest.lmm.hypotheses.nesting import Nesting
     from lmemtest.lmm.hypotheses.null_distributions import null_of_eigenvalues
 
     algorithms = int(algorithm.max()) + 1

@@ -21,7 +21,6 @@ range. For k independent standard normals the range exceeds w with probability
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -51,22 +50,19 @@ _MODE_ERROR = 0.03  # of the last but one step to the mode, in widths of the int
 _CHUNK = 128  # integrals at once: what they need stays in the cache
 
 
+LogTail = tuple[Callable[["Array"], "Array"], Callable[["Array"], tuple["Array", "Array"]]]  # see `tabulate`
+
+
 # --------------------------------------------------------------------------------------------------- studentised tails
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TailTable:
-    """Log S(w), -inf beyond the end of the table, and -d log S / d log w with its derivative, roughly."""
-
-    log_s: Callable[[Array], Array]
-    elasticity: Callable[[Array], tuple[Array, Array]]
-
-
-def tabulate(log_survival: Callable[[Array], Array]) -> TailTable:
+def tabulate(log_survival: Callable[[Array], Array]) -> LogTail:
     """Tabulate log S, finite and smooth on [0, 56], as piecewise Chebyshev interpolants.
 
-    >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
-    >>> table.log_s(np.array([1.96])).round(4)
+    Log S(w), -inf beyond the end of the table, and -d log S / d log w with its derivative, roughly.
+
+    >>> log_s, _ = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
+    >>> log_s(np.array([1.96])).round(4)
     array([-2.9958])
     """
     starts, widths = _PANEL_EDGES[:-1], np.diff(_PANEL_EDGES)
@@ -104,7 +100,7 @@ def tabulate(log_survival: Callable[[Array], Array]) -> TailTable:
             (1.0 - share) * values.take(cell) + share * values.take(cell + 1) for values in (slope, steepening)
         )
 
-    return TailTable(log_s=log_s, elasticity=elasticity)
+    return log_s, elasticity
 
 
 def _place(at: Array) -> tuple[NDArray[np.intp], Array]:
@@ -126,7 +122,7 @@ def _to_powers() -> Array:
     return out
 
 
-def log_upper_tail(q: Array, df: Array, table: TailTable) -> Array:
+def log_upper_tail(q: Array, df: Array, table: LogTail) -> Array:
     """Log P(W / s > q), elementwise; 0 where q <= 0, NaN where an argument is; ``df`` may be infinite (s = 1).
 
     >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
@@ -136,8 +132,9 @@ def log_upper_tail(q: Array, df: Array, table: TailTable) -> Array:
     return log_tail_and_slope(q, df, table, slopes=False)[0]
 
 
-def log_tail_and_slope(q: Array, df: Array, table: TailTable, *, slopes: bool = True) -> tuple[Array, Array]:
+def log_tail_and_slope(q: Array, df: Array, table: LogTail, *, slopes: bool = True) -> tuple[Array, Array]:
     """Log P(W / s > q) and, to three digits, its derivative in log q: NaN without `slopes` and where q <= 0."""
+    log_s, elasticity = table
     out, slope = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
     known = ~(np.isnan(q) | np.isnan(df))
     out[known & (q <= 0)] = 0.0
@@ -145,7 +142,7 @@ def log_tail_and_slope(q: Array, df: Array, table: TailTable, *, slopes: bool = 
     solve = known & (q > 0) & np.isfinite(q)
     limit = solve & (df >= _DF_IS_INFINITE)
     if limit.any():
-        out[limit], slope[limit] = table.log_s(q[limit]), -table.elasticity(q[limit])[0]
+        out[limit], slope[limit] = log_s(q[limit]), -elasticity(q[limit])[0]
     for low, high, nodes in ((0.0, 10.0, _NODES_SMALL_DF), (10.0, _DF_IS_INFINITE, _NODES)):
         part = np.flatnonzero(solve & (df >= low) & (df < high))
         for start in range(0, len(part), _CHUNK):
@@ -197,7 +194,7 @@ def solve_tail(
 
 
 def _integrate_over_scale(
-    q: Array, df: Array, table: TailTable, n_nodes: int, slopes: bool
+    q: Array, df: Array, table: LogTail, n_nodes: int, slopes: bool
 ) -> tuple[Array, Array | float]:
     """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S(q e^u) + constant; its slope.
 
@@ -205,7 +202,8 @@ def _integrate_over_scale(
     is at least df (L - 1 + e^-L) on the left and df (e^R - 1 - R) on the right whatever q and k are, and the
     ends of the integral follow from df alone.
     """
-    mode = _mode_of_log_scale(q, df, table)
+    log_s, elasticity = table
+    mode = _mode_of_log_scale(q, df, elasticity)
     left, right = _drop_lengths(_DROP / df)
     x, weight = _legendre(n_nodes)
     unit = (x + 1.0) / 2.0
@@ -213,17 +211,17 @@ def _integrate_over_scale(
     u = np.concatenate([mode[:, None] - left[:, None] * near, mode[:, None] + right[:, None] * near], axis=1)
     w = np.concatenate([left[:, None] * scale, right[:, None] * scale], axis=1)
     at = q[:, None] * np.exp(u)
-    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + table.log_s(at)
+    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + log_s(at)
     top = exponent.max(axis=1)
     safe = np.where(np.isfinite(top), top, 0.0)
     shares = w * np.exp(exponent - safe[:, None])
     total = shares.sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):  # an underflowed tail is log 0
-        slope = -np.einsum("ij,ij->i", shares, table.elasticity(at)[0]) / total if slopes else np.nan
+        slope = -np.einsum("ij,ij->i", shares, elasticity(at)[0]) / total if slopes else np.nan
         return np.log(total) + safe + _log_normaliser(df), slope
 
 
-def _mode_of_log_scale(q: Array, df: Array, table: TailTable) -> Array:
+def _mode_of_log_scale(q: Array, df: Array, elasticity: Callable[[Array], tuple[Array, Array]]) -> Array:
     """Root in u of df (1 - e^(2u)) = -d log S(q e^u) / du, by Newton's method; s <= 1 and q s within the table.
 
     Steps that leave the bracket halve it. A normal tail, S = exp(-w^2 / 4), has its root at the start.
@@ -233,7 +231,7 @@ def _mode_of_log_scale(q: Array, df: Array, table: TailTable) -> Array:
     u = np.clip(-0.5 * np.log1p(q**2 / (2.0 * df)), low, high)
     for _ in range(60):
         s = np.exp(u)
-        slope, steepening = table.elasticity(q * s)
+        slope, steepening = elasticity(q * s)
         excess, curvature = df * (1.0 - s) * (1.0 + s) - slope, 2.0 * df * s**2 + steepening
         above = excess > 0
         low, high = np.where(above, u, low), np.where(above, high, u)
@@ -347,7 +345,7 @@ def _log_upper_tail(q: Array, k: Array, df: Array, *, slopes: bool = False) -> t
 
 
 @lru_cache(maxsize=64)
-def _range_table(k: float) -> TailTable:
+def _range_table(k: float) -> LogTail:
     return tabulate(lambda w: _log_range_survival(w, k))
 
 

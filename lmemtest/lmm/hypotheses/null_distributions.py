@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
-    from lmemtest.lmm.hypotheses.nesting import Nesting
+    from lmemtest.lmm.hypotheses.glrt import Nesting
 
 
 # Two optima of -2 log L this close are one: what snapping a variance to zero may lose.

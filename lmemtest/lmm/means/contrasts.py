@@ -33,6 +33,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import adjust as adjust_family
+from lmemtest.lmm.means.adjust import fitting_adjustment
 from lmemtest.lmm.means.comparisons import Comparisons
 
 if TYPE_CHECKING:
@@ -521,15 +522,16 @@ def _compared(
     tested = ~np.isnan(t_ratio)
     together = adjust in JOINT_ADJUSTMENTS
     parts, joints = [], []
+    applied, how = fitting_adjustment(adjust, n_means)
     for rows in np.split(np.arange(len(L)), len(em.groups())):
         joint = em.largest_t(L[rows[tested[rows]]].L, "two-sided", rng) if together else None
         # a family without a single test has no joint distribution; its rows are NaN under any method
         used = "none" if together and joint is None else adjust
         parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, alpha=alpha, joint=joint))
         joints.append(joint)
-    p_value = np.concatenate([part.p_value for part in parts])
-    half = np.where(tested, np.concatenate([part.critical for part in parts]) * se, np.nan)
-    applied = adjust if together else parts[0].method
+        how += () if joint is None else (joint.note(np.abs(t_ratio[rows]), df[rows]),)
+    p_value, critical = (np.concatenate(part) for part in zip(*parts, strict=True))
+    half = np.where(tested, critical * se, np.nan)
     missing, untested = np.isnan(estimate), ~np.isnan(estimate) & np.isnan(p_value)
     lost, n = int((missing & ~apart).sum()), len(L)
     name, found = ADJUSTMENT_NAMES[applied], list(notes)
@@ -565,7 +567,7 @@ def _compared(
         alpha=alpha,
         family_size=len(em.groups()[0][1]),
         direction=em.direction,
-        notes=(*em.notes, *found, *dict.fromkeys(note for part in parts for note in part.notes)),
+        notes=(*em.notes, *found, *dict.fromkeys(how)),
         joint=tuple(joints) if together else (),
         **more,
     )

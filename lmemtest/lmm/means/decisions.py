@@ -23,11 +23,10 @@ from lmemtest.core.verdicts import Verdict, ahead_or_behind, turned
 from lmemtest.core.words import format_level, format_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.external import (
-    given_alpha,
-    given_critical_difference,
-    given_decisions,
-    given_means,
-    given_omnibus,
+    check_critical_difference,
+    check_omnibus,
+    external_decisions,
+    external_means,
 )
 
 if TYPE_CHECKING:
@@ -218,15 +217,18 @@ class Decisions(Result):
         for name, text in {"score": score, "statistic": statistic, "test": test}.items():
             if not isinstance(text, str):
                 raise ArgumentError(f"{name} must be a text, got {text!r}.")
-        levels, numbers = given_means(means)
-        matrix, has_p = given_decisions(decisions, levels)
-        alpha = given_alpha(alpha, has_p=has_p)
+        levels, numbers = external_means(means)
+        matrix, has_p = external_decisions(decisions, levels)
+        if alpha is not None:
+            alpha = check_fraction(alpha, "alpha")
+        else:
+            alpha = 0.05 if has_p else math.nan  # that of decisions of others is not known
         return arranged(
             levels=levels,
             means=numbers["mean"],
             se=numbers["se"],
             codes=_codes(below(matrix, alpha) if has_p else matrix == 1.0, np.isnan(matrix)),
-            critical_difference=given_critical_difference(critical_difference),
+            critical_difference=check_critical_difference(critical_difference),
             alpha=alpha,
             direction=direction,
             adjust="",
@@ -237,7 +239,7 @@ class Decisions(Result):
             ci_low=numbers.get("ci_low"),
             ci_high=numbers.get("ci_high"),
             level=None if interval_alpha is None else 1.0 - check_fraction(interval_alpha, "interval_alpha"),
-            omnibus_p=given_omnibus(omnibus_p, alpha),
+            omnibus_p=check_omnibus(omnibus_p, alpha),
         )
 
     def table(self) -> pd.DataFrame:
