@@ -252,7 +252,7 @@ def horizons() -> Found:
                 f"{budgets} {effect} {adjust}",
                 lt.anytime(runs).at(budgets, windows=effect, adjust=adjust),
             )
-    yield "changes", lt.anytime(runs).at([1, 4], adjust="tukey", se="model")
+    yield "changes", lt.anytime(runs).at([1, 4], adjust="tukey", vcov="model")
     yield "the paper's model", lt.anytime(runs).at([(1, 4)])
     yield "the paper's model beside it", horizon_pairs(runs, [(1, 4)])
 

@@ -17,6 +17,7 @@ from lmemtest.bench.budget.horizons import at
 from lmemtest.bench.budget.relative_ranks import ranks
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.hints import guess, guided
+from lmemtest.core.options import VCOV
 from lmemtest.core.result import Result
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.threads import one_blas_thread
@@ -311,7 +312,7 @@ def anytime(
         "scale": check_choice(scale, "scale", SCALES),
         "columns": check_columns_option(columns),
         "average": check_flag(average, "average"),
-        "vcov": check_choice(vcov, "vcov", ("moderated", "model")),
+        "vcov": check_choice(vcov, "vcov", VCOV),
         "alpha": check_fraction(alpha, "alpha"),
         "n_draws": check_positive_int(n_draws, "n_draws", minimum=1000),
         "rng": resolve_rng(rng),

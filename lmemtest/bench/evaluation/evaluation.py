@@ -33,7 +33,7 @@ from lmemtest.bench.evaluation.words import with_words
 from lmemtest.bench.power.components import Pilot
 from lmemtest.bench.power.power import USUAL_POWER
 from lmemtest.core.hints import guided
-from lmemtest.core.options import ERRORS, REPORT_ADJUSTMENTS
+from lmemtest.core.options import REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction
 from lmemtest.core.words import counted, joined, plural
@@ -60,7 +60,7 @@ def evaluate(
     drop_duplicates: str | None = None,
     direction: str = "maximize",
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float = 0.05,
     power: float = USUAL_POWER,
 ) -> Evaluation:
@@ -99,7 +99,7 @@ def evaluate(
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
-    se : {"moderated", "model"}, optional
+    vcov : {"moderated", "model"}, optional
         Standard errors for tasks like these, as in `pairs`; those on these tasks come from the items.
     alpha : float in (0, 1)
         Of decisions; intervals are at 1 - alpha.
@@ -151,8 +151,8 @@ def evaluate(
     1     A           0.750             b
     """
     direction = check_direction(direction)
-    if se is not None:
-        check_choice(se, "se", ERRORS)
+    if vcov is not None:
+        check_choice(vcov, "vcov", VCOV)
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
     scale = check_scale(min_score, max_score)
@@ -174,7 +174,7 @@ def evaluate(
         variances = variances_of(fit, blocks, sample, per_row)
         pilot = Pilot(n_algorithms=len(counts), n_benchmarks=n_tasks, n_seeds=items, n_families=n_families or None)
     pairs = {
-        question: own.pairs(adjust=adjust, se=se if own.errors else None, alpha=alpha)
+        question: own.pairs(adjust=adjust, vcov=vcov if own.errors else None, alpha=alpha)
         for question, own in means.items()
     }
     design = {"family": n_families} if n_families else {}

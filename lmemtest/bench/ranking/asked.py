@@ -39,7 +39,7 @@ class Asked:
     alpha: float
     test: str = "auto"
     adjust: str | None = None
-    se: str | None = None
+    vcov: str | None = None
     control: str | None = None
     rope: float = 0.0
     rope_unit: str = "score"

@@ -91,9 +91,9 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
     means = emmeans(fit, runs.algorithm, alpha=asked.alpha)
     if asked.control is None:
-        compared = means.pairs(adjust=asked.adjust, se=asked.se)
+        compared = means.pairs(adjust=asked.adjust, vcov=asked.vcov)
     else:
-        compared = means.against(asked.control, adjust=asked.adjust, se=asked.se)
+        compared = means.against(asked.control, adjust=asked.adjust, vcov=asked.vcov)
     table = means.to_frame().assign(algorithm=means.labels()).rename(columns={means.column: "mean"})
     # rows less all coefficients and all levels of the random effects: no more than there are, at least one
     levels = sum(len(term.levels) * len(term.names) for term in fit.design.random)

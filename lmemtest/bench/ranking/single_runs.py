@@ -38,7 +38,7 @@ _CONSTANT = 1e-6  # parts of the scores, and of the residual variance, that are 
 
 def closed_form(runs: Runs, blocks: Blocks, asked: Asked) -> bool:
     """Whether decisions about the runs, and about some blocks or algorithms of them, have it."""
-    if asked.control is not None or asked.adjust not in (None, "stepdown") or asked.se == "model":
+    if asked.control is not None or asked.adjust not in (None, "stepdown") or asked.vcov == "model":
         return False
     if blocks.unit != "benchmark" or not blocks.complete.all() or runs.n_rows != blocks.scores.size:
         return False

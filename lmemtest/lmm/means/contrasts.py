@@ -25,7 +25,7 @@ import numpy as np
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.hints import guided
-from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, ERRORS, JOINT_ADJUSTMENTS
+from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, JOINT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, suggest
@@ -64,7 +64,7 @@ def pairs(
     em: Estimates,
     *,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -80,7 +80,7 @@ def pairs(
         Shaffer's steps; it allows for variances of their own. "singlestep" is its first step. "none" takes each pair as
         planned: moderated standard errors give way to each pair's own. Default: "tukey" with the model's standard
         errors, "stepdown" with moderated ones, "holm" with those of `cluster_robust`.
-    se : {"model", "moderated"}, optional
+    vcov : {"model", "moderated"}, optional
         Standard errors; default: those of the estimates. "model" takes those of the fitted model in place of moderated
         ones.
     alpha : float in (0, 1), optional
@@ -127,11 +127,11 @@ def pairs(
     2    B     C     -4.25  6.0   0.0007
     """
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
-    se = _known_se(se)
-    adjust = DEFAULT_ADJUST["model" if se == "model" else em.errors] if adjust is None else adjust
+    vcov = _checked_vcov(vcov)
+    adjust = DEFAULT_ADJUST["model" if vcov == "model" else em.errors] if adjust is None else adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
-    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
+    em, on_errors = em.with_vcov(vcov, adjust, single=adjust == "none")
     labels, groups = em.labels(), [rows for _, rows in em.groups()]
     alone = next((rows for rows in groups if len(rows) < 2), None)
     if alone is not None:
@@ -158,7 +158,7 @@ def contrast(
     coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
     *,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -174,7 +174,7 @@ def contrast(
         Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
         uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
         a note.
-    se, alpha, rng
+    vcov, alpha, rng
         As in `pairs`. One contrast, and contrasts that are not adjusted, have their own variance where that of many is
         moderated.
 
@@ -215,11 +215,11 @@ def contrast(
     1  quadratic       4.0   0.0027
     """
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
-    se = _known_se(se)
+    vcov = _checked_vcov(vcov)
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
     if adjust is None:
         adjust = "none" if family is None else family[1]
-        if adjust in JOINT_ADJUSTMENTS and se != "model" and not em.one_variance:
+        if adjust in JOINT_ADJUSTMENTS and vcov != "model" and not em.one_variance:
             adjust = "holm"
     _check_adjust(adjust)
     generator = resolve_rng(rng)
@@ -232,7 +232,7 @@ def contrast(
     table = _coefficient_table(labels, coefficients if family is None else family[0](labels))
     K = table.to_numpy()
     single = adjust == "none" or len(K) == 1
-    em, on_errors = em.with_se(se, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)
+    em, on_errors = em.with_vcov(vcov, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)
     blocks, apart = [], []
     for _, rows in em.groups():
         lone = np.zeros(len(K), dtype=bool)
@@ -271,7 +271,7 @@ def against(
     control: Any,
     *,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -287,7 +287,7 @@ def against(
     adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors;
         R calls it "mvt", which works too. Default: "dunnett" with these, else "holm".
-    se, alpha, rng
+    vcov, alpha, rng
         As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
 
     Returns
@@ -324,11 +324,11 @@ def against(
     1    C     A  6.0   0.0003
     """
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
-    se = _known_se(se)
-    adjust = ("dunnett" if se == "model" or em.one_variance else "holm") if adjust is None else adjust
+    vcov = _checked_vcov(vcov)
+    adjust = ("dunnett" if vcov == "model" or em.one_variance else "holm") if adjust is None else adjust
     adjust = "dunnett" if isinstance(adjust, str) and adjust == "mvt" else adjust  # one distribution by two names
     check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
-    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
+    em, on_errors = em.with_vcov(vcov, adjust, single=adjust == "none")
     generator = resolve_rng(rng)
     labels = np.array(em.labels(), dtype=object)
     reference = control if isinstance(control, str) else format_level(control)
@@ -573,8 +573,8 @@ def _compared(
     )
 
 
-def _known_se(se: Any) -> str | None:
-    return None if se is None else check_choice(se, "se", ERRORS)
+def _checked_vcov(vcov: Any) -> str | None:
+    return None if vcov is None else check_choice(vcov, "vcov", VCOV)
 
 
 def _check_adjust(adjust: Any) -> None:

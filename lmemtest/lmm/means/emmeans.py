@@ -17,7 +17,7 @@ import numpy as np
 
 from lmemtest.core.codes import Keys
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS
+from lmemtest.core.options import DDF_METHODS, VCOV
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
-VCOV = ("moderated", "model")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.

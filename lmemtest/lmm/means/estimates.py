@@ -346,16 +346,16 @@ class Estimates(Result):
         )
         return self.with_errors(moderate=self.moderate.alone(), errors="own", notes=(*kept, note))
 
-    def with_se(self, se: str | None, adjust: str, *, single: bool = False) -> tuple[Self, tuple[str, ...]]:
+    def with_vcov(self, vcov: str | None, adjust: str, *, single: bool = False) -> tuple[Self, tuple[str, ...]]:
         """The same with the standard errors that are asked for by name, and what to say of the adjustment with them.
 
         A `single` comparison, which nothing adjusts for, has its own where those of many are moderated.
         """
-        if se == "model":
+        if vcov == "model":
             return self.by_model(), ()
-        if se == "moderated" and self.errors != "moderated":
+        if vcov == "moderated" and self.errors != "moderated":
             raise ArgumentError(
-                "se='moderated' needs estimates with moderated standard errors, and these have "
+                "vcov='moderated' needs estimates with moderated standard errors, and these have "
                 f"{ERROR_NAMES.get(self.errors, 'other')} ones. Ask for them where the means are estimated: "
                 "emmeans(..., vcov='moderated')."
             )
@@ -363,7 +363,7 @@ class Estimates(Result):
         if one_variance and self.errors in ("moderated", "own"):
             raise ArgumentError(
                 f"adjust={adjust!r} is for one variance of all comparisons, and moderated standard errors give each "
-                "its own. Give se='model' with it, or leave adjust out."
+                "its own. Give vcov='model' with it, or leave adjust out."
             )
         if one_variance and self.errors == "cluster-robust":
             return self, (
