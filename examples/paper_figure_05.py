@@ -47,7 +47,7 @@ def rows_within(runs: lt.Runs, start: float, end: float) -> Decisions:
     column = runs.budget
     window = runs.filter(**{column: [budget for budget in runs.levels(column) if start <= budget <= end]})
     fit = lt.fit_lmm(f"{runs.score} ~ {runs.algorithm} + (1 | {column}) + (1 | {runs.benchmark})", window)
-    return fit.emmeans(runs.algorithm).pairs(se="model").decisions()
+    return fit.emmeans(runs.algorithm).pairs(vcov="model").decisions()
 
 
 def main() -> None:

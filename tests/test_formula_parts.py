@@ -12,7 +12,7 @@ import pytest
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, FormulaError, NestingError
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.hypotheses.simulated_null import simulator
+from lmemtest.lmm.hypotheses.null_distributions import simulator
 
 FITS = json.loads((Path(__file__).parent / "reference" / "formulas.json").read_text())["fits"]
 

@@ -66,7 +66,7 @@ def _root(
 @command(
     app,
     "report",
-    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "se", "ddf", *WRITTEN),
+    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", *WRITTEN),
     "Compare algorithms and write a report.",
     calls="report.analysis:analyze",
 )
@@ -92,7 +92,7 @@ def report(given: SimpleNamespace, step: Step) -> None:
     step("analysing")
     from lmemtest.report.analysis import analyze
 
-    options = chosen(given, "formula population curves dispersion alpha adjust se ddf")
+    options = chosen(given, "formula population curves dispersion alpha adjust vcov ddf")
     write_report(analyze(runs, **options, progress=step), given, step)
 
 
@@ -139,7 +139,7 @@ def check(given: SimpleNamespace, step: Step) -> None:
 @command(
     app,
     "rank",
-    (*RUNS, "method", "test", "control", "alpha", "adjust", "se", "rope", "curves", *WRITTEN),
+    (*RUNS, "method", "test", "control", "alpha", "adjust", "vcov", "rope", "curves", *WRITTEN),
     "Rank algorithms by a mixed model or by classical tests.",
     calls="bench.ranking.rank:rank",
 )
@@ -159,7 +159,7 @@ def rank(given: SimpleNamespace, step: Step) -> Result:
     step("ranking")
     from lmemtest.bench.ranking.rank import rank
 
-    return rank(runs, **chosen(given, "method test control alpha adjust se rope curves"), rng=0)
+    return rank(runs, **chosen(given, "method test control alpha adjust vcov rope curves"), rng=0)
 
 
 @command(

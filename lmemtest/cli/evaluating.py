@@ -27,7 +27,7 @@ COLUMNS = ("item", "task", "score", "epoch", "judge", "family", "cluster")
     "evaluate",
     (
         *(*TABLE, "model", *COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
-        *("adjust", "se", "alpha", "power", *WRITTEN),
+        *("adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by the items of tasks: these tasks, and tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
@@ -50,7 +50,7 @@ def evaluate(given: SimpleNamespace, step: Callable[[str], None]) -> Result:
     step("comparing models")
     from lmemtest.bench.evaluation.evaluation import evaluate
 
-    options = chosen(given, "direction adjust se alpha power drop_duplicates")
+    options = chosen(given, "direction adjust vcov alpha power drop_duplicates")
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 

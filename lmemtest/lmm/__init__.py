@@ -38,7 +38,7 @@ _load, _names, _public = _lazy.attach(
         "means.contrasts": ["against", "best", "contrast", "pairs"],
         "means.emmeans": ["emmeans", "emtrends"],
         "means.estimates": ["Estimates"],
-        "means.joint": ["joint_tests"],
+        "means.f_tests": ["joint_tests"],
         "means.moderated": ["moderated"],
         "model": ["LmmFit", "ModelSpec", "fit_lmm"],
     },

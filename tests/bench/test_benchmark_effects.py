@@ -19,8 +19,8 @@ from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.theta import unpack
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.hypotheses.of_samples import bartlett
-from lmemtest.lmm.model.random_effects import shapes
+from lmemtest.lmm.hypotheses.variances import bartlett
+from lmemtest.lmm.model.predictions import shapes
 
 
 def study(

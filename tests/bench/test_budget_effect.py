@@ -209,7 +209,7 @@ def test_the_parts_of_the_level_are_bonferroni_and_holm():
 @pytest.mark.parametrize("algorithms", [2, 3])
 def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     """Random levels and slopes of benchmarks, of algorithms on them and of runs; balanced, no variance at zero."""
-    from lmemtest.lmm.means.joint import f_test
+    from lmemtest.lmm.means.f_tests import f_test
 
     slopes = np.linspace(0.0, 0.4, algorithms)
     runs = as_runs(table_of(slopes=slopes, benchmarks=9, run_spread=0.2, seed=5, algorithms=algorithms))

@@ -15,8 +15,8 @@ from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.failures.counts import exchanged_p_value, failure_counts, flipped_p_value, stratified_p_value
+from lmemtest.core.proportions import bounded_mean_interval
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
 
 
 def table(benchmarks: int = 8) -> pd.DataFrame:

@@ -102,7 +102,7 @@ def lme4(reference):
 def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
     runs, cases = lme4
     want = pd.DataFrame(cases[case]["pairs"])
-    got = horizons(runs, budgets, windows=effect, adjust="tukey", se="model").to_frame()
+    got = horizons(runs, budgets, windows=effect, adjust="tukey", vcov="model").to_frame()
     assert not cases[case]["is_singular"]
     assert got[["left", "right"]].to_numpy().tolist() == want[["left", "right"]].to_numpy().tolist()
     np.testing.assert_allclose(got["estimate"], want["estimate"], rtol=1e-7, atol=1e-9)
@@ -115,7 +115,7 @@ def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
 def test_changes_agree_with_lme4_and_emmeans(lme4):
     runs, cases = lme4
     want = pd.DataFrame(cases["change"]["pairs"])
-    got = horizons(runs, [1, 4], adjust="tukey", se="model").changes
+    got = horizons(runs, [1, 4], adjust="tukey", vcov="model").changes
     np.testing.assert_allclose(got["change"], want["estimate"], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(got["se"], want["se"], rtol=2e-5)
     np.testing.assert_allclose(got["df"], want["df"], rtol=5e-4)

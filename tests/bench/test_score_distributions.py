@@ -16,14 +16,15 @@ from study import as_runs
 import lmemtest as lt
 from lmemtest.bench.scores.score_distributions import score_distributions
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.distributions.density import (
+from lmemtest.lmm.distributions.modes import (
     count_modes,
     density,
+    dip,
+    dip_p_value,
     drawn_bandwidth,
     rule_of_thumb,
     sheather_jones,
 )
-from lmemtest.lmm.hypotheses.dip import dip, dip_p_value
 
 # 22 meteorites, per cent of silica (Ahrens 1965): the sample of Good & Gaskins (1980) and Silverman (1981)
 SILICA = np.array(

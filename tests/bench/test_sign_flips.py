@@ -13,7 +13,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.bench.permutation.sign_flips import max_t_p_values
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.hypotheses.of_samples import sign_patterns
+from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
 
 
 def runs_of(Y, **roles):

@@ -22,7 +22,7 @@ HOME = {
     "clopper_pearson": "core.proportions",
     "jeffreys": "core.proportions",
     "wilson": "core.proportions",
-    "bartlett": "lmm.hypotheses.of_samples",
+    "bartlett": "lmm.hypotheses.variances",
     "levene": "lmm.diagnostics.scale",  # of sums that a simulation has
     "check_number": "core.validate",
     "is_number": "core.validate",

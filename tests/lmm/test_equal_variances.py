@@ -5,7 +5,7 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.lmm.hypotheses.of_samples import bartlett
+from lmemtest.lmm.hypotheses.variances import bartlett
 
 
 @pytest.mark.parametrize("sizes", [(10, 15, 8), (2, 2), (3, 40, 2, 7, 7)])

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lmemtest.lmm.hypotheses.exact_null import exact_null
+from lmemtest.lmm.hypotheses.null_distributions import exact_null
 from lmemtest.lmm.model import fit_lmm
 
 

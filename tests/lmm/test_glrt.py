@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
-from lmemtest.lmm.hypotheses.glrt import glrt
-from lmemtest.lmm.hypotheses.nesting import check_nesting
+from lmemtest.lmm.hypotheses.glrt import check_nesting, glrt
 from lmemtest.lmm.model import fit_lmm
 
 TESTS = json.loads((Path(__file__).parent.parent / "reference" / "lrt.json").read_text())["tests"]

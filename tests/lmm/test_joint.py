@@ -10,8 +10,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.lmm.means.f_test import combined_df
-from lmemtest.lmm.means.joint import anova, f_test, joint_tests
+from lmemtest.lmm.means.f_tests import anova, combined_df, f_test, joint_tests
 
 REFERENCE = Path(__file__).parent.parent / "reference"
 EMM = json.loads((REFERENCE / "emm.json").read_text())["models"]

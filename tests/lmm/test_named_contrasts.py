@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.contrasts import NAMED_CONTRASTS, helmert, named_contrasts
 from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.means.named_contrasts import NAMED_CONTRASTS, helmert, named_contrasts
 from lmemtest.lmm.model import fit_lmm
 
 LETTERS = "abcdefghijkl"

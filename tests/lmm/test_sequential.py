@@ -9,7 +9,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.joint import anova
+from lmemtest.lmm.means.f_tests import anova
 
 MODELS = json.loads((Path(__file__).parent.parent / "reference" / "anova.json").read_text())["models"]
 CASES = [

@@ -13,7 +13,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import CellMap, compress, regroup
-from lmemtest.lmm.hypotheses.simulated_null import share_as_large, simulator
+from lmemtest.lmm.hypotheses.null_distributions import share_as_large, simulator
 
 
 def blocks(levels=6, seed=0, treatments=3, sd=1.0):

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.lmm.hypotheses.variance_ratio import variance_ratio
+from lmemtest.lmm.hypotheses.variances import variance_ratio
 
 
 def table(rng, n_groups=12, n_blocks=5, sd=0.5):
@@ -114,7 +114,7 @@ def test_many_groups_of_one_size_are_decomposed_by_the_rank_of_the_blocks(monkey
     for chosen in (np.ones(len(y), dtype=bool), kept):
         with monkeypatch.context() as patched:
             by_rank = variance_ratio(y[chosen], blocks[chosen], groups[chosen])
-            patched.setattr("lmemtest.lmm.hypotheses.variance_ratio._MANY_GROUPS", 1_000)
+            patched.setattr("lmemtest.lmm.hypotheses.variances._MANY_GROUPS", 1_000)
             whole = variance_ratio(y[chosen], blocks[chosen], groups[chosen])
         for name in ("statistic", "df_num", "df_den", "p_value", "ratio", "ratio_low", "ratio_high"):
             assert getattr(by_rank, name) == pytest.approx(getattr(whole, name), rel=1e-10)

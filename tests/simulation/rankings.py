@@ -22,7 +22,7 @@ from lmemtest.bench.ranking.classical import median_interval, null_of_sums, rank
 from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import qtukey
-from lmemtest.lmm.means.moderation import moderation
+from lmemtest.lmm.means.empirical_bayes import moderation
 
 COUNTS, BLOCKS = (2, 3, 10), (6, 20)
 N_TABLES = 4000

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.f_tests import FTest
 
     Columns = Callable[[Any], Array]  # budgets to (n, c)
 
@@ -435,7 +435,7 @@ def _of_vectors(
 
 def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) -> BudgetTest:
     """Where algorithms lack units: slopes by a mixed model, directions of what is there."""
-    from lmemtest.lmm.means.joint import f_test
+    from lmemtest.lmm.means.f_tests import f_test
     from lmemtest.lmm.model import ModelSpec
 
     known = np.isfinite(slopes)

@@ -45,7 +45,7 @@ def at(
     *,
     windows: str = "averaged",
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     across: str = "holm",
     alpha: float = 0.05,
     ddf: str = "satterthwaite",
@@ -146,7 +146,7 @@ def at(
     models = [_model(place, runs, keys, one, windows) for place, one in zip(places, scored, strict=True)]
     scope = recommend(one_score(runs, keys, scores[0], runs.score)).notes  # of the design, the same at all horizons
     fits = [spec.fit(table) for table, spec, _ in models]
-    options: dict[str, Any] = {"adjust": adjust, "se": se, "across": across, "alpha": alpha, "ddf": ddf}
+    options: dict[str, Any] = {"adjust": adjust, "vcov": vcov, "across": across, "alpha": alpha, "ddf": ddf}
     families = families_of(fits, runs.algorithm, **options)
     tables = [table for _, _, table in families]
     changes, change_formula, flat = compare_changes(runs, keys, places, scores, tables, **options)

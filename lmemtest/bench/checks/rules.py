@@ -20,7 +20,7 @@ from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import of_failures
-from lmemtest.lmm.hypotheses.of_samples import bartlett
+from lmemtest.lmm.hypotheses.variances import bartlett
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

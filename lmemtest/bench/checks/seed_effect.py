@@ -29,14 +29,14 @@ from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, listed, p_text
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.hypotheses.variance_ratio import VarianceRatio, variance_ratio
+from lmemtest.lmm.hypotheses.variances import VarianceRatio, variance_ratio
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.hypotheses.exact_null import ExactNull
+    from lmemtest.lmm.hypotheses.null_distributions import ExactNull
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
 _MOST_ALGORITHMS = 5
@@ -383,15 +383,15 @@ def _of_cells(
     from lmemtest.lmm.engine.absorbed import absorbed_problem
     from lmemtest.lmm.engine.optimize import optimise
     from lmemtest.lmm.engine.structure import RandomTerm
-    from lmemtest.lmm.hypotheses.exact_null import null_of_eigenvalues
     from lmemtest.lmm.hypotheses.glrt import (
         MOST_LEVELS,
+        Nesting,
         choose_reference,
         likelihood_ratio_answer,
         likelihood_ratio_p,
         unfinished,
     )
-    from lmemtest.lmm.hypotheses.nesting import Nesting
+    from lmemtest.lmm.hypotheses.null_distributions import null_of_eigenvalues
 
     algorithms = int(algorithm.max()) + 1
     own = seed * algorithms + algorithm

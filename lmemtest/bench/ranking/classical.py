@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.words import format_number, p_text
 from lmemtest.errors import DesignError
-from lmemtest.lmm.hypotheses.of_samples import shapiro_wilk
+from lmemtest.lmm.diagnostics.normality import shapiro_wilk
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels, step_down
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.estimates import Estimates

@@ -28,7 +28,7 @@ from lmemtest.errors import ArgumentError, DataWarning, NestingError
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.hypotheses import glrt as likelihood_ratio
-from lmemtest.lmm.hypotheses.nesting import check_nesting
+from lmemtest.lmm.hypotheses.glrt import check_nesting
 from lmemtest.lmm.model import LmmFit, fit_lmm
 
 _FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here

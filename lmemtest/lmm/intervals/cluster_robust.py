@@ -22,7 +22,6 @@ from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
-from lmemtest.lmm.means.f_test import FTest
 from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.means.f_tests import FTest
 
 
 KINDS = ("CR0", "CR1", "CR2")
@@ -166,6 +166,8 @@ class ClusterRobust(Result):
         (eta - q + 1) / (eta q) Q is compared with F(q, eta - q + 1). For one row it is the t-test of `df`
         (Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004).
         """
+        from lmemtest.lmm.means.f_tests import FTest
+
         L = np.atleast_2d(np.asarray(L, dtype=float))
         moving = L[np.any(L != 0.0, axis=1)]
         if not np.all(self.has_variance(moving)):

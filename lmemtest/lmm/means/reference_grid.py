@@ -186,6 +186,14 @@ def check_fit(fit: Any, name: str) -> None:
         raise ArgumentError(f"{name} must be a fitted model, got {type(fit).__name__}. Fit one with fit_lmm(...).")
 
 
+def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
+    """The fit that a rule for the degrees of freedom is defined for, and a note if that is another one."""
+    if ddf != "kenward-roger" or fit.reml:
+        return fit, ()
+    note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
+    return fit.refit(reml=True), (note,)
+
+
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:
     for argument, names in (("specs", specs), ("by", by)):
         for name in names:

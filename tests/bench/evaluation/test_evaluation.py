@@ -75,7 +75,7 @@ def test_models_with_other_items_are_compared_by_two_samples():
 
 def test_for_tasks_like_these_balanced_answers_give_the_paired_t_test_over_tasks():
     table = answers(sizes=(20,) * 6, spread=0.25, seed=2)
-    found = lt.evaluate(table, adjust="tukey", se="model", **ROLES)
+    found = lt.evaluate(table, adjust="tukey", vcov="model", **ROLES)
     means = table.groupby(["task", "model"])["right"].mean().unstack()
     want = stats.ttest_rel(means["A"], means["B"])
     row = found.to_frame().iloc[0]
@@ -102,7 +102,7 @@ def suites(n: int = 6, each: int = 3, seed: int = 30) -> pd.DataFrame:
 def test_for_suites_like_these_balanced_answers_give_the_paired_t_test_over_suites():
     table = suites()
     found, plain = (
-        lt.evaluate(table, adjust="tukey", se="model", family=family, **ROLES) for family in ("suite", None)
+        lt.evaluate(table, adjust="tukey", vcov="model", family=family, **ROLES) for family in ("suite", None)
     )
     means = table.groupby(["suite", "model"])["right"].mean().unstack()
     want = stats.ttest_rel(means["A"], means["B"])
@@ -197,7 +197,7 @@ def test_the_smallest_difference_is_found_with_the_power_that_is_said():
 
 def test_plans_have_the_error_of_this_evaluation_and_speak_of_models():
     table = answers(3, sizes=(20,) * 6, spread=0.25, seed=5)
-    found = lt.evaluate(table, adjust="tukey", se="model", **ROLES)
+    found = lt.evaluate(table, adjust="tukey", vcov="model", **ROLES)
     current = found.plan().to_frame().set_index("allocation").loc["current"]
     assert current["standard_error"] == pytest.approx(found.to_frame()["se_like"].iloc[0], rel=1e-5)
     assert found.components().of_difference(20) / 6 == pytest.approx(current["standard_error"] ** 2, rel=1e-5)

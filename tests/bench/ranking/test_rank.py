@@ -304,7 +304,7 @@ def test_ties_everywhere_are_not_taken_for_a_design_without_common_blocks():
 
 
 def test_notes_of_the_model_are_those_of_its_comparisons():
-    said = " ".join(rank(WIDE, adjust="tukey", se="model", direction="maximize").notes)
+    said = " ".join(rank(WIDE, adjust="tukey", vcov="model", direction="maximize").notes)
     assert "are moderated" not in said
     assert "are moderated" in " ".join(rank(WIDE, direction="maximize").notes)
     assert "moderated by their scatter" in rank(WIDE, direction="maximize").paragraph()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
+from lmemtest.lmm.diagnostics.advantages import advantage_shape
 
 
 def test_skewness_is_scipys_adjusted_for_the_algorithms():

@@ -11,8 +11,8 @@ from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
-from lmemtest.lmm.hypotheses.exact_null import exact_null
-from lmemtest.lmm.intervals.draws import acceleration, bca_shares
+from lmemtest.lmm.hypotheses.null_distributions import exact_null
+from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares
 from lmemtest.lmm.means.estimates import Estimates
 
 from .common import Line, fitted, load, number, relative, suite_module

@@ -9,7 +9,7 @@ import numpy as np
 import lmemtest as lt
 from lmemtest.lmm.diagnostics import collinearity, explained_variance
 from lmemtest.lmm.engine import prediction
-from lmemtest.lmm.model.random_effects import shapes
+from lmemtest.lmm.model.predictions import shapes
 
 from .common import Line, fitted, load, number, relative, suite_module, table
 

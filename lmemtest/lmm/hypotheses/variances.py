@@ -1,7 +1,10 @@
-r"""Is there a variance between groups? The exact F-test and interval of one variance ratio.
+r"""Tests of variances: are several equal, and is there one between groups?
 
-Model ``y = block means + u_group + e`` with ``Var u = s2 l``. With P0 the projection off the block means, mu_s the
-positive eigenvalues of Z'P0Z and c_s the squared coordinates of Z'P0y over mu_s,
+*Several*, of which only sums of squares are there: Bartlett's test. Samples have `scipy.stats.bartlett` and `levene`.
+
+*Between groups*: the exact F-test and interval of one variance ratio. Model ``y = block means + u_group + e`` with
+``Var u = s2 l``. With P0 the projection off the block means, mu_s the positive eigenvalues of Z'P0Z and c_s the squared
+coordinates of Z'P0y over mu_s,
 
     F(l) = [sum_s c_s / (1 + l mu_s) / r] / [SSE / d]  ~  F(r, d)   at the true l, balanced or not,
 
@@ -28,6 +31,32 @@ if TYPE_CHECKING:
 _ZERO = 1e-9  # relative to the largest eigenvalue
 _MANY_GROUPS = 100  # whose matrix is decomposed by its rank, where groups are of one size
 _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
+
+
+# --------------------------------------------------------------------------------------------------- several variances
+
+
+def likelihood_ratio(squares: Array, df: Array) -> float:
+    """Twice the log likelihood ratio of variances of their own against a common one.
+
+    >>> round(likelihood_ratio(np.array([10.0, 40.0]), np.array([10.0, 10.0])), 4)  # 20 ln 2.5 - 10 ln 1 - 10 ln 4
+    4.4629
+    """
+    return float(df.sum() * np.log(squares.sum() / df.sum()) - df @ np.log(squares / df))
+
+
+def bartlett(squares: Array, df: Array) -> float:
+    """The p-value of Bartlett's test: the ratio over its small-sample factor is nearly chi-squared (1937).
+
+    >>> round(bartlett(np.array([10.0, 40.0]), np.array([10.0, 10.0])), 4)
+    0.0392
+    """
+    free = len(df) - 1.0
+    factor = 1.0 + (float((1.0 / df).sum()) - 1.0 / float(df.sum())) / (3.0 * free)
+    return float(special.chdtrc(free, max(likelihood_ratio(squares, df), 0.0) / factor))
+
+
+# ----------------------------------------------------------------------------------------------------------- one ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

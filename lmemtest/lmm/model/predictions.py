@@ -1,17 +1,22 @@
-"""What the fit says of single groups: conditional modes, and the error of predictions that use them."""
+"""What the fit says of single groups and rows: conditional modes, predictions with their error, residuals.
+
+What is computed on cells is asked for by row, in the order of the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.frames import collected
+from lmemtest.core.codes import group_codes
+from lmemtest.core.frames import as_float, as_pandas, collected
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_fraction
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.engine import prediction
 
 if TYPE_CHECKING:
@@ -24,6 +29,12 @@ if TYPE_CHECKING:
 PREDICTION_TARGETS = ("mean", "score")
 # Columns of one batch of targets: 600 levels x 256 targets are 1.2 MB.
 _BATCH = 256
+_CELLS = "Give the rows, fit.predict(frame), or take the cells: fit.cell_predictions() and fit.cell_residuals()."
+# Difference of a cell's mean from that of its rows that is rounding, relative to the largest score.
+_ROUNDING = 1e-9
+
+
+# -------------------------------------------------------------------------------------------------------------- groups
 
 
 def terms_of(fit: LmmFit, group: str) -> list[int]:
@@ -193,3 +204,44 @@ def _further_rows(fit: LmmFit, table: pd.DataFrame) -> Array:
             "seen it. Use target='mean', or levels of the fit."
         )
     return np.eye(fit.problem.n_strata)[codes]
+
+
+# ------------------------------------------------------------------------------------------- the rows behind the cells
+
+
+def rows_of(fit: LmmFit) -> tuple[NDArray[np.intp], Array, pd.Index]:
+    """Of each row of the table that a fit was given its cell, its score as the model sees it, and its label.
+
+    Refused where the rows have no order, or are not those of the cells.
+    """
+    parsed, cells = fit.design.parsed, fit.cells
+    keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
+    other = f"The table of this fit is not the one that its cells come from: it has changed since. {_CELLS}"
+    if fit.data is None:
+        raise ArgumentError(f"This fit is one of cells and holds no table whose rows could be listed. {_CELLS}")
+    table = as_frame(fit.data)
+    if isinstance(table, nw.LazyFrame):
+        raise ArgumentError(f"The table of this fit is a query, and its rows have no order of their own. {_CELLS}")
+    try:
+        native = as_pandas(table.select(*dict.fromkeys([*keys, parsed.response])))
+        score = as_float(native[parsed.response])
+        cell, _ = group_codes([native[name] for name in keys], len(native))
+    except (LmemtestError, KeyError, ValueError, TypeError):
+        raise ArgumentError(other) from None
+    if not np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n):
+        raise ArgumentError(other)
+    score = score if parsed.response_transform is None else parsed.response_transform(score)
+    original = table.to_native()
+    return cell, score, original.index if isinstance(original, pd.DataFrame) else native.index
+
+
+def residuals(fit: LmmFit) -> pd.Series:
+    """Scores minus predictions by row; refused where the scores of the cells are not those of the rows."""
+    (cell, score, labels), cells = rows_of(fit), fit.cells
+    means = np.bincount(cell, score) / cells.n
+    if not np.all(np.abs(means - cells.mean) <= _ROUNDING * np.abs(score).max(initial=0.0)):
+        raise ArgumentError(
+            "The scores of this fit are not those of its table: they were simulated, or the table has changed since. "
+            "Its residuals are those of cells: fit.cell_residuals()."
+        )
+    return pd.Series(score - fit.cell_predictions()[cell], index=labels, name="residual")

@@ -1,4 +1,4 @@
-"""What was given to a verb of comparisons, and means and decisions of another program for `Decisions.of`, checked.
+"""Means and decisions that another program made, checked: what `Decisions.of` takes.
 
 Nothing is tested here. Labels become text, as everywhere; a matrix is brought into the order of the means.
 """
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.core.validate import check_direction, check_fraction
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
@@ -20,43 +19,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.core.arrays import Array
-    from lmemtest.lmm.means.comparisons import Comparisons
-
-
-SOURCES = {
-    "pairs": "pairs()",
-    "control": "against()",
-    "contrasts": "contrast()",
-    "equivalence": "equivalence()",
-    "noninferiority": "noninferiority()",
-    "best": "best()",
-}  # what makes each kind of comparisons
-
-
-def check_kind(value: Comparisons, verb: str, *kinds: str) -> None:
-    """Refuse comparisons that a verb is not for."""
-    if value.kind not in kinds:
-        wanted = " or ".join(SOURCES[kind] for kind in kinds)
-        raise ArgumentError(f"{verb} is for the result of {wanted}, and this is that of {SOURCES[value.kind]}.")
-
-
-def known_direction(given: Any, of_runs: str | None, verb: str) -> str:
-    """Which end is better: as given, else that of the runs; refused where neither says so."""
-    if given is not None:
-        return check_direction(given)
-    if of_runs is None:
-        raise ArgumentError(
-            f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "
-            "fit Runs."
-        )
-    return of_runs
 
 
 _ROUNDING = 1e-9  # by which two numbers for one pair, or a p-value and 1, may differ
 _PARTS = ("mean", "se", "ci_low", "ci_high")
 
 
-def given_means(means: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
+def external_means(means: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
     """Levels and numbers of a mapping or Series, or of a frame with columns mean, se, ci_low, ci_high or one column.
 
     The numbers are "mean", "se" and, where there are intervals, their ends; NaN where something is not known.
@@ -102,7 +71,7 @@ def given_means(means: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
     return levels, {"se": unknown, **found}
 
 
-def given_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, bool]:
+def external_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, bool]:
     """A symmetric matrix in the order of `levels`, NaN where nothing is known, and whether it holds p-values.
 
     Otherwise it holds decisions: 1 for significant, 0 for not significant.
@@ -134,7 +103,7 @@ def given_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, boo
     return np.where(apart, upper + upper.T, np.nan), has_p
 
 
-def given_counts(counts: Any, levels: tuple[str, ...], name: str) -> Array:
+def external_counts(counts: Any, levels: tuple[str, ...], name: str) -> Array:
     """Counts of the row against the column in the order of `levels`; the diagonal is ignored."""
     inside = _arranged(counts, levels, name)
     apart = ~np.eye(len(levels), dtype=bool)
@@ -148,7 +117,7 @@ def given_counts(counts: Any, levels: tuple[str, ...], name: str) -> Array:
     return out
 
 
-def given_critical_difference(value: Any) -> tuple[float, float]:
+def check_critical_difference(value: Any) -> tuple[float, float]:
     """The smallest and the largest critical difference from one number, two, or None: then both are NaN."""
     if value is None:
         return math.nan, math.nan
@@ -165,14 +134,7 @@ def given_critical_difference(value: Any) -> tuple[float, float]:
     return low, high
 
 
-def given_alpha(alpha: Any, *, has_p: bool) -> float:
-    """The level of the decisions: 0.05 for p-values if not given, unknown for decisions of others."""
-    if alpha is not None:
-        return check_fraction(alpha, "alpha")
-    return 0.05 if has_p else math.nan
-
-
-def given_omnibus(p: Any, alpha: float) -> float | None:
+def check_omnibus(p: Any, alpha: float) -> float | None:
     """A p-value of all levels together, which needs a level to be judged by."""
     if p is None:
         return None
