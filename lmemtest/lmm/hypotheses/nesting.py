@@ -16,7 +16,7 @@ import numpy as np
 from lmemtest.core.rounding import written
 from lmemtest.errors import NestingError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.formula.estimable import one_variance, same_partition
+from lmemtest.lmm.formula.design import one_variance, same_partition
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,8 +26,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.lmm.engine.span import independent_columns
-from lmemtest.lmm.formula.coding import Coding
-from lmemtest.lmm.formula.columns import Columns
+from lmemtest.lmm.formula.columns import Coding, Columns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
