@@ -24,7 +24,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.formula.estimable import one_variance, same_partition
+from lmemtest.lmm.formula.design import one_variance, same_partition
 from lmemtest.lmm.hypotheses.null_distributions import (
     SAME_OPTIMUM,
     ExactNull,

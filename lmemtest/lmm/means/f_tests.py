@@ -38,8 +38,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.span import independent_columns
-from lmemtest.lmm.formula.coding import Coding
-from lmemtest.lmm.formula.columns import Columns
+from lmemtest.lmm.formula.columns import Coding, Columns
 from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, check_vcov
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,

@@ -28,8 +28,7 @@ from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula import build_design
-from lmemtest.lmm.formula.design import Design
-from lmemtest.lmm.formula.estimable import beside_held
+from lmemtest.lmm.formula.design import Design, beside_held
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.verbs import Verbs
 from lmemtest.lmm.scope import Scope, scope_of

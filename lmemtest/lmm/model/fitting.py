@@ -23,8 +23,7 @@ from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
-from lmemtest.lmm.formula.design import Design
-from lmemtest.lmm.formula.estimable import check_variances, held_by_fixed
+from lmemtest.lmm.formula.design import Design, check_variances, held_by_fixed
 from lmemtest.lmm.model.fit import SINGULAR, LmmFit, engine_terms, strata
 from lmemtest.lmm.scope import scope_of
 
