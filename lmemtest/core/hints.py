@@ -63,7 +63,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "fetch_priorband": "bench.data.datasets:fetch_priorband",
         "fit": "lmm.model:fit_lmm",
         "influence": "lmm.diagnostics.influence:influence",
-        "joint_tests": "lmm.means.joint:joint_tests",
+        "joint_tests": "lmm.means.f_tests:joint_tests",
         "leaderboard": f"{_RANKING}.leaderboard:leaderboard",
         "lmer": "lmm.model:fit_lmm",
         "load_hpo_runs": "bench.data.datasets:load_hpo_runs",
