@@ -1,4 +1,4 @@
-"""Tests of variances: of several, as Bartlett's of SciPy from the samples; the exact F-test and interval of one ratio."""
+"""Tests of variances: of several, as SciPy has it from the samples; the exact F-test and interval of one ratio."""
 
 from __future__ import annotations
 
