@@ -24,7 +24,6 @@ from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.functions import Functions, OfFunctions
-from lmemtest.lmm.intervals.cluster_robust import check_vcov
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
@@ -34,6 +33,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_at,
     check_fit,
     check_specs,
+    check_vcov,
     design_rows,
     fit_for_ddf,
     grid_values,

@@ -39,11 +39,11 @@ from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.span import independent_columns
 from lmemtest.lmm.formula.columns import Coding, Columns
-from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, check_vcov
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_fit,
     check_specs,
+    check_vcov,
     fit_for_ddf,
     grid_values,
     name_tuple,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.design import Design
+    from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
     from lmemtest.lmm.means.estimates import Estimates
 
     _Row = tuple[dict[Any, Any], str, Array]  # levels of `by`, term, linear functions

@@ -62,7 +62,7 @@ def tukey_lines() -> list[Line]:
 def exact_lines() -> list[Line]:
     """Compare the exact null distribution of one variance with published simulations (6 groups of 5)."""
     law = exact_null(np.ones((6, 1)), np.ones(6), np.arange(6), np.full(6, 5.0), n_obs=30, reml=True)
-    test = "tests/lmm/test_exact_null.py::test_balanced_six_by_five_matches_published_values"
+    test = "tests/lmm/test_null_distributions.py::test_balanced_six_by_five_matches_published_values"
     by = "published, 10,000 simulations"
     at_zero = Line("exact null of one variance, 6 groups of 5: P(0)", f"0.5605, {by}", "", test)
     above = Line("the same: P(statistic > 2.35)", f"0.05, {by}", "", test)
@@ -197,7 +197,7 @@ def means_of(mean: np.ndarray, covariance: np.ndarray, df: float) -> Estimates:
 
 def resampling_lines() -> list[Line]:
     """Compare bootstrap and permutation p-values with exact ones."""
-    null, unit = "tests/lmm/test_simulated_null.py::test_", " Monte-Carlo SE"
+    null, unit = "tests/lmm/test_null_distributions.py::test_", " Monte-Carlo SE"
     exact = Line(
         "bootstrap p-value of one variance, 999 draws",
         "exact distribution",
@@ -216,7 +216,7 @@ def resampling_lines() -> list[Line]:
         "",
         null + "a_fixed_effect_in_balanced_blocks_has_about_the_p_value_of_the_f_test",
     )
-    rows = suite_module("lmm/test_simulated_null.py").blocks()
+    rows = suite_module("lmm/test_null_distributions.py").blocks()
     fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", rows) for fixed in ("1", "tool")]
     want = fits[1].anova().to_frame()["p_value"][0]  # Satterthwaite's df are those of the F-test in balanced blocks
     got = lt.glrt(*fits, "bootstrap", n_draws=999, rng=1, progress=False)

@@ -152,7 +152,7 @@ def n_by_n_lines() -> list[Line]:
 
 def anova_lines() -> list[Line]:
     """Compare F-tests of terms with lmerTest and pbkrtest, and those through means with emmeans."""
-    test, joint = (f"tests/lmm/test_joint.py::test_{x}" for x in ("anova_agrees_with_lmertest", ""))
+    test, joint = (f"tests/lmm/test_f_tests.py::test_{x}" for x in ("anova_agrees_with_lmertest", ""))
     f = Line("type III F", "lmerTest, pbkrtest", " rel.", test)
     satterthwaite = Line("their denominator df, Satterthwaite", "lmerTest", " rel.", test)
     one = Line("the same, the one unbalanced model with one term", "lmerTest", " rel.", test)
@@ -180,7 +180,7 @@ def anova_lines() -> list[Line]:
 
 def kenward_roger_means_lines() -> list[Line]:
     """Compare means and pairs with Kenward-Roger with emmeans."""
-    test = "tests/lmm/test_joint.py::test_kenward_roger_means_and_pairs_agree_with_emmeans"
+    test = "tests/lmm/test_f_tests.py::test_kenward_roger_means_and_pairs_agree_with_emmeans"
     names = ("emmean", "mean se", "mean df", "mean ci", "estimate", "se", "df", "p_value", "ci")
     lines = {name: Line("", "", "", "") for name in names}
     for i, model in enumerate(load("emm")["models"]):

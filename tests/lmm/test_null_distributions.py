@@ -1,4 +1,4 @@
-"""The bootstrap's null distribution: closed forms, cells of both models, zeros and failures."""
+"""Null distributions of likelihood ratios, exact and by the bootstrap: closed forms, cells, zeros and failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,71 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import CellMap, compress, regroup
-from lmemtest.lmm.hypotheses.null_distributions import share_as_large, simulator
+from lmemtest.lmm.hypotheses.null_distributions import exact_null, share_as_large, simulator
+from lmemtest.lmm.model import fit_lmm
+
+# --------------------------------------------------------------------------------------------------------------- exact
+
+
+def one_way(sizes, reml=True):
+    sizes = np.asarray(sizes, dtype=float)
+    k = len(sizes)
+    return exact_null(np.ones((k, 1)), np.ones(k), np.arange(k), sizes, n_obs=int(sizes.sum()), reml=reml)
+
+
+def test_balanced_six_by_five_matches_published_values():
+    law = one_way([5] * 6)
+    # simulations with 10,000 draws give 0.5605 and 2.35; these are the exact values
+    assert law.probability_of_zero() == pytest.approx(stats.f.cdf(1.0, 5, 24), rel=1e-12)
+    assert law.probability_of_zero() == pytest.approx(0.5605, abs=0.01)
+    assert law.p_value(2.35, 0, np.random.default_rng(0))[0] == pytest.approx(0.05, abs=0.002)
+
+
+@pytest.mark.parametrize("reml", [True, False])
+def test_balanced_closed_form_matches_the_simulation_of_the_general_form(reml):
+    law = one_way([5] * 6, reml)
+    draws = law.simulate(100_000, np.random.default_rng(2))
+    assert np.mean(draws < 1e-9) == pytest.approx(law.probability_of_zero(), abs=0.007)
+    for statistic in (0.1, 0.5, 1.0, 2.0, 4.0):
+        exact, error = law.p_value(statistic, 0, np.random.default_rng(0))
+        assert error == 0.0
+        assert np.mean(draws >= statistic) == pytest.approx(exact, abs=5 * np.sqrt(exact / 100_000))
+
+
+def test_eigenvalues_match_dense_algebra():
+    rng = np.random.default_rng(4)
+    n, k = 40, 7
+    codes, x, w = rng.integers(0, k, n), rng.normal(size=n), rng.uniform(0.5, 3, n)
+    X = np.column_stack([np.ones(n), rng.normal(size=n)])
+    law = exact_null(X, x, codes, w, n_obs=n, reml=True)
+    Z = np.sqrt(w)[:, None] * x[:, None] * np.eye(k)[codes]
+    Xw = np.sqrt(w)[:, None] * X
+    P0 = np.eye(n) - Xw @ np.linalg.solve(Xw.T @ Xw, Xw.T)
+    want = np.linalg.eigvalsh(Z.T @ P0 @ Z)
+    np.testing.assert_allclose(np.repeat(law.mu, law.multiplicity), want[want > 1e-9], rtol=1e-8)
+    assert law.residual_df == n - 2 - len(want[want > 1e-9])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [[5] * 6, [2, 3, 9, 4, 12]])
+def test_p_values_of_real_fits_are_uniform_above_the_mass_at_zero(sizes):
+    rng = np.random.default_rng(8)
+    table = pd.DataFrame({"g": np.repeat([f"g{i}" for i in range(len(sizes))], sizes)})
+    law = one_way(sizes)
+    draws = np.sort(law.simulate(200_000, rng))
+    observed = []
+    for _ in range(800):
+        table["y"] = rng.normal(size=len(table))
+        gap = fit_lmm("y ~ 1 + (1|g)", table).llf - fit_lmm("y ~ 1", table).llf
+        observed.append(max(0.0, 2 * gap))
+    for level in (0.05, 0.1, 0.2):
+        cut = np.quantile(draws, 1 - level)
+        rejected = int(np.sum(np.array(observed) > cut))
+        low, high = stats.binom.ppf([0.001, 0.999], 800, level)
+        assert low <= rejected <= high
+
+
+# ----------------------------------------------------------------------------------------------------------- simulated
 
 
 def blocks(levels=6, seed=0, treatments=3, sd=1.0):
@@ -32,7 +96,7 @@ def test_a_single_variance_has_its_exact_null_distribution():
     assert got.statistic == exact.statistic
     assert abs(got.p_value - exact.p_value) < 4 * got.p_value_error + 1e-3
     zeros = int((got.draws < 1e-6).sum())
-    assert stats.binomtest(zeros, 999, 0.5611).pvalue > 1e-4  # see test_exact_null
+    assert stats.binomtest(zeros, 999, 0.5611).pvalue > 1e-4  # see above
 
 
 @pytest.mark.slow
