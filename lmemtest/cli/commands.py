@@ -454,7 +454,7 @@ def gate(given: SimpleNamespace, step: Step) -> None:
     new, old = (_read_version(given, path) for path in (given.table, given.old))
     step("comparing the versions")
     from lmemtest.bench.gate.gate import gate
-    from lmemtest.report.results import json_of
+    from lmemtest.report.files import json_of
 
     options = chosen(given, "benchmark seed metric alpha power max_broken")
     options |= {name: tuple(getattr(given, name) or ()) for name in ("family", "ignore", "allow")}

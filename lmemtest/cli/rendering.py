@@ -69,7 +69,7 @@ def write_result(
     found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
 ) -> None:
     """A result: printed as text or json, and as the file that was asked for, whose path is the last line."""
-    from lmemtest.report.results import json_of
+    from lmemtest.report.files import json_of
 
     if target is not None:
         step("writing")
