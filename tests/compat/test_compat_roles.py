@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.compat import significance_analysis as sa
-from lmemtest.compat.significance_analysis.tables import find_roles, translated
+from lmemtest.compat.significance_analysis.tables import find_roles
 from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
 
 
@@ -327,8 +327,3 @@ def test_errors_name_arguments_that_the_function_has():
         sa.metafeature_analysis(apart, ("A", "B"), "prior")
     with pytest.raises(DataError, match=r"data\.dropna\(subset=\[\.\.\.\]\) compares at the budgets"):
         sa.benchmark_information_check(frame.assign(value=frame["value"].where(frame.index != 3)))
-
-
-def test_a_message_without_such_names_stays_as_it_is():
-    text = "There is one budget only (epoch = 1), so its effect cannot be tested."
-    assert translated(text, "fidelity_check", "data") == text

@@ -19,8 +19,7 @@ import re
 import tempfile
 import urllib.request
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import listed
-from lmemtest.errors import DataError, DataWarning, DownloadError, LmemtestError
+from lmemtest.errors import DataError, DataWarning, DownloadError
 
 # The names that columns have in the package unless told otherwise.
 ALGORITHM, VALUE, SEED, BUDGET, BENCHMARK, PRIOR = "algorithm", "value", "seed", "used_fidelity", "benchmark", "prior"
@@ -46,7 +45,7 @@ ARGUMENTS = {
     "benchmark": "benchmark_var",
     "seed": "seed_var",
     "budget": "fidelity_var",
-    "metafeature": "metafeature_var",
+    "metafeatures": "metafeature_var",
 }
 _BENCHMARK = ("benchmark", "task", "dataset", "problem", "instance", "function")
 # Compared as `_plain` writes them. The first that a table has, and that varies, is taken.
@@ -457,58 +456,6 @@ def _is_number(column: pd.Series) -> bool:
 
 def _is_label(column: pd.Series) -> bool:
     return not _is_number(column) and not is_datetime64_any_dtype(column)
-
-
-# ---------------------------------------------------------------------- messages
-
-
-_ROLE = "|".join(ARGUMENTS)
-# What the studies say, and what fits the arguments of the package's functions.
-_PHRASES = {
-    rf"Runs\((?:table, )?\.\.\., ({_ROLE})=\.\.\.\)": "{function}(..., {arguments[0]}=...)",
-    r"runs\.filter\(([^()=]+)=[^()]*\)": "{table}[{table}[{0!r}].isin([...])]",
-    rf"^({_ROLE})(?= must (?:be|not be) )": "{arguments[0]}",
-    rf"^({_ROLE})s? and ({_ROLE})(?= both name)": "{arguments[0]} and {arguments[1]}",
-    r": runs\.filter\(\.\.\.\)": "",
-    r", for instance with Runs\(\.\.\., failed='missing'\) \(or 'nonfinite'\) and runs\.score_failures\('worst'\)": "",
-    r"runs\.drop_missing\(\)": "{table}.dropna(subset=[...])",
-    r" `runs\.check\(\)` shows what is missing\.": "",
-    r" \(standardize=False, or a third\)": "",
-    r"Give the levels at which both algorithms ran: levels=\[\.\.\.\]\.": "Leave out the rows of such levels.",
-    r" or make it a metafeature": " or number its levels",
-    r": fit_lmm\(": ": lmemtest.fit_lmm(",
-    r"', runs\)\.": "', {table}).",
-}
-
-
-@contextmanager
-def errors_of(function: str, table: str = "data") -> Iterator[None]:
-    """Errors name what `function` has."""
-    try:
-        yield
-    except LmemtestError as error:
-        text = translated(str(error), function, table)
-        if text == str(error):
-            raise
-        raise type(error)(text).with_traceback(error.__traceback__) from None
-
-
-def translated(text: str, function: str, table: str) -> str:
-    """A message with the arguments of a function of the package.
-
-    Examples
-    --------
-    >>> translated("Name the seed column: Runs(table, ..., seed=...).", "fidelity_check", "data")
-    'Name the seed column: fidelity_check(..., seed_var=...).'
-    """
-
-    def phrase(match: re.Match[str]) -> str:
-        arguments = [ARGUMENTS.get(group) for group in match.groups()]
-        return _PHRASES[match.re.pattern].format(*match.groups(), arguments=arguments, function=function, table=table)
-
-    for pattern in _PHRASES:
-        text = re.sub(pattern, phrase, text)
-    return text
 
 
 # ---------------------------------------------------------------------- download
