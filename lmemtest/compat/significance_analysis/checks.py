@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -380,10 +380,10 @@ def _runs(
 ) -> Runs:
     """The runs, which are distinguished by their seeds; all other columns play no part."""
     given = {"benchmark": benchmark, "budget": budget, "seed": seed}
-    roles = find_roles(
+    roles, guessed, _ = find_roles(
         frame, "metafeature_analysis", algorithm=algorithm, loss=loss, given=given, metafeatures=[metafeature]
     )
-    others = roles.metafeatures[1:]
+    others = roles["metafeatures"][1:]
     if others:
         warnings.warn(
             f"{listed(map(repr, others))} varies within runs too. metafeature_analysis takes the mean of each run over "
@@ -391,11 +391,11 @@ def _runs(
             DataWarning,
             stacklevel=3,
         )
-    seeds = {name: role for name, role in roles.guessed.items() if role == "seed"}
-    roles = replace(roles, metafeatures=[metafeature], guessed=seeds, loose=[])
     if seed is None:
-        warn(roles, ["seed_var"], level=4)
-    return roles.runs()
+        seeds = {name: role for name, role in guessed.items() if role == "seed"}
+        warn("metafeature_analysis", seeds, ["seed_var"], level=4)
+    roles["metafeatures"] = (metafeature,)
+    return Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
 
 
 def _variant(benchmark: Any, level: Any) -> str:
