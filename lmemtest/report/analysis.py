@@ -326,7 +326,7 @@ class Analysis(Result):
         return self._as(".tex", progress)
 
     def _as(self, suffix: str, progress: Progress | None) -> str:
-        from lmemtest.report.results import content_of
+        from lmemtest.report.files import content_of
 
         return str(content_of(self, suffix, progress=progress))
 
@@ -379,7 +379,7 @@ class Analysis(Result):
         ArgumentError
             If the suffix is none of these, the path is a folder, or nothing can be written there.
         """
-        from lmemtest.report.results import save
+        from lmemtest.report.files import save
 
         return save(self, path, escape=escape, progress=progress)
 

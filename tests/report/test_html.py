@@ -17,7 +17,7 @@ from lmemtest.core.table import ResultTable
 from lmemtest.core.words import format_p
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import Document, FigureBlock, Section, Words, code, folded, paragraph, strong
-from lmemtest.report.render import PlainText, render_fragment, render_html
+from lmemtest.report.render import render_fragment, render_html, render_text
 
 Make = Callable[..., Any]
 KNOWN_TAGS = set(
@@ -306,7 +306,7 @@ def test_a_fragment_for_notebooks_is_escaped(nasty: Analysis) -> None:
 
 def test_text_has_every_section_and_table(three: Analysis) -> None:
     document = three.document()
-    text = PlainText().write(document)
+    text = render_text(document, "text")
     for section in document.sections:
         assert f"\n{section.title}\n---" in text
         for block in section.blocks:

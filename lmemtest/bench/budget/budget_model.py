@@ -36,6 +36,7 @@ from lmemtest.bench.budget.curves import (
 )
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.arrays import Array, Index
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed
@@ -216,7 +217,7 @@ def _check_common(runs: Runs, form: str) -> list[str]:
     if alone:
         raise DataError(
             f"{listed(alone)} ran at one budget only, so how budget acts on it is not known. "
-            f"Leave it out, runs.filter({runs.algorithm}=[...]), or bring its scores at other budgets."
+            f"Leave it out, {advice('some_values', column=runs.algorithm)}, or bring its scores at other budgets."
         )
     everywhere, common = (of(*map(set, own.values())) for of in (set.union, set.intersection))
     if form == "categorical" and len(common) < len(everywhere):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest.bench.budget.curves import ONE_RUN, UNKNOWN_RUNS
+from lmemtest.bench.budget.curves import ONE_RUN, unknown_runs
 from lmemtest.bench.budget.horizon_scores import Place, one_score, places_of, rows_at, run_curves, scores_at
 from lmemtest.bench.budget.horizon_tests import (
     ACROSS,
@@ -139,7 +139,7 @@ def at(
     keys, points, common = run_curves(runs)
     if len(keys) <= runs.study.count(runs.algorithm):
         one = ONE_RUN.format(so="a difference cannot be distinguished from chance")
-        raise DataError(UNKNOWN_RUNS if runs.seed is None else one)
+        raise DataError(unknown_runs() if runs.seed is None else one)
     places, notes = places_of(budgets, runs, points, common)
     scored = [scores_at(place, runs, keys, points, common) for place in places]
     scores = [score for score, *_ in scored]

@@ -20,6 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_means
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
@@ -287,7 +288,7 @@ def _one(part: pd.DataFrame, crossed: bool, standardized: bool, alpha: float) ->
     if not pd.Series(seeds).duplicated().any():
         return None, "none of its seeds comes back"
     if standardized and seeds.max() < _FEWEST_SCALED - 1:
-        return None, "two seeds that are scaled to one variance hold nothing but signs (standardize=False, or a third)"
+        return None, f"two seeds that are scaled to one variance hold nothing but signs{advice('third_seed')}"
     try:
         test = variance_ratio(part["score"].to_numpy(), blocks, seeds, scaled=standardized, alpha=alpha)
     except DesignError:
