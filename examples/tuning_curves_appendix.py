@@ -190,7 +190,9 @@ def figure_20(data: Searches, _: int) -> Figure:
     known = float(other[0]) if np.ptp(other) == 0 else other
     options = {"direction": "maximize", "names": ("tuned", data.default), "n_draws": 0}
     found = tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)
-    some = "; ".join(f"{run.evidence} for {run.better} at {run.start:.3g} to {run.stop:.3g}" for run in found.segments)
+    some = "; ".join(
+        f"{label} for {better} at {start:.3g} to {stop:.3g}" for label, better, start, stop in found.segments
+    )
     print(f"Figure 20: {found.sentences()[0]} At some: {some or 'none'}.\n  The paper, on its own data: {PAPER_20}.")
     if not data.papers:
         return tuning_compare_plot(found).figure

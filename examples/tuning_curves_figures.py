@@ -32,7 +32,7 @@ from lmemtest.core.result import Answer
 from lmemtest.plots import detached_figures
 from lmemtest.plots.tuning import tuning_compare_plot
 from lmemtest.tuning.curve import TuningCurve
-from lmemtest.tuning.estimators import expected_best
+from lmemtest.tuning.distribution import expected_best
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")

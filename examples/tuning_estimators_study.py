@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lmemtest.bench.data.datasets import load_hpo_trials
-from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
+from lmemtest.tuning.distribution import ESTIMATORS, expected_best, order_weights
 
 TRIALS = 30  # of the synthetic study
 BUDGETS = range(15, 31)  # of the study of wrong conclusions

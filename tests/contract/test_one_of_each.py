@@ -29,7 +29,7 @@ HOME = {
     "is_finite": "core.validate",
 }
 # Quantiles of beta distributions that are no interval of a proportion.
-ORDER_STATISTICS = {"tuning.goodness", "tuning.order_statistics"}
+ORDER_STATISTICS = {"tuning.band", "tuning.order_statistics"}
 NUMBER_TYPES = {"Real", "float"}
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import special, stats
 
 from lmemtest import tuning
-from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
+from lmemtest.tuning.distribution import ESTIMATORS, expected_best, order_weights
 from lmemtest.tuning.evidence import false_label_rates
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
