@@ -12,6 +12,7 @@ import typer
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, say_if_answers
 from lmemtest.cli.options import anchors, roles_of
 from lmemtest.cli.rendering import say, tell
+from lmemtest.core.caller import shell_line
 from lmemtest.core.options import NEEDED
 from lmemtest.core.text import one_line
 
@@ -286,7 +287,7 @@ def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
 def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
-        for line in found.taken(options):
+        for line in found.taken(shell_line(options)):
             say(line, err=True)
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -64,9 +64,9 @@ def advice(what: str, **values: Any) -> str:
     python, command_line = ADVICE[what]
     if _COMMAND_LINE.get() is None:
         return python.format(**values)
-    return command_line.format(
-        **{name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
-    )
+    written = {name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
+    written |= {name: _Words(value) for name, value in values.items() if isinstance(value, list)}
+    return command_line.format(**written)
 
 
 def named(argument: str) -> str:
@@ -137,3 +137,10 @@ class _Word(str):
 
     __slots__ = ()
     __repr__ = quoted
+
+
+class _Words(list[str]):
+    """The words of a command; ``again``: of the one that was typed, with these."""
+
+    def __format__(self, how: str) -> str:
+        return command_with(self) if how == "again" else shell_line(self)
