@@ -12,6 +12,7 @@ from lmemtest.core.frames import collected
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_fraction
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine import prediction
 
 if TYPE_CHECKING:
@@ -98,10 +99,8 @@ def prediction_intervals(
     alpha: float = 0.05,
 ) -> pd.DataFrame:
     """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
-    from scipy.special import stdtrit
-
     check_choice(target, "target", PREDICTION_TARGETS)
-    level = 1.0 - check_fraction(alpha, "alpha")
+    alpha = check_fraction(alpha, "alpha")
     if not isinstance(random, (bool, np.bool_)):
         raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)
@@ -114,7 +113,7 @@ def prediction_intervals(
     )
     variance, df = _variances(fit, rows[:, fit.problem.kept], terms, unseen)
     se = np.sqrt(variance)
-    half = stdtrit(df, 0.5 + level / 2.0) * se
+    half = t_quantile(0.5 * alpha, df) * se
     return pd.DataFrame(
         {"prediction": value, "se": se + 0.0 * value, "df": df, "ci_low": value - half, "ci_high": value + half}
     )
