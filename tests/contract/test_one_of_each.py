@@ -31,7 +31,7 @@ HOME = {
     "bounded_mean_interval": "lmm.intervals.bounded_mean",
     "bca_shares": "lmm.intervals.draws",
     "bootstrap": "lmm.intervals.bootstrap",
-    "adjust_raw": "lmm.means.adjust",  # Bonferroni, Sidak, Holm, Benjamini and Hochberg
+    "adjust_raw": "lmm.means.adjust",  # Bonferroni, Šidák, Holm, Benjamini and Hochberg
     "repeated_measures_anova": "bench.ranking.classical",
     "friedman": "bench.ranking.classical",
     "skillings_mack": "bench.ranking.classical",
