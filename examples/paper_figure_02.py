@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.lmm.means.decisions import Decisions
+from lmemtest.lmm import Decisions
 from lmemtest.plots import cd_diagram, detached_figures
 
 CLAIM = """Paper: ranks and the simple model lead to the same conclusion, with critical differences of another scale.

@@ -293,7 +293,7 @@ def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
 def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
-        for line in found.taken(options):
+        for line in found.taken(shell_line(options)):
             say(line, err=True)
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 # What is advised, in Python and at the command line. ``{value!r}`` is a value as the language writes it: as Python's
-# `repr`, and quoted for a shell.
+# `repr`, and quoted for a shell. A list is the words of a command, ``{words:again}`` the one that was typed, with them.
 ADVICE = {
     # a call that was composed elsewhere, arguments and columns
     "typed": ("{call}", "{command}"),
+    "again": ("{call}", "{command:again}"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),
     "column": ("{role}=...", "--{role} COLUMN"),
@@ -15,7 +16,8 @@ ADVICE = {
     "role_of": ("Runs(..., {role}={column!r})", "--{role} {column!r}"),
     "roles": (
         "Give them roles: {call}. If a column is left out on purpose: Runs(..., ignore={names!r}).",
-        "Give them roles: {command} (or the same command with --yes). If a column is left out on purpose: {ignored}.",
+        "Give them roles: {command:again} (or the same command with --yes). If a column is left out on purpose: "
+        "{ignored:again}.",
     ),
     "not_scores": (
         "Say what it is ({role}={column!r}), or name the columns of scores: algorithms=[...].",

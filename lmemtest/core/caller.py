@@ -97,9 +97,9 @@ def advice(what: str, **values: Any) -> str:
     if caller.function:
         values |= {"role": named(values["role"])} if "role" in values else {}
         return OF_A_TABLE.get(what, python).format(function=caller.function, table=caller.table, **values)
-    return command_line.format(
-        **{name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
-    )
+    written = {name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
+    written |= {name: _Words(value) for name, value in values.items() if isinstance(value, list)}
+    return command_line.format(**written)
 
 
 def named(argument: str) -> str:
@@ -170,3 +170,10 @@ class _Word(str):
 
     __slots__ = ()
     __repr__ = quoted
+
+
+class _Words(list[str]):
+    """The words of a command; ``again``: of the one that was typed, with these."""
+
+    def __format__(self, how: str) -> str:
+        return command_with(self) if how == "again" else shell_line(self)

@@ -54,9 +54,11 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
     "lmemtest": {
         "bands": "tuning.curves:curves",
         "bootstrap": "lmm.intervals.bootstrap:bootstrap",
+        "broken_traces": "bench.checks.traces:broken_traces",
         "cd_diagram": "plots:cd_diagram",
         "cluster_robust": "lmm.intervals.cluster_robust:cluster_robust",
         "contrast": "lmm.means.contrasts:contrast",
+        "copied_runs": "bench.checks.copies:copied_runs",
         "diagnose": "lmm.diagnostics.diagnose:diagnose",
         "emmeans": "lmm.means.emmeans:emmeans",
         "emtrends": "lmm.means.emmeans:emtrends",

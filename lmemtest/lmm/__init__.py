@@ -29,6 +29,8 @@ _load, _names, _public = _lazy.attach(
     submod_attrs={
         "diagnostics.diagnose": ["diagnose"],
         "diagnostics.influence": ["influence"],
+        "diagnostics.structure": ["collinearity", "explained_variance"],
+        "formula": ["parse_formula"],
         "hypotheses.glrt": ["glrt"],
         "hypotheses.ranova": ["ranova"],
         "intervals.bootstrap": ["bootstrap"],
@@ -36,6 +38,7 @@ _load, _names, _public = _lazy.attach(
         "intervals.profile": ["profile"],
         "intervals.random_effects": ["random_effects"],
         "means.contrasts": ["against", "best", "contrast", "pairs"],
+        "means.decisions": ["Decisions"],
         "means.emmeans": ["emmeans", "emtrends"],
         "means.estimates": ["Estimates"],
         "means.f_tests": ["joint_tests"],

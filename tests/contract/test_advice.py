@@ -25,6 +25,8 @@ SAMPLES: dict[str, Any] = {
     "number": 2.0,
     "limit": 60.0,
     "larger": 600.0,
+    "command": ["--seed", "data set"],
+    "ignored": ["--ignore", "data set"],
 }  # of fields that a call computes; the others are a word
 
 

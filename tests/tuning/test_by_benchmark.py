@@ -14,8 +14,8 @@ from lmemtest.bench.data.datasets import load_hpo_runs, load_hpo_trials
 from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
 from lmemtest.tuning.costs import mean_cost
+from lmemtest.tuning.curves import quantile_ranks
 from lmemtest.tuning.evidence import false_label_rates
-from lmemtest.tuning.seed_bands import quantile_ranks
 
 ROLES = {"score": "loss", "direction": "minimize", "by": ["task", "tool"]}
 
@@ -134,14 +134,14 @@ def test_costs_are_budgets_and_their_uncertainty_is_in_the_band():
     mean = mean_cost(rows["cost"].to_numpy(), 48, level=0.98)
     curve = tuning.curve(rows["loss"], direction="minimize", level=0.82)
     got = table[(table["task"] == "t0") & (table["tool"] == "A")]
-    assert got["k"].to_numpy() == approx(got["cost"].to_numpy() / mean.mean)
+    assert got["k"].to_numpy() == approx(got["cost"].to_numpy() / mean.value)
     assert got["k"].min() >= 1 - 1e-6
     assert got["k"].max() <= 48 + 1e-6
     assert list(got["band_high"]) == list(
         curve.at(got["cost"].to_numpy() / mean.ci_high).band_high
     )  # pessimistic when minimising
     assert list(got["band_low"]) == list(curve.at(got["cost"].to_numpy() / mean.ci_low).band_low)
-    assert curves.to_frame("groups")["mean_cost"][0] == mean.mean
+    assert curves.to_frame("groups")["mean_cost"][0] == mean.value
     same = tuning.curves(frame.assign(cost=2.0), **ROLES, cost="cost", k=[2, 4])
     assert (
         same.to_frame()["band_high"].tolist()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest import approx
 from refusals import message
 
-from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
+from lmemtest.tuning.distribution import ESTIMATORS, expected_best, order_weights
 
 SCORES = [0.61, 0.70, 0.58, 0.74, 0.66, 0.70]
 

@@ -11,8 +11,8 @@ from scipy import optimize, stats
 
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.tuning.band import TESTS, goodness_of_fit
 from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.goodness import TESTS, goodness_of_fit
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.order_statistics import equal_tailed_intervals, highest_density_intervals, shares_outside
 

@@ -13,10 +13,8 @@ from pytest import approx
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError, EstimationError
 from lmemtest.tuning.fit import spacings
-from lmemtest.tuning.fit.bootstrap import bootstrap_fit
-from lmemtest.tuning.fit.fit import band_probability
+from lmemtest.tuning.fit.fit import band_probability, bootstrap_fit
 from lmemtest.tuning.fit.profile import Family, allowance
-from lmemtest.tuning.fit.settings import Counted
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
@@ -290,7 +288,7 @@ def test_discrete_scores_are_called_so():
 def test_the_band_probability_of_a_known_law_is_uniform():
     """The p-value is exact for a law that was not fitted."""
     law = QuadraticDistribution(0.0, 1.0, 2, True)
-    p = [band_probability(law, Counted(np.sort(law.sample(20, rng=seed)), 0, 0)) for seed in range(300)]
+    p = [band_probability(law, (np.sort(law.sample(20, rng=seed)), 0, 0)) for seed in range(300)]
     ordered = np.sort(p)
     assert np.abs(ordered - (np.arange(300) + 0.5) / 300).max() < 1.63 / np.sqrt(300)
 

@@ -640,7 +640,7 @@ class LmmFit(Verbs, Result):
 
         Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
         """
-        from scipy.special import stdtr
+        from lmemtest.lmm.distributions.student import two_sided_p
 
         check_choice(ddf, "ddf", DDF_METHODS)
         if part is not None and check_choice(part, "part", tuple(self.parts)) == "variances":
@@ -659,7 +659,7 @@ class LmmFit(Verbs, Result):
                 "se": se,
                 "df": df,
                 "t_ratio": t,
-                "p_value": 2.0 * stdtr(df, -np.abs(t)),
+                "p_value": two_sided_p(t, df),
             }
         )
 

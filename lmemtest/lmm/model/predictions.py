@@ -17,6 +17,7 @@ from lmemtest.core.frames import as_float, as_pandas, collected
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
+from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine import prediction
 
 if TYPE_CHECKING:
@@ -109,10 +110,8 @@ def prediction_intervals(
     alpha: float = 0.05,
 ) -> pd.DataFrame:
     """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
-    from scipy.special import stdtrit
-
     check_choice(target, "target", PREDICTION_TARGETS)
-    level = 1.0 - check_fraction(alpha, "alpha")
+    alpha = check_fraction(alpha, "alpha")
     if not isinstance(random, (bool, np.bool_)):
         raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)
@@ -123,7 +122,7 @@ def prediction_intervals(
     residual = _further_rows(fit, table) if target == "score" else np.zeros((len(rows), fit.problem.n_strata))
     variance, df = _variances(fit, rows[:, fit.problem.kept], terms, new, residual)
     se = np.sqrt(variance)
-    half = stdtrit(df, 0.5 + level / 2.0) * se
+    half = t_quantile(0.5 * alpha, df) * se
     return pd.DataFrame(
         {"prediction": value, "se": se + 0.0 * value, "df": df, "ci_low": value - half, "ci_high": value + half}
     )
