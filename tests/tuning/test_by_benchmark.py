@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import sys
+import types
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -10,12 +15,15 @@ import pytest
 from pytest import approx
 from refusals import refusal
 
+import lmemtest
 from lmemtest import tuning
 from lmemtest.bench.data.datasets import load_hpo_runs, load_hpo_trials
 from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
+from lmemtest.tuning import NoisyQuadraticDistribution, fit
 from lmemtest.tuning.costs import mean_cost
 from lmemtest.tuning.evidence import false_label_rates
+from lmemtest.tuning.fit.profile import Family
 from lmemtest.tuning.seed_bands import quantile_ranks
 
 ROLES = {"score": "loss", "direction": "minimize", "by": ["task", "tool"]}
@@ -335,54 +343,35 @@ def test_wrong_arguments_are_explained():
         ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"by": []}, "by must name at least the column of the algorithm, got none."),
         ({"by": ["tool", "tool"]}, "by must name different columns, got 'tool' twice."),
-        (
-            {"by": ["task", "k"]},
-            "by names the column 'k', which is the name of a column of the result. Rename it in the table.",
-        ),
+        ({"by": ["task", "k"]},
+         "by names the column 'k', which is the name of a column of the result. Rename it in the table."),
         ({"by": ["loss"]}, "score and by name the same column, 'loss'."),
         ({"by": ["task", 3]}, "by must be the name of a column, got 3."),
         ({"score": 3}, "score must be the name of a column, got 3."),
-        (
-            {"bounds": "low"},
-            "bounds must be (low, high) with low < high, the smallest and the largest score that can occur, got 'low'. "
-            "Write float('-inf') or float('inf') for an end that is not known.",
-        ),
+        ({"bounds": "low"},
+         "bounds must be (low, high) with low < high, the smallest and the largest score that can occur, got 'low'. "
+         "Write float('-inf') or float('inf') for an end that is not known."),
         ({"k": [0]}, "k must be positive and finite (how many configurations are tried), got 0."),
         ({"level": 80}, "level must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
-        (
-            {"band": "hd"},
-            "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'hd'.",
-        ),
+        ({"band": "hd"}, "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'hd'."),
         ({"adjust": "holm"}, "adjust must be 'none' or 'bonferroni' or 'sidak', got 'holm'."),
         ({"unit": "seeds"}, "unit must be 'trials' or 'seed', got 'seeds'. Did you mean 'seed'?"),
-        (
-            {"unit": "seed", "seed": "tool"},
-            "unit='seed' needs budget: the columns of the repetitions and of the budget at which a score was "
-            "reached, for instance seed='seed', budget='budget'.",
-        ),
-        (
-            {"simultaneous": False},
-            "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost.",
-        ),
-        (
-            {"unit": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
-            "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
-            "mixed model: fit_lmm(), emmeans().",
-        ),
-        (
-            {"unit": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
-            "cost is for curves over trials; with unit='seed' budgets are those of the runs.",
-        ),
-        (
-            {"from_k": 2, "k": [1]},
-            "k must be at least from_k = 2, which the band is calibrated for, got 1. Choose a smaller from_k.",
-        ),
-        (
-            {"bounds": (0, 1)},
-            "task=t0, tool=A: bounds must enclose all scores, but 29 of 48 lie outside of 0 to 1 (the scores go from "
-            "0.0798668 to 3.78733). Widen the bounds, or give a failed run the worst score that can occur.",
-        ),
-    ]:
+        ({"unit": "seed", "seed": "tool"},
+         "unit='seed' needs budget: the columns of the repetitions and of the budget at which a score was "
+         "reached, for instance seed='seed', budget='budget'."),
+        ({"simultaneous": False},
+         "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost."),
+        ({"unit": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
+         "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
+         "mixed model: fit_lmm(), emmeans()."),
+        ({"unit": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
+         "cost is for curves over trials; with unit='seed' budgets are those of the runs."),
+        ({"from_k": 2, "k": [1]},
+         "k must be at least from_k = 2, which the band is calibrated for, got 1. Choose a smaller from_k."),
+        ({"bounds": (0, 1)},
+         "task=t0, tool=A: bounds must enclose all scores, but 29 of 48 lie outside of 0 to 1 (the scores go from "
+         "0.0798668 to 3.78733). Widen the bounds, or give a failed run the worst score that can occur."),
+    ]:  # fmt: skip
         with pytest.raises((ArgumentError, DataError)) as caught:
             tuning.curves(make(), **{**ROLES, **options})
         assert str(caught.value) == message
@@ -460,3 +449,66 @@ def test_nothing_that_was_named_is_passed_over():
             with pytest.raises(LmemtestError) as caught:
                 tuning.curves(trials, **{**roles, **options})
             assert str(caught.value).startswith(start)
+
+
+# ---------------------------------------------------------------------- many scores
+
+
+spacings = sys.modules["lmemtest.tuning.fit.spacings"]
+
+
+def test_buckets_put_together_hold_the_same_scores():
+    data = spacings.spacings(np.random.default_rng(0).normal(size=4321), -np.inf, 0, np.inf, 0)
+    few = spacings.thinned(data)
+    assert 400 <= len(few.edges) <= 440
+    assert len(few.weights) == len(few.edges) + 1
+    assert few.total == data.total
+    below = np.searchsorted(data.edges, few.edges)
+    np.testing.assert_allclose(few.shares, data.shares[below], rtol=1e-12)
+    assert spacings.thinned(few) is few
+
+
+def test_the_fit_to_many_scores_is_that_of_all_buckets(monkeypatch):
+    rng = np.random.default_rng(1)
+    scores = NoisyQuadraticDistribution(0.0, 1.0, 2, 0.1, convex=True).ppf(rng.random(4000))
+    options = {"direction": "minimize", "law": "noisy_quadratic", "constraints": {"c": 2}}
+    found = fit(scores, **options).to_frame()
+    monkeypatch.setattr(spacings, "thinned", lambda data: data)
+    whole = fit(scores, **options).to_frame()
+    columns = ["estimate", "ci_low", "ci_high"]
+    # A search ends where a step promises 1e-7 of M: 4e-4 of a standard error, which is 0.005 here.
+    np.testing.assert_allclose(found[columns], whole[columns], rtol=0.0, atol=2e-6)
+
+
+def test_the_peaks_of_many_scores_take_a_third_of_the_work_at_most(monkeypatch):
+    """Distances of scores from a law, counted."""
+    rng = np.random.default_rng(1)
+    scores = NoisyQuadraticDistribution(0.0, 1.0, 2, 0.1, convex=True).ppf(rng.random(4000))
+    evaluations = []
+    original = spacings.noisy_value
+    monkeypatch.setattr(
+        spacings, "noisy_value", lambda data, c, at: evaluations.append(len(data.edges)) or original(data, c, at)
+    )
+    anywhere = (-np.inf, np.inf)
+
+    def work():
+        evaluations.clear()
+        data = spacings.spacings(scores, -np.inf, 0, np.inf, 0)
+        Family(data, anywhere, anywhere, (0.0, np.inf), (2,)).climb_all()
+        return sum(evaluations)
+
+    few = work()
+    monkeypatch.setattr(spacings, "thinned", lambda data: data)
+    assert few < work() / 3
+
+
+# ---------------------------------------------------------------------- names
+
+
+def test_a_function_is_not_hidden_by_its_module() -> None:
+    modules = {info.name for info in pkgutil.iter_modules(tuning.__path__)}
+    for name in modules:
+        importlib.import_module(f"lmemtest.tuning.{name}")
+    public = {name: getattr(lmemtest.tuning, name) for name in tuning.__all__}
+    assert [name for name, thing in public.items() if isinstance(thing, types.ModuleType)] == []
+    assert {"band", "best_of", "compare", "curve", "curves", "fit", "plan", "risk"} <= modules & set(public)

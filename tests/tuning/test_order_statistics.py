@@ -223,14 +223,11 @@ def test_intervals_at_the_ends_of_the_level():
 
 def test_critical_levels_are_the_known_ones():
     for method, n, level, published in [
-        ("ld_highest_density", 2, 0.8, 0.1),
-        ("ld_highest_density", 8, 0.8, 0.0409414276),
-        ("ld_highest_density", 48, 0.8, 0.01690463661),
-        ("ld_highest_density", 1024, 0.8, 0.00631248616),
-        ("ld_highest_density", 48, 0.95, 0.003314082263),
-        ("ld_equal_tailed", 8, 0.8, 0.04121001215),
+        ("ld_highest_density", 2, 0.8, 0.1), ("ld_highest_density", 8, 0.8, 0.0409414276),
+        ("ld_highest_density", 48, 0.8, 0.01690463661), ("ld_highest_density", 1024, 0.8, 0.00631248616),
+        ("ld_highest_density", 48, 0.95, 0.003314082263), ("ld_equal_tailed", 8, 0.8, 0.04121001215),
         ("ld_equal_tailed", 48, 0.8, 0.01572483614),
-    ]:
+    ]:  # fmt: skip
         assert critical_value(n, band=method, level=level) == approx(published, rel=1e-9)
 
 

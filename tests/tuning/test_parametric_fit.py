@@ -343,32 +343,22 @@ def test_options_are_checked():
         ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"limits": (1, 0)}, "limits must be (low, high) with low < high, got (1, 0)."),
         ({"limits": 3}, "limits must be a (low, high) pair, with None for no limit, got 3."),
-        (
-            {"limits": np.array([1j, 2])},
-            "limits must be a (low, high) pair, with None for no limit, got array([0.+1.j, 2.+0.j]).",
-        ),
-        (
-            {"constraints": {"a": np.array([1j, 2])}},
-            "constraints['a'] must be a number or a (low, high) pair with low <= high, got array([0.+1.j, 2.+0.j]).",
-        ),
+        ({"limits": np.array([1j, 2])},
+         "limits must be a (low, high) pair, with None for no limit, got array([0.+1.j, 2.+0.j])."),
+        ({"constraints": {"a": np.array([1j, 2])}},
+         "constraints['a'] must be a number or a (low, high) pair with low <= high, got array([0.+1.j, 2.+0.j])."),
         ({"constraints": {"d": 1}}, "a name in constraints must be 'a' or 'b' or 'c' or 'o', got 'd'."),
-        (
-            {"constraints": {"a": (1, 0)}},
-            "constraints['a'] must be a number or a (low, high) pair with low <= high, got (1, 0).",
-        ),
-        (
-            {"constraints": {"c": 40}},
-            "constraints['c'] must contain a whole number from 1 to 10, got (40.0, 40.0). c is the effective number of "
-            "hyperparameters.",
-        ),
-        (
-            {"constraints": {"o": 0}},
-            "constraints['o'] must be at least 0 and not fixed at 0, got (0.0, 0.0). For scores without noise use "
-            "law='quadratic'.",
-        ),
+        ({"constraints": {"a": (1, 0)}},
+         "constraints['a'] must be a number or a (low, high) pair with low <= high, got (1, 0)."),
+        ({"constraints": {"c": 40}},
+         "constraints['c'] must contain a whole number from 1 to 10, got (40.0, 40.0). c is the effective number of "
+         "hyperparameters."),
+        ({"constraints": {"o": 0}},
+         "constraints['o'] must be at least 0 and not fixed at 0, got (0.0, 0.0). For scores without noise use "
+         "law='quadratic'."),
         ({"constraints": 3}, "constraints must be a mapping such as {'c': (1, 4)}, got 3."),
         ({"level": 95}, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(ArgumentError) as error:
             fit_noisy(noisy_scores(), **{"direction": "minimize", **options})
         assert str(error.value) == message

@@ -117,14 +117,14 @@ def size_and_rating_lines() -> list[Line]:
                 limits.add(got.ci_low - want["ci_low"])
                 limits.add(got.ci_high - want["ci_high"])
     theta = Line("Bradley-Terry ratings, ties as half a win", "R, glm", "",
-                 TESTS + "bradley_terry.py::test_ratings_agree_with_the_logistic_regression_of_r")  # fmt: skip
+                 TESTS + "classical.py::test_ratings_agree_with_the_logistic_regression_of_r")  # fmt: skip
     for table in load("bradley_terry")["tables"]:
         found = ratings(np.array(table["wins"]))
         for got, want in zip(found - found[-1], table["theta"], strict=True):
             theta.add(got - want)
     baseball = Line("the same of 7 baseball teams, three decimals", "Agresti (2002), table 10.10", "",
-                    TESTS + "bradley_terry.py::test_published_ratings_of_baseball_teams")  # fmt: skip
-    tests = suite_module("bench/ranking/test_bradley_terry.py")
+                    TESTS + "classical.py::test_published_ratings_of_baseball_teams")  # fmt: skip
+    tests = suite_module("bench/ranking/test_classical.py")
     found = ratings(tests.BASEBALL)
     for got, want in zip(found - found[-1], tests.PUBLISHED, strict=True):
         baseball.add(got - want)

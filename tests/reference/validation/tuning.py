@@ -174,7 +174,7 @@ def label_line() -> list[Line]:
 
 def law_lines() -> list[Line]:
     """Compare the (noisy) quadratic distribution with quadrature of 30 digits and with opda."""
-    tests = "tests/tuning/test_noisy_quadratic.py::test_"
+    tests = "tests/tuning/test_quadratic.py::test_"
     values = load("opda_parametric")
     digits = Line(
         "noisy quadratic: log density, log cdf, log sf, c up to 10",
@@ -222,7 +222,7 @@ def opda_lines() -> list[Line]:
         "noisy quadratic: quantiles, median and mean curves",
         "opda (rounds more)",
         " of 1 + noise",
-        "tests/tuning/test_noisy_quadratic.py::test_opda_agrees",
+        "tests/tuning/test_quadratic.py::test_opda_agrees_with_noise",
     )
     for want in load("opda_parametric")["opda"]:
         line, c, o = (noisy if want["o"] else quiet), want["c"], want["o"]
