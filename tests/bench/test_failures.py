@@ -337,7 +337,7 @@ def test_checks_say_what_failed_where() -> None:
     assert "failures_depend_on_algorithm" not in kinds
 
 
-# ---------------------------------------------------------------------- failures
+# ------------------------------------------------------------------------------------------- scores of failed runs
 
 
 DUCK = duckdb.connect()
@@ -346,7 +346,7 @@ ROLES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def table_of_failures() -> pd.DataFrame:
+def small_table() -> pd.DataFrame:
     """Two tools on two tasks with three seeds; scores 1 to 12, two of which are missing and one is infinite."""
     frame = pd.DataFrame(list(product("AB", ["t1", "t2"], range(3))), columns=["tool", "task", "seed"])
     frame["loss"] = np.arange(1.0, 13.0)
@@ -357,7 +357,7 @@ def table_of_failures() -> pd.DataFrame:
 
 
 def runs_of(failed: str | None = "nonfinite", frame: Any = None, **roles: Any) -> lt.Runs:
-    return lt.Runs(table_of_failures() if frame is None else frame, failed=failed, **{**ROLES, **roles})
+    return lt.Runs(small_table() if frame is None else frame, failed=failed, **{**ROLES, **roles})
 
 
 def scores(runs: lt.Runs) -> list[float]:
@@ -379,8 +379,8 @@ def scores(runs: lt.Runs) -> list[float]:
 def test_a_failed_run_has_the_score_of_the_policy(policy: Any, reference: Any, given: tuple[float, ...]) -> None:
     want = np.arange(1.0, 13.0)
     want[[1, 8, 11]] = given
-    polars = pl.from_pandas(table_of_failures())
-    for frame in (table_of_failures(), polars.lazy(), polars.to_arrow(), DUCK.from_arrow(polars.to_arrow())):
+    polars = pl.from_pandas(small_table())
+    for frame in (small_table(), polars.lazy(), polars.to_arrow(), DUCK.from_arrow(polars.to_arrow())):
         for failed in ("nonfinite", "crashed"):
             runs = runs_of(failed, frame).score_failures(policy, reference=reference)
             assert scores(runs) == want.tolist()
@@ -390,7 +390,7 @@ def test_a_failed_run_has_the_score_of_the_policy(policy: Any, reference: Any, g
 
 def test_the_worst_score_is_the_lowest_of_those_to_maximize() -> None:
     assert scores(runs_of(direction="maximize").score_failures("worst"))[1] == 1
-    budgets = table_of_failures().assign(trial=[1, 2, 3] * 4, seed=0)
+    budgets = small_table().assign(trial=[1, 2, 3] * 4, seed=0)
     worst = runs_of("crashed", budgets, budget="trial").score_failures("worst")  # by task and trial: A's 3 is left
     assert scores(worst)[8] == 3
     assert worst.notes == ("3 failed scores of 2 algorithms were given the worst score of their benchmark and trial.",)
@@ -440,50 +440,30 @@ def test_wide_tables_have_failures() -> None:
     wide = {"task": ["a", "b"], "HB": [0.1, np.nan], "RS": [0.2, 0.5]}
     runs = lt.Runs.from_wide(wide, direction="minimize", failed="missing").score_failures("worst")
     assert runs.to_frame()["score"].tolist() == [0.1, 0.5, 0.2, 0.5]
-    with pytest.raises(
-        ArgumentError, match="failed must be one of 'missing', 'nonfinite', or a word in cells of scores"
-    ):
+    with pytest.raises(ArgumentError, match="failed must be one of 'missing', 'nonfinite', or a word in cells of sc"):
         lt.Runs.from_wide(wide, direction="minimize", failed="task")
 
 
-def test_wrong_roles_are_refused_with_a_next_step() -> None:
-    frame = table_of_failures().assign(status=["ok", "crash"] * 6, fails=2, missing=0, part=[None, 1.0] * 6)
-    with pytest.raises(ArgumentError, match="may mean the column 'missing' or scores that are missing"):
-        runs_of("missing", frame)
-    with pytest.raises(UnknownColumnError, match=r"failed names 'crahsed', which is neither.*Did you mean 'crashed'"):
-        runs_of("crahsed")
-    with pytest.raises(DataError, match=r"'status' has type .* Make it one, for pandas with df\['status'\] == 'ok'"):
-        runs_of("status", frame)
-    with pytest.raises(DataError, match="'fails' holds 2"):
-        runs_of("fails", frame)
-    with pytest.raises(DataError, match="'part' has 6 missing values"):
-        runs_of("part", frame)
-    with pytest.raises(ArgumentError, match="failed and seed both name the column 'seed'"):
-        runs_of("seed")
+@pytest.mark.parametrize(
+    ("failed", "words"),
+    [
+        ("missing", "may mean the column 'missing' or scores that are missing"),
+        ("crahsed", r"failed names 'crahsed', which is neither.*Did you mean 'crashed'"),
+        ("status", r"'status' has type .* Make it one, for pandas with df\['status'\] == 'ok'"),
+        ("fails", "'fails' holds 2"),
+        ("part", "'part' has 6 missing values"),
+        ("seed", "failed and seed both name the column 'seed'"),
+    ],
+)
+def test_wrong_roles_are_refused_with_a_next_step(failed: str, words: str) -> None:
+    frame = small_table().assign(status=["ok", "crash"] * 6, fails=2, missing=0, part=[None, 1.0] * 6)
+    with pytest.raises((ArgumentError, DataError, UnknownColumnError), match=words):
+        runs_of(failed, frame)
 
 
-def test_policies_without_a_score_are_refused_with_names() -> None:
-    frame = table_of_failures()
-    frame.loc[frame["task"] == "t1", "loss"] = np.nan
-    with pytest.raises(DataError, match=r"Every run failed on t1, so there is no worst score.*runs.filter"):
-        runs_of(frame=frame).score_failures("worst")
-    frame = table_of_failures()
-    frame.loc[(frame["task"] == "t1") & (frame["tool"] == "A"), "loss"] = np.nan
-    with pytest.raises(DataError, match="The reference 'A' has no score itself on t1, where runs failed"):
-        runs_of(frame=frame).score_failures("baseline", reference="A")
-    frame.loc[frame["tool"] == "A", "loss"] = np.nan
-    with pytest.raises(DataError, match="Every run of A failed, so 'drop' would leave the comparison without it"):
-        runs_of(frame=frame).score_failures("drop")
-    with pytest.raises(ArgumentError, match="score_failures needs to know which runs failed"):
-        runs_of(None).score_failures("worst")
-    numbered = runs_of(frame=table_of_failures().assign(task=table_of_failures()["task"].str[1:].astype(int)))
-    with pytest.raises(
-        ArgumentError, match=r"policy names '1', which is no value of 'task'\. Write 1, as in the table"
-    ):
-        numbered.score_failures({"1": 0.5})
-    with pytest.raises(ArgumentError, match=r"These runs are without failures already: .* were left out"):
-        runs_of().score_failures("drop").score_failures("worst")
-    for policy, reference, said in [
+@pytest.mark.parametrize(
+    ("policy", "reference", "words"),
+    [
         ("wort", None, "policy must be 'worst', 'baseline', 'drop', a number.*Did you mean 'worst'"),
         ("baseline", None, "policy='baseline' needs reference=.*Algorithms: 'A', 'B'"),
         ("worst", "A", "reference='A' is for policy='baseline', got policy='worst'"),
@@ -492,9 +472,36 @@ def test_policies_without_a_score_are_refused_with_names() -> None:
         ({"t1": 1}, None, "policy has no value for 't2', where runs failed"),
         ({"t1": 1, "t2": 1, "t3": 1}, None, "policy names 't3', which is no value of 'task'"),
         ({}.get, None, "policy must give a finite number for each benchmark, got None for 't1'"),
-    ]:
-        with pytest.raises(ArgumentError, match=said):
-            runs_of().score_failures(policy, reference=reference)
+    ],
+)
+def test_policies_that_make_no_sense_are_refused(policy: Any, reference: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        runs_of().score_failures(policy, reference=reference)
+
+
+@pytest.mark.parametrize(
+    ("rows", "policy", "words"),
+    [
+        ("task == 't1'", "worst", r"Every run failed on t1, so there is no worst score.*runs.filter"),
+        ("task == 't1' and tool == 'A'", "baseline", "The reference 'A' has no score itself on t1, where runs failed"),
+        ("tool == 'A'", "drop", "Every run of A failed, so 'drop' would leave the comparison without it"),
+    ],
+)
+def test_policies_without_a_score_are_refused_with_names(rows: str, policy: str, words: str) -> None:
+    frame = small_table()
+    frame.loc[frame.query(rows).index, "loss"] = np.nan
+    with pytest.raises(DataError, match=words):
+        runs_of(frame=frame).score_failures(policy, reference="A" if policy == "baseline" else None)
+
+
+def test_scores_are_given_once_and_to_what_is_known_to_have_failed() -> None:
+    with pytest.raises(ArgumentError, match="score_failures needs to know which runs failed"):
+        runs_of(None).score_failures("worst")
+    with pytest.raises(ArgumentError, match=r"These runs are without failures already: .* were left out"):
+        runs_of().score_failures("drop").score_failures("worst")
+    numbered = runs_of(frame=small_table().assign(task=[1, 1, 1, 2, 2, 2] * 2))
+    with pytest.raises(ArgumentError, match=r"policy names '1', which is no value of 'task'\. Write 1, as in the tab"):
+        numbered.score_failures({"1": 0.5})
 
 
 def test_the_best_so_far_passes_over_failed_scores_and_says_so() -> None:

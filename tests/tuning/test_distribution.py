@@ -48,16 +48,12 @@ def test_ppf_returns_the_rank_of_its_own_share():
 def test_weights_count_like_repeated_scores():
     law = EmpiricalDistribution([0.9, 0.2, 0.5], weights=[1, 2, 3])
     same = EmpiricalDistribution(TIED)
+    assert (same.mean(), same.variance()) == (approx(np.mean(TIED)), approx(np.var(TIED)))
     p = np.linspace(0.01, 1, 50)
     np.testing.assert_allclose(law.cdf([0.1, 0.2, 0.5, 0.9]), same.cdf([0.1, 0.2, 0.5, 0.9]))
     np.testing.assert_array_equal(law.ppf(p), same.ppf(p))
     assert (law.mean(), law.variance()) == (approx(same.mean()), approx(same.variance()))
     assert law.weights.tolist() == approx([2 / 6, 3 / 6, 1 / 6])
-
-
-def test_mean_and_variance_are_those_of_the_scores():
-    law = EmpiricalDistribution(TIED)
-    assert (law.mean(), law.variance()) == (approx(np.mean(TIED)), approx(np.var(TIED)))
 
 
 def test_infinite_scores_are_kept():
@@ -138,13 +134,10 @@ def test_what_cannot_be_a_distribution_is_named():
 
 def test_calls_out_of_range_are_named():
     law = EmpiricalDistribution([0.2, 0.5], weights=[1, 2])
-    with pytest.raises(ArgumentError, match=r"^p must lie between 0 and 1, got 1.5.$"):
-        law.ppf([0.5, 1.5])
-    with pytest.raises(ArgumentError, match=r"^p must lie between 0 and 1, got nan.$"):
-        law.ppf(np.nan)
-    with pytest.raises(ArgumentError, match=r"^y must not be NaN.$"):
-        law.cdf(np.nan)
-    assert refusal(lambda: law.band(), ArgumentError) == (
+    assert refusal(lambda: law.ppf([0.5, 1.5])) == "p must lie between 0 and 1, got 1.5."
+    assert refusal(lambda: law.ppf(np.nan)) == "p must lie between 0 and 1, got nan."
+    assert refusal(lambda: law.cdf(np.nan)) == "y must not be NaN."
+    assert refusal(lambda: law.band()) == (
         "a band needs independent scores of one distribution, all of the same weight, but the scores have weights. "
         "Make the distribution without weights=."
     )
@@ -267,15 +260,10 @@ def test_a_law_is_rejected_where_the_band_leaves_it_out():
         assert outcomes == {True, False}
 
 
-def test_the_statistic_is_equation_10():
-    y = np.random.default_rng(4).random(9)
-    found = goodness_of_fit(y, UNIFORM)
-    outside = shares_outside(np.sort(y), np.arange(1, 10), 9, LD[0])
-    assert found.statistic == approx(1 - outside.min())
-    assert found.at == np.sort(y)[np.argmin(outside)]
-
-
-def test_kolmogorov_and_smirnov_are_those_of_scipy():
+def test_the_statistic_is_equation_10_and_kolmogorov_and_smirnov_are_those_of_scipy():
+    y = np.sort(np.random.default_rng(4).random(9))
+    found, outside = goodness_of_fit(y, UNIFORM), shares_outside(y, np.arange(1, 10), 9, LD[0])
+    assert (found.statistic, found.at) == (approx(1 - outside.min()), y[np.argmin(outside)])
     for seed in range(6):
         y = np.random.default_rng(seed).normal(0.2, 1.0, 15)
         found, want = goodness_of_fit(y, stats.norm, band="ks"), stats.kstest(y, "norm", method="exact")

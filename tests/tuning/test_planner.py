@@ -43,6 +43,10 @@ def test_the_line_of_paper_000_is_a_local_fit():
     per_score = tuning.plan(n_scores=n).k_max / n
     assert np.all(np.diff(per_score) < 0)
     assert per_score[3] > 0.16 > per_score[4]
+    large = tuning.plan(k=200)
+    assert large.n_scores[0] == 1487
+    assert trivial_beyond(tuning.band(1486), 0.5) < 200 <= large.k_max[0]
+    assert tuning.plan(n_scores=[1, 4, 48]).k.tolist() == [0.0, 1.0, 8.0]  # whole numbers within reach
 
 
 def test_the_planned_number_is_the_smallest_of_all():
@@ -79,18 +83,6 @@ def test_plans_for_quantiles_are_those_of_their_curves(direction, statistic):
     sides = curve.at([curve.k_max * (1 - 1e-9), curve.k_max * (1 + 1e-9)])
     assert (sides.high_trivial if direction == "maximize" else sides.low_trivial).tolist() == [False, True]
     assert f"{statistic} quantile to {direction}" in plan.curve
-
-
-def test_whole_numbers_of_configurations_are_those_within_reach():
-    plan = tuning.plan(n_scores=[1, 4, 48])
-    assert plan.k.tolist() == [0.0, 1.0, 8.0]
-    assert np.all(plan.k <= plan.k_max)
-
-
-def test_large_plans_keep_to_the_line():
-    plan = tuning.plan(k=200)
-    assert plan.n_scores[0] == 1487
-    assert trivial_beyond(tuning.band(1486), 0.5) < 200 <= plan.k_max[0]
 
 
 def test_the_table_says_what_was_asked():
