@@ -148,11 +148,10 @@ def test_constant_width_has_the_law_of_kolmogorov_and_smirnov():
         for width in np.array([0.6, 0.9, 1.2, 1.8]) / np.sqrt(n):
             got = crossing_probability(*constant_width_intervals(n, width))
             assert got == approx(stats.kstwo.cdf(width, n), abs=tolerance)
-
-
-def test_constant_width_is_right_where_scipy_approximates():
-    low, high = constant_width_intervals(200, 0.9 / np.sqrt(200))
+    low, high = constant_width_intervals(200, 0.9 / np.sqrt(200))  # where scipy approximates
     assert crossing_probability(low, high) == approx(float(exact_by_counting(low, high)), abs=1e-12)
+    for n, level in itertools.product([2, 5, 48, 140], [0.01, 0.5, 0.8, 0.99]):
+        assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +238,6 @@ def test_one_score_has_the_closed_form(level):
     assert critical_value(1, band="ks", level=level) == approx(0.5 + level / 2, abs=1e-12)
 
 
-def test_kolmogorov_smirnov_half_width_is_the_quantile():
-    for n, level in itertools.product([2, 5, 48, 140], [0.01, 0.5, 0.8, 0.99]):
-        assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
-
-
 def test_every_confidence_is_met():
     for method, n in itertools.product(["ld_highest_density", "ld_equal_tailed", "ks"], [3, 48, 700]):
         for level in (1e-6, 0.01, 0.4, 0.95, 1 - 1e-6):
@@ -261,13 +255,9 @@ def test_ten_thousand_scores_meet_the_confidence(method):
         assert value == approx(stats.kstwo.ppf(0.8, 10_000), rel=1e-5)
 
 
-@pytest.mark.parametrize("level", [1e-300, 1e-12, 1 - 1e-12, 1 - 1.2e-16])
-def test_confidences_near_the_ends_have_values_between_those_of_the_ends(level):
-    for n in (1, 2, 48, 500):
-        assert all(0.0 < critical_value(n, band=m, level=level) <= 1.0 for m in BANDS)
-
-
 def test_towards_the_ends_of_the_confidence():
+    for n, level in itertools.product((1, 2, 48, 500), (1e-300, 1e-12, 1 - 1e-12, 1 - 1.2e-16)):
+        assert all(0.0 < critical_value(n, band=m, level=level) <= 1.0 for m in BANDS)
     for n in (1, 7, 48):
         assert [critical_value(n, band=m, level=1 - 1e-9) < 1e-8 for m in LD] == [True, True]
         assert [critical_value(n, band=m, level=1e-12) > 0.5 for m in LD] == [True, True]

@@ -74,6 +74,10 @@ def test_models_with_other_items_are_compared_by_two_samples():
     assert row["se_these"] == pytest.approx(np.sqrt(a.var() / 30 + b.var() / 30))
     assert row["df_these"] == 29.0  # that of the smaller sample: not more than Welch's
     assert "No item was answered by two models" in found.notes[0]
+    three = answers(3, sizes=(12, 12)).assign(item=lambda t: t["item"] + 100 * (t["model"] == "B"))
+    found = lt.evaluate(three, **ROLES)
+    assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
+    assert found.pairs["n_differ"].isna().tolist() == [True, False, True]
 
 
 def test_for_tasks_like_these_balanced_answers_give_the_paired_t_test_over_tasks():
@@ -271,13 +275,6 @@ def test_items_that_share_their_names_alone_are_asked_about():
     assert asked in " ".join(lt.evaluate(other, **ROLES).notes)
 
 
-def test_a_model_with_items_of_its_own_is_named():
-    table = answers(3, sizes=(12, 12))
-    found = lt.evaluate(table.assign(item=table["item"] + 100 * (table["model"] == "B")), **ROLES)
-    assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
-    assert found.pairs["n_differ"].isna().tolist() == [True, False, True]
-
-
 def test_differences_beyond_one_are_neither_shown_nor_promised():
     found = lt.evaluate(answers(2, sizes=(2, 2)), **ROLES)
     assert found.pairs[["ci_low_these", "ci_high_these"]].abs().max(axis=None) <= 1.0
@@ -448,15 +445,10 @@ def test_what_cannot_be_evaluated_is_refused(table, kind, message):
         lt.evaluate(table, **ROLES)
 
 
-def test_marks_of_a_lazy_table_are_refused_too():
-    import polars as pl
-
-    marks = pl.LazyFrame(_changed(right=lambda t: np.where(t["right"] == 1, "TRUE", "FALSE")).to_dict("list"))
-    with pytest.raises(DataError, match="Write 1 for 'TRUE' and 0 for 'FALSE'"):
-        lt.evaluate(marks, **ROLES)
-
-
 def test_arguments_are_checked():
+    marks = _changed(right=lambda t: np.where(t["right"] == 1, "TRUE", "FALSE"))
+    with pytest.raises(DataError, match="Write 1 for 'TRUE' and 0 for 'FALSE'"):
+        lt.evaluate(pl.from_pandas(marks).lazy(), **ROLES)
     with pytest.raises(ArgumentError, match="task and item name the same column, 'item'"):
         lt.evaluate(answers(), **{**ROLES, "task": "item"})
     with pytest.raises(ArgumentError, match="score must be left out where each model has a column of scores"):
@@ -488,17 +480,15 @@ def test_one_row_of_an_answer_is_kept_as_asked_and_said(keep):
 # ---------------------------------------------------------------------- clusters
 
 
-ROLES_OF_CLUSTERS = {"model": "model", "task": "task", "item": "item", "score": "right", "cluster": "passage"}
+IN_PASSAGES = {**ROLES, "cluster": "passage"}
 
 
-def answers_of_clusters(
-    sizes: tuple[tuple[int, ...], ...] = ((4,) * 6, (4,) * 8), k: int = 2, seed: int = 1
-) -> pd.DataFrame:
+def passages(sizes: tuple[tuple[int, ...], ...] = ((4,) * 6, (4,) * 8), k: int = 2, seed: int = 1) -> pd.DataFrame:
     """0/1 answers to items of passages of `sizes`, by task, with advantages of models on passages."""
     rng = np.random.default_rng(seed)
     rows = []
-    for task, passages in enumerate(sizes):
-        for passage, size in enumerate(passages):
+    for task, own in enumerate(sizes):
+        for passage, size in enumerate(own):
             lead = rng.normal(0.6, 0.25, k)
             for model in range(k):
                 for item, y in enumerate(rng.random(size) < np.clip(lead[model], 0.05, 0.95)):
@@ -507,8 +497,8 @@ def answers_of_clusters(
 
 
 def test_equal_clusters_of_one_task_give_the_paired_t_test_of_their_means():
-    table = answers_of_clusters(((5,) * 9,))
-    row = lt.evaluate(table, **ROLES_OF_CLUSTERS).to_frame().iloc[0]
+    table = passages(((5,) * 9,))
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame().iloc[0]
     y = table.pivot_table("right", "passage", "model")
     want = stats.ttest_rel(y["A"], y["B"])
     assert row["estimate_these"] == pytest.approx((y["A"] - y["B"]).mean())
@@ -516,8 +506,8 @@ def test_equal_clusters_of_one_task_give_the_paired_t_test_of_their_means():
 
 
 def test_over_tasks_the_variances_of_their_cluster_means_add_up():
-    table = answers_of_clusters(k=3)
-    row = lt.evaluate(table, **ROLES_OF_CLUSTERS).to_frame().query("left == 'A' and right == 'C'").iloc[0]
+    table = passages(k=3)
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame().query("left == 'A' and right == 'C'").iloc[0]
     means = table.pivot_table("right", ["task", "passage"], "model")
     d = (means["A"] - means["C"]).groupby("task")
     v, f = d.var() / d.size(), d.size() - 1
@@ -526,8 +516,8 @@ def test_over_tasks_the_variances_of_their_cluster_means_add_up():
 
 
 def test_unequal_clusters_have_the_variance_and_degrees_of_freedom_of_cr2():
-    table = answers_of_clusters(((2, 9, 5, 1, 6, 3),))
-    row = lt.evaluate(table, **ROLES_OF_CLUSTERS).to_frame().iloc[0]
+    table = passages(((2, 9, 5, 1, 6, 3),))
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame().iloc[0]
     wide = table.pivot(index=["passage", "item"], columns="model", values="right").reset_index()
     d = (wide["A"] - wide["B"]).to_numpy(dtype=float)
     n, codes = len(d), wide["passage"].astype("category").cat.codes.to_numpy()
@@ -545,18 +535,18 @@ def test_unequal_clusters_have_the_variance_and_degrees_of_freedom_of_cr2():
 
 
 def test_models_that_answered_other_items_of_the_same_passages_share_their_difficulty():
-    table = answers_of_clusters(((6,) * 8,))
+    table = passages(((6,) * 8,))
     part = table["item"].str[-1].astype(int)
     apart = table[(table["model"] == "A") & (part < 3) | (table["model"] == "B") & (part >= 3)]
-    row = lt.evaluate(apart, **ROLES_OF_CLUSTERS).to_frame().iloc[0]
+    row = lt.evaluate(apart, **IN_PASSAGES).to_frame().iloc[0]
     y = apart.pivot_table("right", "passage", "model")
     assert row["se_these"] == pytest.approx(stats.sem(y["A"] - y["B"]))
 
 
 def test_the_design_effect_is_that_of_the_variances_and_is_said():
-    table = answers_of_clusters(k=3, seed=4)
-    found = lt.evaluate(table, **ROLES_OF_CLUSTERS)
-    alone = lt.evaluate(table, **{**ROLES_OF_CLUSTERS, "cluster": None})
+    table = passages(k=3, seed=4)
+    found = lt.evaluate(table, **IN_PASSAGES)
+    alone = lt.evaluate(table, **{**IN_PASSAGES, "cluster": None})
     ratio = np.median((found.pairs["se_these"] / alone.pairs["se_these"]) ** 2)
     row = found.to_frame("clusters").iloc[0]
     assert (row["cluster"], row["n_clusters"], row["n_items"]) == ("passage", 14, 56)
@@ -571,15 +561,15 @@ def test_the_design_effect_is_that_of_the_variances_and_is_said():
 
 
 def test_a_model_that_solved_everything_has_wilsons_interval_of_its_clusters():
-    table = answers_of_clusters(((5,) * 12,))
+    table = passages(((5,) * 12,))
     table.loc[table["model"] == "B", "right"] = 1
-    row = lt.evaluate(table, **ROLES_OF_CLUSTERS).to_frame("models").set_index("model").loc["B"]
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame("models").set_index("model").loc["B"]
     z2 = stats.t.isf(0.025, 11) ** 2
     assert row["ci_low_these"] == pytest.approx(12 / (12 + z2))
 
 
 def test_a_task_with_one_cluster_has_no_test_on_these_tasks():
-    found = lt.evaluate(answers_of_clusters(((6,), (3, 3, 3))), **ROLES_OF_CLUSTERS)
+    found = lt.evaluate(passages(((6,), (3, 3, 3))), **IN_PASSAGES)
     assert found.pairs["p_value_these"].isna().all()
     assert "1 task (t0) with one passage of items: nothing says" in " ".join(found.notes)
 
@@ -596,7 +586,7 @@ def test_a_task_with_one_cluster_has_no_test_on_these_tasks():
 )  # fmt: skip
 def test_what_is_no_cluster_is_refused(change, kind, message):
     with pytest.raises(kind, match=message):
-        lt.evaluate(answers_of_clusters().assign(**change), **ROLES_OF_CLUSTERS)
+        lt.evaluate(passages().assign(**change), **IN_PASSAGES)
 
 
 # ---------------------------------------------------------------------- many models
