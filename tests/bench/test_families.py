@@ -278,23 +278,11 @@ def runs_of_undeclared(share: float, *, named: bool = True, seed: int = 3, roles
     of_families = np.repeat(rng.normal(size=(FAMILIES, 3)), TASKS, axis=0)
     y = np.sqrt(share) * of_families + np.sqrt(1.0 - share) * rng.normal(size=(FAMILIES * TASKS, 3))
     b, a = np.indices(y.shape).reshape(2, -1)
-    table = pd.DataFrame(
-        {
-            "task": [f"space{i // TASKS}-t{i % TASKS}" if named else f"t{i}" for i in b],
-            "suite": [f"s{i // TASKS}" for i in b],
-            "tool": [f"a{i}" for i in a],
-            "score": y.ravel(),
-        }
-    )
-    table = table.drop(columns="suite") if named else table
-    return lt.Runs(
-        table,
-        score="score",
-        direction="maximize",
-        algorithm="tool",
-        benchmark="task",
-        **({} if roles is None else roles),
-    )
+    table = pd.DataFrame({"tool": [f"a{i}" for i in a], "score": y.ravel()})
+    table["task"] = [f"space{i // TASKS}-t{i % TASKS}" if named else f"t{i}" for i in b]
+    if not named:
+        table["suite"] = [f"s{i // TASKS}" for i in b]
+    return as_runs(table, "maximize", **(roles or {}))
 
 
 def test_one_column_is_the_analysis_of_variance():
@@ -342,16 +330,12 @@ def test_groups_that_share_nothing_are_not_spoken_of():
 def test_names_that_make_no_groups():
     assert name_groups(["LC-126026", "LC-167190", "LC-168910", "LC-189906"]) is None  # one group
     assert name_groups(["ant-v4", "hopper-v4", "walker-v4", "cheetah-v2"]) is None
-    assert name_groups(["mnist_train", "mnist_test", "cifar_train", "cifar_test"]) == [
-        "mnist",
-        "mnist",
-        "cifar",
-        "cifar",
-    ]
+    parts = ["mnist_train", "mnist_test", "cifar_train", "cifar_test"]
+    assert name_groups(parts) == ["mnist", "mnist", "cifar", "cifar"]
     assert name_groups(["adult", "bank-marketing", "car", "jungle-chess"]) is None
 
 
-# ---------------------------------------------------------------------- families
+# ---------------------------------------------------------------------- the role
 
 
 ROLES: dict[str, Any] = {
@@ -359,7 +343,7 @@ ROLES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def table_of_families(*, crossed: bool) -> pd.DataFrame:
+def small_table(*, crossed: bool) -> pd.DataFrame:
     """Three spaces in two suites, two tasks each, with the same names in every space or with names of their own."""
     spaces = (("small", "svm"), ("small", "tree"), ("large", "net"))
     rows = [
@@ -371,7 +355,7 @@ def table_of_families(*, crossed: bool) -> pd.DataFrame:
 
 
 def test_nested_families_leave_benchmarks_as_the_instances() -> None:
-    runs = lt.Runs(table_of_families(crossed=False), family="space", **ROLES)
+    runs = lt.Runs(small_table(crossed=False), family="space", **ROLES)
     assert runs.family == ("space",)
     assert runs.instance == ("task",)
     assert runs.study.crossed == ()
@@ -381,23 +365,20 @@ def test_nested_families_leave_benchmarks_as_the_instances() -> None:
 
 
 def test_a_benchmark_in_several_families_is_an_instance_in_each() -> None:
-    runs = lt.Runs(table_of_families(crossed=True), family="space", **ROLES)
+    runs = lt.Runs(small_table(crossed=True), family="space", **ROLES)
     assert runs.instance == ("task", "space")
     assert runs.study.count(*runs.instance) == 6
+    assert not [finding for finding in runs.check(rules_only=True).findings if finding.kind == "copied_runs"]
+    lazy = pytest.importorskip("polars").from_pandas(small_table(crossed=True)).lazy()
+    assert lt.Runs(lazy, family="space", **ROLES).study.crossed == ("space",)
 
 
 def test_levels_of_families_are_those_that_say_something() -> None:
-    frame = table_of_families(crossed=False).assign(everything="all", own=lambda t: "x" + t["task"])
+    frame = small_table(crossed=False).assign(everything="all", own=lambda t: "x" + t["task"])
     runs = lt.Runs(frame, family=["everything", "suite", "space", "own"], **ROLES)
     assert runs.study.families == (("everything", "suite"), ("everything", "suite", "space"))
     assert lt.Runs(frame, family="everything", **ROLES).study.families == ()
     assert lt.Runs(frame, family="own", **ROLES).study.families == ()
-
-
-def test_a_lazy_table_is_still_queried_once() -> None:
-    pl = pytest.importorskip("polars")
-    runs = lt.Runs(pl.from_pandas(table_of_families(crossed=True)).lazy(), family="space", **ROLES)
-    assert runs.study.crossed == ("space",)
 
 
 def test_wide_tables_have_families() -> None:
@@ -408,7 +389,7 @@ def test_wide_tables_have_families() -> None:
 
 
 def test_wrong_families_are_refused() -> None:
-    frame = table_of_families(crossed=False)
+    frame = small_table(crossed=False)
     with pytest.raises(UnknownColumnError, match="family names the column 'sapce'"):
         lt.Runs(frame, family="sapce", **ROLES)
     with pytest.raises(ArgumentError, match="family and benchmark both name the column 'task'"):
@@ -426,23 +407,18 @@ def test_wrong_families_are_refused() -> None:
 
 
 def test_the_builder_reads_the_role() -> None:
-    runs = lt.Runs(table_of_families(crossed=False), family="space", **ROLES)
+    runs = lt.Runs(small_table(crossed=False), family="space", **ROLES)
     assert lt.ModelBuilder(runs).random("family").formula() == "loss ~ tool + (1 | space)"
-    runs = lt.Runs(table_of_families(crossed=False), family=["suite", "space"], **ROLES)
+    runs = lt.Runs(small_table(crossed=False), family=["suite", "space"], **ROLES)
     with pytest.raises(ArgumentError, match="these runs have several: suite, space"):
         lt.ModelBuilder(runs).random("family")
 
 
-def test_runs_of_one_data_set_in_two_families_are_no_copies() -> None:
-    runs = lt.Runs(table_of_families(crossed=True), family="space", **ROLES)
-    assert not [finding for finding in runs.check(rules_only=True).findings if finding.kind == "copied_runs"]
-
-
 def test_ranks_are_made_within_each_family_of_a_benchmark() -> None:
-    crossed = lt.Runs(table_of_families(crossed=True), family="space", **ROLES).normalize("rank")
+    crossed = lt.Runs(small_table(crossed=True), family="space", **ROLES).normalize("rank")
     assert crossed.scale is not None
     assert crossed.scale.by == ("task", "space")
     assert crossed.frame.to_native()["loss_rank"].max() == 4
-    nested = lt.Runs(table_of_families(crossed=False), family="space", **ROLES).normalize("rank")
+    nested = lt.Runs(small_table(crossed=False), family="space", **ROLES).normalize("rank")
     assert nested.scale is not None
     assert nested.scale.by == ("task",)

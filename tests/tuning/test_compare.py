@@ -18,7 +18,6 @@ from lmemtest.tuning.costs import mean_cost, trials_at
 from lmemtest.tuning.evidence import (
     EVIDENCE,
     Reading,
-    count_labels,
     false_label_rates,
     rate_text,
     segments,
@@ -278,7 +277,8 @@ def test_rates_need_a_quantile_and_a_budget():
         "portion must be a number of at least 0 and at most 1, got 50: 0 asks for one budget, 1 for all."
     )
     assert "n_draws must be a whole number of at least 100" in refusal(lambda: false_label_rates(9, n_draws=10))
-    assert callable(count_labels)
+    texts = [rate_text(x) for x in (0.334, 0.0994, 0.0101, 0.00099, 0.0)]
+    assert texts == ["33 %", "9.9 %", "1 %", "<0.1 %", "<0.1 %"]
 
 
 # ------------------------------------------------------------------------------------------------------ pairs
@@ -407,6 +407,8 @@ def test_the_band_bounds_all_pairs_of_laws_inside_the_cdf_bands():
 
 
 def test_winning_is_antisymmetric_and_dual():
+    one = best_of(HIGH, LOW, direction="maximize", grid=1).estimate[0]
+    assert one == approx(np.mean(HIGH[:, None] > LOW), rel=1e-12)  # one trial each: Mann and Whitney
     there = best_of(HIGH, LOW, direction="maximize")
     back = best_of(LOW, HIGH, direction="maximize")
     assert there.band_low == approx(1 - back.band_high, abs=1e-12)
@@ -414,11 +416,6 @@ def test_winning_is_antisymmetric_and_dual():
     dual = best_of(-HIGH, -LOW, direction="minimize")
     assert np.array_equal(there.band_low, dual.band_low)
     assert np.array_equal(there.band_high, dual.band_high)
-
-
-def test_one_trial_each_is_the_mann_whitney_statistic():
-    want = np.mean(HIGH[:, None] > LOW)
-    assert best_of(HIGH, LOW, direction="maximize", grid=1).estimate[0] == approx(want, rel=1e-12)
 
 
 def test_pairs_and_costs_widen_the_band_of_winning():
@@ -477,13 +474,3 @@ def test_bad_input_is_refused_with_advice(call):
     assert told([1.0], [2.0], paired="yes") == ("paired must be True or False, got 'yes'.")
     assert told([1.0], [2.0], level=1.0).startswith("level must be a number between 0 and 1 (both excluded)")
     assert told([1.0], [2.0], band="beta").startswith("band must be 'ld_highest_density' or ")
-
-
-def test_rates_are_written_short():
-    assert [rate_text(x) for x in (0.334, 0.0994, 0.0101, 0.00099, 0.0)] == [
-        "33 %",
-        "9.9 %",
-        "1 %",
-        "<0.1 %",
-        "<0.1 %",
-    ]
