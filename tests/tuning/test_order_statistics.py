@@ -150,8 +150,6 @@ def test_constant_width_has_the_law_of_kolmogorov_and_smirnov():
             assert got == approx(stats.kstwo.cdf(width, n), abs=tolerance)
     low, high = constant_width_intervals(200, 0.9 / np.sqrt(200))  # where scipy approximates
     assert crossing_probability(low, high) == approx(float(exact_by_counting(low, high)), abs=1e-12)
-    for n, level in itertools.product([2, 5, 48, 140], [0.01, 0.5, 0.8, 0.99]):
-        assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -236,6 +234,11 @@ def test_one_score_has_the_closed_form(level):
         assert critical_value(1, band=method, level=level) == approx(1 - level, rel=1e-9)
     # F(Y) is uniform, and the band is |F - 1/2| <= half-width - 1/2 at the score
     assert critical_value(1, band="ks", level=level) == approx(0.5 + level / 2, abs=1e-12)
+
+
+def test_kolmogorov_smirnov_half_width_is_the_quantile():
+    for n, level in itertools.product([2, 5, 48, 140], [0.01, 0.5, 0.8, 0.99]):
+        assert critical_value(n, band="ks", level=level) == approx(stats.kstwo.ppf(level, n), abs=1e-9)
 
 
 def test_every_confidence_is_met():

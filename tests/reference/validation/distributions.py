@@ -260,12 +260,12 @@ def permutation_line() -> Line:
         " Monte-Carlo SE",
         f"tests/bench/test_permutation.py::{test}",
     )
-    rows = layout.make_table(seeds=1)
+    rows = layout.table_of(seeds=1)
     y = rows.pivot(index="task", columns="tool", values="loss")
     d = (y["A"] - y["B"]).to_numpy()
     flips = np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T
     exact = np.mean(np.abs(flips @ d) >= abs(d.sum()) - 1e-12)
-    runs = layout.runs_of(rows)
+    runs = layout.as_runs(rows)
     got = lt.permutation_test(runs, layout.NAIVE, n_draws=999, rng=1, progress=False)
     line.add((got.p_value - exact) / got.p_value_error)
     return line
