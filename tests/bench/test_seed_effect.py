@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 from study import as_runs
 
 import lmemtest as lt
@@ -147,8 +146,7 @@ def test_budgets_that_some_runs_lack_are_left_out():
     ids=["no common budget", "one run per seed on one benchmark", "seeds of their own", "one seed"],
 )  # fmt: skip
 def test_what_cannot_be_tested_is_refused(sizes, change, error, message):
-    with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        seed_effect(as_runs(change(crossed(np.random.default_rng(9), **sizes))))
+    assert refusal(lambda: seed_effect(as_runs(change(crossed(np.random.default_rng(9), **sizes)))), error) == message
 
 
 def test_two_seeds_need_the_raw_scores_and_without_seeds_there_is_nothing_to_test():
@@ -179,19 +177,6 @@ def test_two_algorithms_and_many_algorithms_work():
     result = seed_effect(as_runs(many))
     assert result.overall.alternative.endswith("(1 | seed:algorithm)")
     assert result.overall.df == 1
-
-
-def test_lazy_and_categorical_tables_give_the_same():
-    polars = pytest.importorskip("polars")
-    table = crossed(np.random.default_rng(16), lucky=("A-2",))
-    want = seed_effect(as_runs(table)).table.set_index("algorithm")["p_raw"]
-    lazy = as_runs(polars.from_pandas(table).lazy())
-    order = pd.Categorical(table["algorithm"], categories=["A-2", "A-1", "A-0", "unused"])
-    categorical = as_runs(table.assign(algorithm=order))
-    for other in (lazy, categorical):
-        got = seed_effect(other).table.set_index("algorithm")["p_raw"]
-        np.testing.assert_allclose(got[want.index], want, rtol=1e-9)
-    assert seed_effect(categorical).table["algorithm"].tolist() == ["A-2", "A-1", "A-0"]
 
 
 def test_numeric_and_awkward_column_names_work():

@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 
 from lmemtest.bench.data import datasets
+from lmemtest.bench.data.datasets import load_pipeline_study
 from lmemtest.errors import ArgumentError, DownloadError
 
 BUNDLED = Path(datasets.__file__).parent / "bundled"
@@ -258,35 +260,15 @@ def test_fetch_rejects_an_unknown_selection(study_file):
         (lambda d: d.assign(algorithm=1), r"algorithm should be text\."),
         (lambda d: d.assign(seed=d["seed"] + 0.5), r"seed should be whole numbers"),
         (lambda d: d.assign(seed=d["seed"].where(d["seed"] > 0)), r"seed should be whole numbers"),
-        (
-            lambda d: d.iloc[:-1],
-            r"Found: 86,399 such rows, 86,399 of them distinct, in a file of 86,399 rows",
-        ),
-        (
-            lambda d: pd.concat([d.iloc[1:], d.iloc[[-1]]]),
-            r"Found: 86,400 such rows, 86,399 of them distinct",
-        ),
-        (
-            lambda d: d.assign(algorithm=d["algorithm"].replace("PB", "priorband")),
-            r"algorithms \['HB', 'RS', 'priorband'\] and priors \['at25', 'bad'\]\. Without a network",
-        ),
-        (
-            lambda d: d.assign(value=d["value"].where(d.index > 2)),
-            r"value is missing or infinite in 3 rows of the study table\.",
-        ),
+        (lambda d: d.iloc[:-1], r"Found: 86,399 such rows, 86,399 of them distinct, in a file of 86,399 rows"),
+        (lambda d: pd.concat([d.iloc[1:], d.iloc[[-1]]]), r"Found: 86,400 such rows, 86,399 of them distinct"),
+        (lambda d: d.assign(algorithm=d["algorithm"].replace("PB", "priorband")),
+         r"algorithms \['HB', 'RS', 'priorband'\] and priors \['at25', 'bad'\]\. Without a network"),
+        (lambda d: d.assign(value=d["value"].where(d.index > 2)),
+         r"value is missing or infinite in 3 rows of the study table\.")
     ],
-    ids=[
-        "missing",
-        "text score",
-        "number algorithm",
-        "half seeds",
-        "no seeds",
-        "short",
-        "double",
-        "names",
-        "nan",
-    ],
-)
+    ids=["missing", "text score", "number algorithm", "half seeds", "no seeds", "short", "double", "names", "nan"]
+)  # fmt: skip
 def test_fetch_names_what_is_wrong_with_a_table(change, message, study, tmp_path):
     path = tmp_path / "changed"
     change(study).to_parquet(path)
@@ -301,9 +283,7 @@ def test_fetch_of_a_table_with_one_changed_score_gives_both_sums(select, study, 
     changed = study.assign(value=study["value"].where(study.index != 77, np.nextafter(study["value"], 9)))
     path = tmp_path / "changed"
     changed.to_parquet(path)
-    with pytest.raises(DownloadError) as caught:
-        datasets.fetch_priorband(path, select=select)
-    assert str(caught.value) == (
+    assert refusal(lambda: datasets.fetch_priorband(path, select=select), DownloadError) == (
         f"'{path}' has the design of the PriorBand study, but other numbers: the SHA-256 of its study table is "
         f"{datasets._sum_of(changed)}, and {study_sum} is expected. Download the file again; if the sum stays, the "
         "published table has changed or the file was edited. A table that you trust needs no check: read it with "
@@ -344,17 +324,14 @@ def cut_gzip(study: pd.DataFrame, path: Path) -> None:
         (cut_gzip, r"cannot be read as csv\.gz and is probably cut off"),
         (lambda _, path: path.write_bytes(b""), r"it is empty"),
         (lambda _, path: path.write_bytes(b"\n<!DOCTYPE html><p>wait"), r"it is a web page, not a table"),
-        (
-            lambda _, path: path.write_bytes(pickle.dumps([1], protocol=4)),
-            r"it is a Python pickle, which is never",
-        ),
+        (lambda _, path: path.write_bytes(pickle.dumps([1], protocol=4)), r"it is a Python pickle, which is never"),
         (lambda _, path: path.write_bytes(b"\x7fELF\x00\x00"), r"it is neither parquet nor csv"),
         (lambda _, path: path.write_bytes(b"a,b\n1,\xff\xfe\n"), r"cannot be read as csv"),
         (lambda _, path: path.write_bytes(b"a,b\n1,2,3\n4,5,6,7\n"), r"cannot be read as csv"),
-        (lambda _, path: path.write_bytes(b"just a line of text"), r"columns \['benchmark', .* are missing"),
+        (lambda _, path: path.write_bytes(b"just a line of text"), r"columns \['benchmark', .* are missing")
     ],
-    ids=["parquet", "gzip", "empty", "html", "pickle", "binary", "latin", "ragged", "prose"],
-)
+    ids=["parquet", "gzip", "empty", "html", "pickle", "binary", "latin", "ragged", "prose"]
+)  # fmt: skip
 def test_fetch_names_a_damaged_or_foreign_file(make, message, study, tmp_path):
     path = tmp_path / "damaged"
     make(study, path)
@@ -417,9 +394,7 @@ def test_fetch_prints_nothing(study_file, cache, connect, capfd):  # noqa: ARG00
 def test_fetch_without_a_network_says_what_to_do(cache, connect):
     requests = pytest.importorskip("requests")
     connect(FakeNetwork(error=requests.exceptions.ConnectionError("no route to host")))
-    with pytest.raises(DownloadError) as caught:
-        datasets.fetch_priorband()
-    assert str(caught.value) == (
+    assert refusal(lambda: datasets.fetch_priorband(), DownloadError) == (
         "could not download the PriorBand table from https://ndownloader.figshare.com/files/49732203 to "
         f"{cache} (ConnectionError: no route to host). Without a network: download "
         "https://ndownloader.figshare.com/files/49732203 by hand on a machine that has one, copy the file "
@@ -562,3 +537,110 @@ def test_prior_centres_are_a_good_and_a_bad_configuration(replay_module, made_up
     rank = made_up_table.valid[:, -1].argsort().argsort()
     assert rank[replay_module.prior_centre(made_up_table, "good")] == 9
     assert rank[replay_module.prior_centre(made_up_table, "bad")] == 256 - 10
+
+
+# ---------------------------------------------------------------------- pipeline study
+
+
+BUILDER_OF_PIPELINE_STUDY = Path(__file__).parents[3] / "examples" / "pipeline_study" / "build.py"
+SOURCES = ["tuning", "data", "init", "order", "augment"]
+FOUND = ["learning_rate", "alpha", "noise", "hidden_units"]
+GROUP = ["pipeline", "dataset"]
+
+
+@pytest.fixture(scope="module")
+def study_of_pipeline_study() -> pd.DataFrame:
+    return load_pipeline_study()
+
+
+def design(study, name, varied=None):
+    part = study[study["design"] == name]
+    return part if varied is None else part[part["varied"] == varied]
+
+
+def test_columns_and_sizes_are_those_of_the_docstring(study_of_pipeline_study):
+    sources = ["tuning", "tuned_on", *SOURCES[1:]]
+    assert list(study_of_pipeline_study.columns) == [*GROUP, "design", "varied", *sources, *FOUND, "score", "n_test"]
+    sizes = study_of_pipeline_study.groupby(["design", "varied"]).size() / 6
+    assert sizes.to_dict() == {
+        **{("one at a time", source): 80 for source in SOURCES[1:]},
+        ("one at a time", "tuning"): 60,
+        ("one at a time", "nothing"): 10,
+        ("ideal", "all"): 60,
+        **{("fixed tuning", varied): 400 for varied in ("init", "data", "all")},
+    }
+    assert set(study_of_pipeline_study["pipeline"]) == {"linear", "mlp"}
+    assert set(study_of_pipeline_study["dataset"]) == {"cancer", "digits", "wine"}
+    assert not study_of_pipeline_study.isna().any(axis=None)
+
+
+def test_scores_are_shares_of_the_test_set(study_of_pipeline_study):
+    right = study_of_pipeline_study["score"] * study_of_pipeline_study["n_test"]
+    np.testing.assert_allclose(right, right.round(), atol=1e-8)
+    assert study_of_pipeline_study["score"].between(0, 1).all()
+
+
+def test_both_pipelines_have_the_same_seeds_and_test_sets(study_of_pipeline_study):
+    keys = ["dataset", "design", "varied", *SOURCES, "tuned_on", "n_test"]
+    linear, mlp = (
+        study_of_pipeline_study.loc[study_of_pipeline_study["pipeline"] == name, keys].reset_index(drop=True)
+        for name in ("linear", "mlp")
+    )
+    pd.testing.assert_frame_equal(linear, mlp)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_one_at_a_time_varies_one_source(study_of_pipeline_study, source):
+    part = design(study_of_pipeline_study, "one at a time", source).groupby(GROUP)
+    seeds = part[[*SOURCES, "tuned_on"]].nunique()
+    assert (seeds.pop(source) == part.size()).all()
+    assert (seeds == 1).all(axis=None)
+    found = part[FOUND].nunique()
+    assert (found["learning_rate"] > 10).all() if source == "tuning" else (found == 1).all(axis=None)
+
+
+def test_all_designs_one_at_a_time_start_from_the_repeated_training(study_of_pipeline_study):
+    reference = design(study_of_pipeline_study, "one at a time", "nothing").groupby(GROUP)
+    assert (reference[[*SOURCES, "tuned_on", *FOUND, "score"]].nunique() == 1).all(axis=None)
+    for _, part in design(study_of_pipeline_study, "one at a time").groupby(GROUP):
+        modes = part[[*SOURCES, *FOUND]].mode().iloc[0]
+        same = part[part["varied"] == "nothing"].iloc[0][[*SOURCES, *FOUND]]
+        assert (modes.astype(float) == same.astype(float)).all()
+
+
+def test_the_ideal_design_shares_nothing(study_of_pipeline_study):
+    part = design(study_of_pipeline_study, "ideal")
+    assert (part.groupby(GROUP)[SOURCES].nunique() == 60).all(axis=None)
+    assert (part["tuned_on"] == part["data"]).all()
+
+
+@pytest.mark.parametrize(("varied", "new"), [("init", ["init"]), ("data", ["data"]), ("all", SOURCES[1:])])
+def test_fixed_tuning_shares_all_but_what_is_new(study_of_pipeline_study, varied, new):
+    part = design(study_of_pipeline_study, "fixed tuning", varied)
+    assert (part.groupby(GROUP)["tuning"].nunique() == 20).all()
+    runs = part.groupby([*GROUP, "tuning"])[[*SOURCES, "tuned_on", *FOUND]].nunique()
+    assert (runs[new] == 20).all(axis=None)
+    assert (runs.drop(columns=new) == 1).all(axis=None)
+
+
+def test_a_search_is_a_function_of_its_seed_and_its_data(study_of_pipeline_study):
+    found = study_of_pipeline_study.groupby([*GROUP, "tuning", "tuned_on"])[FOUND].nunique()
+    assert (found == 1).all(axis=None)
+    assert len(found) == 6 * (1 + 60 + 60 + 20)
+    linear = study_of_pipeline_study["pipeline"] == "linear"
+    assert (study_of_pipeline_study.loc[linear, "hidden_units"] == 0).all()
+    assert study_of_pipeline_study.loc[~linear, "hidden_units"].between(8, 64).all()
+
+
+def test_the_test_set_depends_on_the_data_seed_alone(study_of_pipeline_study):
+    assert (study_of_pipeline_study.groupby(["dataset", "data"])["n_test"].nunique() == 1).all()
+
+
+@pytest.mark.level(2)
+def test_rows_can_be_made_again_from_their_seeds():
+    pytest.importorskip("sklearn", reason="training again needs the extra 'data'")
+    command = [sys.executable, str(BUILDER_OF_PIPELINE_STUDY), "--check", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "library versions have changed" in done.stdout:
+        pytest.skip("the file was built with other library versions: " + done.stdout.splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -113,7 +113,7 @@ def size_and_rating_lines() -> list[Line]:
         for got, want in zip(found - found[-1], table["theta"], strict=True):
             theta.add(got - want)
     baseball = Line("the same of 7 baseball teams, three decimals", "Agresti (2002), table 10.10", "")  # fmt: skip
-    tests = suite_module("bench/ranking/test_bradley_terry.py")
+    tests = suite_module("bench/ranking/test_classical.py")
     found = ratings(tests.BASEBALL)
     for got, want in zip(found - found[-1], tests.PUBLISHED, strict=True):
         baseball.add(got - want)
