@@ -1,4 +1,4 @@
-"""What is refused, and in which words: `from refusals import message`."""
+"""What is refused, and in which words: `from refusals import refusal`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
+KINDS = (ArgumentError, DataError, UnknownColumnError)
 
-def message(call: Callable[[], object]) -> str:
-    """The words in which a call is refused."""
-    with pytest.raises((ArgumentError, DataError, UnknownColumnError)) as caught:
+
+def refusal(call: Callable[[], object], kind: type[Exception] | tuple[type[Exception], ...] = KINDS) -> str:
+    """The words in which a call is refused, by an error of this kind."""
+    with pytest.raises(kind) as caught:
         call()
     return str(caught.value)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
 from scipy import stats
 from scipy.linalg import block_diag
 from study import as_runs, make_table
@@ -303,24 +304,23 @@ def test_an_erratic_algorithm_gets_a_variance_of_its_own() -> None:
 
 def test_what_is_refused() -> None:
     frame = study(1)
-    with pytest.raises(lt.errors.ArgumentError) as caught:
-        benchmark_effects(as_runs(frame).filter(task="t0"))
-    assert str(caught.value) == (
+    assert refusal(lambda: benchmark_effects(as_runs(frame).filter(task="t0")), lt.errors.ArgumentError) == (
         "runs has one benchmark only, 't0', and benchmarks are compared by what differs between benchmarks. Give at "
         "least two; many more are needed for a sure answer."
     )
-    with pytest.raises(lt.errors.DesignError) as caught:
-        benchmark_effects(as_runs(frame), formula="loss ~ tool + (1 | task)")
-    assert str(caught.value) == (
+    assert refusal(
+        lambda: benchmark_effects(as_runs(frame), formula="loss ~ tool + (1 | task)"), lt.errors.DesignError
+    ) == (
         "the model 'loss ~ tool + (1 | task)' lets no difference between algorithms change from benchmark to "
         "benchmark. Add (1 | task:tool) to the formula, which takes several runs of each algorithm on each benchmark."
     )
     once = as_runs(frame.query("seed == 0").drop(columns="seed"), seed=None)
     with pytest.raises(lt.errors.DesignError, match=r"Add \(1 \| task:tool\) to the formula, which takes several runs"):
         benchmark_effects(once)
-    with pytest.raises(lt.errors.ArgumentError) as caught:
-        benchmark_effects(as_runs(frame), formula="loss ~ tool * seed + (1 | task:tool)")
-    assert str(caught.value) == (
+    assert refusal(
+        lambda: benchmark_effects(as_runs(frame), formula="loss ~ tool * seed + (1 | task:tool)"),
+        lt.errors.ArgumentError,
+    ) == (
         "formula has 'seed' in its fixed part, on which differences on a benchmark would depend. Use 'task', 'tool' "
         "only, or take one level first: runs.filter(...)."
     )
@@ -442,9 +442,7 @@ def test_single_runs_cannot_be_redrawn() -> None:
         "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with other seeds.",
     )
     assert " ".join(found.sentences()).endswith("without repeated runs nothing is known of their stability.")
-    with pytest.raises(lt.errors.DataError) as caught:
-        benchmark_clusters(once, scale="noise")
-    assert str(caught.value) == (
+    assert refusal(lambda: benchmark_clusters(once, scale="noise"), lt.errors.DataError) == (
         "scale='noise' needs runs that differ on every benchmark; on 't0' they do not, or are not repeated. Use "
         "scale='shape', or leave the benchmark out: runs.filter(...)."
     )
@@ -452,18 +450,18 @@ def test_single_runs_cannot_be_redrawn() -> None:
 
 def test_what_clusters_refuse() -> None:
     frame = study(1)
-    with pytest.raises(lt.errors.ArgumentError) as caught:
-        benchmark_clusters(as_runs(frame).filter(task=["t0", "t1", "t2"]))
-    assert str(caught.value) == (
+    assert refusal(
+        lambda: benchmark_clusters(as_runs(frame).filter(task=["t0", "t1", "t2"])), lt.errors.ArgumentError
+    ) == (
         "runs has 3 benchmarks, and groups of so few say nothing. Give at least four, or look at each of them: "
         "lmemtest.benchmark_effects(runs)."
     )
-    with pytest.raises(lt.errors.ArgumentError) as caught:
-        benchmark_clusters(as_runs(frame), n_clusters=8)
-    assert str(caught.value) == "n_clusters must lie between 2 and 7, one less than the benchmarks, got 8."
-    with pytest.raises(lt.errors.DataError) as caught:
-        benchmark_clusters(as_runs(frame.query("not (tool == 'A0' and task == 't3')")))
-    assert str(caught.value) == (
+    assert refusal(lambda: benchmark_clusters(as_runs(frame), n_clusters=8), lt.errors.ArgumentError) == (
+        "n_clusters must lie between 2 and 7, one less than the benchmarks, got 8."
+    )
+    assert refusal(
+        lambda: benchmark_clusters(as_runs(frame.query("not (tool == 'A0' and task == 't3')"))), lt.errors.DataError
+    ) == (
         "tool 'A0' was not run on 't3', so its relative performance there is not known. Leave the algorithm or the "
         "benchmark out: runs.filter(...)."
     )

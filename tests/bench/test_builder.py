@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.bench.modelling.builder import ModelBuilder
@@ -110,9 +111,7 @@ def test_a_builder_begins_with_the_model_of_another(runs, builder):
     model = builder.interaction("algorithm", "budget").random("benchmark").dispersion("benchmark")
     assert ModelBuilder.of(runs, model.spec).spec == model.spec
     one = runs.filter(**{runs.benchmark: runs.levels(runs.benchmark)[0]})
-    with pytest.raises(DesignError) as error:
-        ModelBuilder.of(one, model.dispersion(None).spec)
-    assert str(error.value) == (
+    assert refusal(lambda: ModelBuilder.of(one, model.dispersion(None).spec), DesignError) == (
         "the random effect (1 | task) has one group only (0), so a variance between groups cannot be estimated. Leave "
         "it out, or bring more levels of task."
     )
@@ -301,16 +300,12 @@ def test_summary_and_html_show_formula_and_terms(builder):
     ],
 )  # fmt: skip
 def test_refusals(builder, compose, error, message):
-    with pytest.raises(error) as caught:
-        compose(builder)
-    assert str(caught.value) == message
+    assert refusal(lambda: compose(builder), error) == message
 
 
 def test_a_role_that_was_not_named_is_refused(runs):
     plain = ModelBuilder(lt.Runs(runs.to_frame(), score="loss", direction="minimize", algorithm="tool"))
-    with pytest.raises(UnknownColumnError) as caught:
-        plain.random("benchmark")
-    assert str(caught.value) == (
+    assert refusal(lambda: plain.random("benchmark"), UnknownColumnError) == (
         "the runs have no benchmark: no column was named for it. Say which one it is: Runs(..., benchmark=...). "
         "Columns: tool, task, seed, step, prior, loss, suite, version."
     )
@@ -322,9 +317,7 @@ def test_a_column_with_the_name_of_another_role_needs_backticks(runs):
     builder = ModelBuilder(
         lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
     )
-    with pytest.raises(ArgumentError) as caught:
-        builder.random("benchmark")
-    assert str(caught.value) == (
+    assert refusal(lambda: builder.random("benchmark"), ArgumentError) == (
         "'benchmark' is a column of its own and also the role of the column 'task'. Write `benchmark` in backticks "
         "for the column, or 'task' for the role."
     )
@@ -333,11 +326,10 @@ def test_a_column_with_the_name_of_another_role_needs_backticks(runs):
 
 def test_dispersion_needs_two_rows_per_level():
     table = pd.DataFrame({"a": ["p", "q"] * 3, "g": ["x", "x", "x", "y", "y", "z"], "y": [1.0, 2, 3, 4, 5, 7]})
-    with pytest.raises(DesignError) as caught:
-        ModelBuilder(lt.Runs(table, score="y", direction="minimize", algorithm="a")).dispersion("g")
-    assert str(caught.value) == (
-        "a residual variance per level of 'g' needs at least two rows of each; z has one. Take a coarser column."
-    )
+    assert refusal(
+        lambda: ModelBuilder(lt.Runs(table, score="y", direction="minimize", algorithm="a")).dispersion("g"),
+        DesignError,
+    ) == ("a residual variance per level of 'g' needs at least two rows of each; z has one. Take a coarser column.")
 
 
 def test_awkward_names_are_quoted():

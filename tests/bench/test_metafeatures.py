@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 from scipy import stats
 from study import as_runs
 
@@ -351,13 +352,11 @@ def test_roles_and_further_metafeatures_are_refused(runs):
     with pytest.raises(lt.errors.ArgumentError, match="metafeature must not be the seed column, got 'seed'"):
         analysis(runs, metafeature="seed")
     two = as_runs(runs.to_frame().assign(size=lambda d: d["seed"] % 2), metafeatures=("prior", "size"))
-    message = (
+    assert refusal(lambda: analysis(two), lt.errors.ArgumentError) == (
         "metafeature 'prior' cannot be studied by itself: a further metafeature, 'size', varies within 8 of 8 "
         "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(size=0) (8 of 8 benchmarks), or "
         "make one column of both."
     )
-    with pytest.raises(lt.errors.ArgumentError, match=f"^{re.escape(message)}$"):
-        analysis(two)
 
 
 def test_one_level_is_refused(runs):

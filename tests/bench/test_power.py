@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
 from scipy import integrate, stats
 from study import make_runs
 
@@ -35,9 +36,7 @@ def simulated(plan=PLAN, **options):
 
 
 def refused(error, call, message):
-    with pytest.raises(error) as raised:
-        call()
-    assert str(raised.value) == message
+    assert refusal(lambda: call(), error) == message
 
 
 # ---------------------------------------------------------------------- closed form

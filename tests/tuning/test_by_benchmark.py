@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from pytest import approx
+from refusals import refusal
 
 from lmemtest import tuning
 from lmemtest.bench.data.datasets import load_hpo_runs, load_hpo_trials
@@ -41,14 +42,9 @@ def of(frame, task, tool):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"statistic": 0.9, "level": 0.95, "band": "ks"},
-        {"statistic": "mean", "bounds": (0.0, 100.0)},
-        {"from_k": 2.0, "k": [2, 4.5, 30]},
-    ],
-)
+    "options", [{}, {"statistic": 0.9, "level": 0.95, "band": "ks"}, {"statistic": "mean", "bounds": (0.0, 100.0)},
+                {"from_k": 2.0, "k": [2, 4.5, 30]}]
+)  # fmt: skip
 def test_each_curve_is_that_of_its_own_scores(options):
     frame = make()
     curves = tuning.curves(frame, **ROLES, **options)
@@ -303,9 +299,7 @@ def test_runs_bring_their_roles_and_priors_stay_apart():
 
 
 def test_labels_over_seeds_are_refused():
-    with pytest.raises(ArgumentError) as caught:
-        tuning.curves(seeds(), **OVER).labels()
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(seeds(), **OVER).labels(), ArgumentError) == (
         "labels are for tuning curves over the trials of random search. Compare optimisers over seeds with the mixed "
         "model at the budget that matters: analyze(runs.filter(budget=...))."
     )
@@ -318,9 +312,7 @@ def test_missing_scores_are_refused_with_groups_and_counts():
     frame = make()
     frame.loc[frame.index[(frame["task"] == "t0") & (frame["tool"] == "B")][:5], "loss"] = np.nan
     frame.loc[frame.index[(frame["task"] == "t1") & (frame["tool"] == "A")][:1], "loss"] = np.nan
-    with pytest.raises(DataError) as caught:
-        tuning.curves(frame, **ROLES)
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(frame, **ROLES), DataError) == (
         "The score 'loss' is missing (NaN) in 5 of 48 at task=t0, tool=B; 1 of 20 at task=t1, tool=A. Score a failed "
         "run as the worst value that can occur, or for quantile curves as infinitely bad: dropping it would make the "
         "search look better than it was."
@@ -331,9 +323,7 @@ def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
     frame = make()
     frame.loc[frame.index[(frame["task"] == "t0") & (frame["tool"] == "B")][:5], "loss"] = np.inf
     assert np.isfinite(tuning.curves(frame, **ROLES).to_frame()["estimate"]).all()
-    with pytest.raises(DataError) as caught:
-        tuning.curves(frame.assign(loss=-frame["loss"]), **ROLES)
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(frame.assign(loss=-frame["loss"]), **ROLES), DataError) == (
         "task=t0, tool=B: scores hold 5 of 48 that are -inf, the best value there is when direction is 'minimize'. "
         "A failed run is a worst score: write inf for it."
     )
@@ -405,9 +395,7 @@ def test_unknown_columns_are_named_with_the_nearest():
 
 
 def test_scores_of_several_budgets_are_not_taken_for_trials():
-    with pytest.raises(DataError) as caught:
-        tuning.curves(load_hpo_runs().filter(budget=[1, 2, 32]))
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(load_hpo_runs().filter(budget=[1, 2, 32])), DataError) == (
         "Scores at 3 budgets are mixed ('budget': 1, 2, 32), but a tuning curve is of scores at one budget. Keep one "
         "of them, for instance with runs.filter(), or use unit='seed' for the course of an optimiser over its budget."
     )
@@ -423,15 +411,11 @@ def test_a_repeated_seed_and_budget_is_refused():
 
 def test_seeds_that_never_meet_are_refused():
     frame = pd.DataFrame({"tool": "A", "rep": [0, 1], "epochs": [1.0, 2], "loss": [5.0, 3]})
-    with pytest.raises(DataError) as caught:
-        tuning.curves(frame, **{**OVER, "by": "tool"})
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(frame, **{**OVER, "by": "tool"}), DataError) == (
         "tool=A: there is no budget at which all 2 seeds have a score: one begins at 2, another ends at 1. Leave such "
         "seeds out only if that has nothing to do with scores."
     )
-    with pytest.raises(DataError) as caught:
-        tuning.curves(seeds(), **OVER, k=[2, 7])
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(seeds(), **OVER, k=[2, 7]), DataError) == (
         "task=t0, tool=A: k holds the budget 7, but all seeds have scores from 1 to 5 only. "
         "Choose budgets in that range."
     )
@@ -453,9 +437,7 @@ def test_the_table_of_the_caller_is_not_touched():
 
 def test_a_direction_that_contradicts_the_runs_is_refused():
     runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    with pytest.raises(ArgumentError) as caught:
-        tuning.curves(runs, direction="maximize")
-    assert str(caught.value) == (
+    assert refusal(lambda: tuning.curves(runs, direction="maximize"), ArgumentError) == (
         "direction='maximize' contradicts the runs, whose score 'loss' is to be minimized. Leave direction out, or "
         "make the runs again with direction='maximize'."
     )

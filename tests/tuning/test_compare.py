@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from refusals import message
+from refusals import refusal
 
 from lmemtest import tuning
 from lmemtest.tuning.best_of import best_of
@@ -266,18 +266,18 @@ def test_rates_are_reproducible_and_not_stated_where_unknown():
 
 
 def test_rates_need_a_quantile_and_a_budget():
-    assert message(lambda: false_label_rates(9, statistic="mean")) == (
+    assert refusal(lambda: false_label_rates(9, statistic="mean")) == (
         "false_label_rates needs a quantile: the rates of mean curves depend on the law of the scores. "
         "tuning.compare simulates them from the scores at hand."
     )
-    assert message(lambda: false_label_rates(2, k=5)) == (
+    assert refusal(lambda: false_label_rates(2, k=5)) == (
         "no k has two non-trivial bands with n_a = 2 and n_b = 2, so nothing can be labelled. "
         "Use more scores, a lower level, or smaller k."
     )
-    assert message(lambda: false_label_rates(9, portion=50)) == (
+    assert refusal(lambda: false_label_rates(9, portion=50)) == (
         "portion must be a number of at least 0 and at most 1, got 50: 0 asks for one budget, 1 for all."
     )
-    assert "n_draws must be a whole number of at least 100" in message(lambda: false_label_rates(9, n_draws=10))
+    assert "n_draws must be a whole number of at least 100" in refusal(lambda: false_label_rates(9, n_draws=10))
     assert callable(count_labels)
 
 
@@ -345,7 +345,7 @@ def test_the_cost_interval_is_students_on_the_log_scale():
 
 def test_impossible_costs_are_refused():
     def cost(value, other=1.0):
-        return message(
+        return refusal(
             lambda: tuning.compare([1.0, 2.0, 3.0], [1.0, 2.0], direction="maximize", cost_a=value, cost_b=other)
         )
 
@@ -360,7 +360,7 @@ def test_impossible_costs_are_refused():
     )
     assert cost([0, 0, 0]) == "cost_a must not be 0 for every trial."
     assert cost("cheap") == "cost_a must be a number or a list of numbers, one per trial, got 'cheap'."
-    assert message(lambda: mean_cost([1.0], 1, level=0.9)) == (
+    assert refusal(lambda: mean_cost([1.0], 1, level=0.9)) == (
         "cost needs at least 2 trials for the uncertainty of their mean. Give the mean cost instead."
     )
 
@@ -461,7 +461,7 @@ def test_failed_runs_are_the_worst_scores_there_can_be():
 @pytest.mark.parametrize("call", [tuning.compare, best_of])
 def test_bad_input_is_refused_with_advice(call):
     def told(*scores, **options):
-        return message(lambda: call(*scores, **{"direction": "maximize", **options}))
+        return refusal(lambda: call(*scores, **{"direction": "maximize", **options}))
 
     assert told([1.0, np.nan], [1.0]).startswith("a must not be missing: 1 of 2 are NaN")
     assert told([1.0], []).startswith("b must hold at least 1 score")

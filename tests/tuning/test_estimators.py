@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
-from refusals import message
+from refusals import refusal
 
 from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
 
@@ -174,21 +174,21 @@ def test_a_long_curve_is_shown_in_part():
 
 
 def test_what_cannot_be_estimated_is_refused_with_advice():
-    assert message(lambda: expected_best(SCORES, direction="maximize", k=1.5, estimator="u")) == (
+    assert refusal(lambda: expected_best(SCORES, direction="maximize", k=1.5, estimator="u")) == (
         "estimator 'u' needs whole budgets k, got 1.5. Use 'v' or 'w' for k in between."
     )
-    assert message(lambda: expected_best(SCORES, direction="maximize", estimator="U")) == (
+    assert refusal(lambda: expected_best(SCORES, direction="maximize", estimator="U")) == (
         "estimator must be 'u' or 'v' or 'w', got 'U'. Did you mean 'u'?"
     )
-    assert message(lambda: expected_best([0.5, -np.inf], direction="maximize")) == (
+    assert refusal(lambda: expected_best([0.5, -np.inf], direction="maximize")) == (
         "scores must be finite for a mean: 1 of 2 are infinite. Give a failed run the "
         "worst score that can occur, or use tuning.curve, whose medians allow infinite scores."
     )
-    assert message(lambda: order_weights(0, 1)) == "n_scores must be a whole number of at least 1, got 0."
+    assert refusal(lambda: order_weights(0, 1)) == "n_scores must be a whole number of at least 1, got 0."
 
 
 def test_missing_scores_bad_budgets_and_directions_are_refused():
-    assert "1 of 2 are NaN" in message(lambda: expected_best([0.5, np.nan], direction="maximize"))
-    assert "must hold at least 1 score" in message(lambda: expected_best([], direction="maximize"))
-    assert "k must be positive and finite" in message(lambda: expected_best(SCORES, direction="maximize", k=[1, 0]))
-    assert "direction must be" in message(lambda: expected_best(SCORES, direction="sideways"))
+    assert "1 of 2 are NaN" in refusal(lambda: expected_best([0.5, np.nan], direction="maximize"))
+    assert "must hold at least 1 score" in refusal(lambda: expected_best([], direction="maximize"))
+    assert "k must be positive and finite" in refusal(lambda: expected_best(SCORES, direction="maximize", k=[1, 0]))
+    assert "direction must be" in refusal(lambda: expected_best(SCORES, direction="sideways"))

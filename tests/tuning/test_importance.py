@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from pytest import approx
-from refusals import message
+from refusals import refusal
 
 from lmemtest import tuning
 from lmemtest.bench.data.datasets import load_hpo_trials
@@ -120,7 +120,7 @@ def test_deberta_epochs(data_dir):
 
 def test_what_cannot_be_fixed_is_refused_with_advice():
     def told(values, name="epochs", table=TRIALS, **options):
-        return message(lambda: tuning.risk(table, name, values=values, **{**UP, **options}))
+        return refusal(lambda: tuning.risk(table, name, values=values, **{**UP, **options}))
 
     assert told(9) == "no trial has epochs = 9. There are: 1, 2, 3, 4."
     assert told(0.5, "rate").startswith("no trial has rate = 0.5. They go from 0.00")

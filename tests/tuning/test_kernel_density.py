@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from pytest import approx
-from refusals import message
+from refusals import refusal
 from scipy import integrate, stats
 
 from lmemtest.tuning.laws.kernel_density import kernel_density
@@ -69,15 +69,15 @@ def test_a_density_says_what_it_is_and_refuses_what_it_cannot_use():
     assert repr(kernel_density([0.2, 0.4], bandwidth=0.1, bounds=(0, 1))) == (
         "KernelDensity(2 points, bandwidth 0.1, bounds 0 to 1)"
     )
-    assert message(lambda: kernel_density([0.2], bandwidth=0)) == (
+    assert refusal(lambda: kernel_density([0.2], bandwidth=0)) == (
         "bandwidth must be a finite number above 0, got 0: a width in units of the score."
     )
-    assert message(lambda: kernel_density([0.0, 1.0], bandwidth=1e-6)) == (
+    assert refusal(lambda: kernel_density([0.0, 1.0], bandwidth=1e-6)) == (
         "bandwidth must be at least a 20,000th of the range of the scores, 5e-05, got 1e-06. "
         "A smaller one is the sample itself: resample the scores instead."
     )
-    assert message(lambda: kernel_density([0.0, -INF], bandwidth=1)) == (
+    assert refusal(lambda: kernel_density([0.0, -INF], bandwidth=1)) == (
         "scores must be finite for a kernel density. Give a failed run the worst score that can occur."
     )
-    assert "bounds must enclose all scores" in message(lambda: kernel_density([2.0], bandwidth=1, bounds=(0, 1)))
-    assert message(lambda: kernel_density([0.2], bandwidth=1).ppf(1.5)) == "p must lie between 0 and 1, got 1.5."
+    assert "bounds must enclose all scores" in refusal(lambda: kernel_density([2.0], bandwidth=1, bounds=(0, 1)))
+    assert refusal(lambda: kernel_density([0.2], bandwidth=1).ppf(1.5)) == "p must lie between 0 and 1, got 1.5."

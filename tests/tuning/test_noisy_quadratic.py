@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from pytest import approx
+from refusals import refusal
 from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
@@ -196,9 +197,9 @@ def test_samples_follow_the_distribution():
 
 
 def test_noise_must_not_be_negative():
-    with pytest.raises(ArgumentError) as error:
-        NoisyQuadraticDistribution(0.0, 1.0, 2, -0.1)
-    assert str(error.value) == "o must be a finite number of at least 0, got -0.1: the standard deviation of the noise."
+    assert refusal(lambda: NoisyQuadraticDistribution(0.0, 1.0, 2, -0.1), ArgumentError) == (
+        "o must be a finite number of at least 0, got -0.1: the standard deviation of the noise."
+    )
 
 
 @pytest.mark.parametrize("convex", [True, False])

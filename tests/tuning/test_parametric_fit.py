@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from pytest import approx
+from refusals import refusal
 
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError, DataError, EstimationError
@@ -376,51 +377,35 @@ def test_options_are_checked():
 @pytest.mark.parametrize(
     ("scores", "limits", "message"),
     [
-        (
-            [0.1, np.nan, 0.3],
-            None,
-            "scores must not be missing: 1 of 3 are NaN (position 1). Score a failed run as the worst value: dropping "
-            "it would make the search look better than it was.",
-        ),
-        (
-            [0.1, np.inf, 0.3],
-            None,
-            "scores must be finite: 1 of 3 are inf. Give the second of the limits=(low, high): scores at or beyond a "
-            "limit are only counted. Or score failed runs as the worst value.",
-        ),
-        (
-            [0.1, 0.2, 0.3],
-            None,
-            "a quadratic needs at least 5 different scores, got 3. Use tuning.curve, whose bands hold for any "
-            "distribution and any number of scores.",
-        ),
-        (
-            [0.1, 0.2, 0.3, 0.4, 0.5, 0.6],
-            (None, 0.25),
-            "a quadratic needs at least 5 different scores, got 2 between the limits, of 6 scores. Use tuning.curve, "
-            "whose bands hold for any distribution and any number of scores.",
-        ),
-    ],
-)
+        ([0.1, np.nan, 0.3], None,
+         "scores must not be missing: 1 of 3 are NaN (position 1). Score a failed run as the worst value: dropping "
+         "it would make the search look better than it was."),
+        ([0.1, np.inf, 0.3], None,
+         "scores must be finite: 1 of 3 are inf. Give the second of the limits=(low, high): scores at or beyond a "
+         "limit are only counted. Or score failed runs as the worst value."),
+        ([0.1, 0.2, 0.3], None,
+         "a quadratic needs at least 5 different scores, got 3. Use tuning.curve, whose bands hold for any "
+         "distribution and any number of scores."),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], (None, 0.25),
+         "a quadratic needs at least 5 different scores, got 2 between the limits, of 6 scores. Use tuning.curve, "
+         "whose bands hold for any distribution and any number of scores.")
+    ]
+)  # fmt: skip
 def test_scores_that_cannot_be_fitted_are_refused(scores, limits, message):
-    with pytest.raises(DataError) as error:
-        fit_quiet(scores, direction="minimize", limits=limits)
-    assert str(error.value) == message
+    assert refusal(lambda: fit_quiet(scores, direction="minimize", limits=limits), DataError) == message
 
 
 def test_constraints_that_exclude_the_scores_are_named():
-    with pytest.raises(ArgumentError) as error:
-        fit_quiet([0.1, 0.2, 0.3, 0.4, 0.5], direction="minimize", constraints={"a": (0.2, 0.3)})
-    assert str(error.value) == (
+    assert refusal(
+        lambda: fit_quiet([0.1, 0.2, 0.3, 0.4, 0.5], direction="minimize", constraints={"a": (0.2, 0.3)}), ArgumentError
+    ) == (
         "constraints exclude the scores: they go from 0.1 to 0.5, and without noise all must lie between a and b, got "
         "a in (0.2, 0.3) and b in (-inf, inf). Widen the constraint, or use law='noisy_quadratic'."
     )
 
 
 def test_only_fits_are_bootstrapped():
-    with pytest.raises(ArgumentError) as error:
-        bootstrap_fit([1, 2])
-    assert str(error.value) == "fit must be the result of tuning.fit, got list."
+    assert refusal(lambda: bootstrap_fit([1, 2]), ArgumentError) == ("fit must be the result of tuning.fit, got list.")
     assert issubclass(EstimationError, ArithmeticError)
 
 

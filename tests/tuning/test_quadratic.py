@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from pytest import approx
+from refusals import refusal
 
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
@@ -99,15 +100,13 @@ def test_parameters_are_checked():
 
 def test_arguments_of_curves_are_checked():
     law = QuadraticDistribution(0, 1, 2)
-    with pytest.raises(ArgumentError) as error:
-        law.quantile_curve([1, 0])
-    assert str(error.value) == "k must be positive and finite (how many configurations are tried), got 0."
-    with pytest.raises(ArgumentError) as error:
-        law.ppf(1.2)
-    assert str(error.value) == "q must lie between 0 and 1, got 1.2."
-    with pytest.raises(ArgumentError) as error:
-        law.mean_curve(3, direction="down")
-    assert str(error.value) == "direction must be 'minimize' or 'maximize', got 'down'."
+    assert refusal(lambda: law.quantile_curve([1, 0]), ArgumentError) == (
+        "k must be positive and finite (how many configurations are tried), got 0."
+    )
+    assert refusal(lambda: law.ppf(1.2), ArgumentError) == ("q must lie between 0 and 1, got 1.2.")
+    assert refusal(lambda: law.mean_curve(3, direction="down"), ArgumentError) == (
+        "direction must be 'minimize' or 'maximize', got 'down'."
+    )
 
 
 @pytest.mark.parametrize("convex", [True, False])

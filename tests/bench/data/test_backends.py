@@ -268,14 +268,14 @@ def test_the_check_of_the_budget_sees_the_same_few_budgets(monkeypatch):
 def test_what_tells_the_rows_of_a_run_apart_is_seen_at_a_few_budgets_too(monkeypatch):
     formula = "loss ~ tool + (1 | task) + (1 | task:rep:tool)"
 
-    def refusal() -> str:
+    def refused_lazily() -> str:
         runs = lt.Runs(lazy_polars(table()), **ROLES)
         with pytest.raises(ArgumentError, match=r"The rows of a run differ in epoch") as error:
             VarianceComponents.of(lt.fit_lmm(formula, runs))
         return str(error.value)
 
-    want = refusal()
+    want = refused_lazily()
     monkeypatch.setattr(study, "MOST_POINTS", 72)
     for module in (study, frames, cells):
         monkeypatch.setattr(module, "MOST_CELLS", 100)
-    assert refusal() == want
+    assert refused_lazily() == want

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusal
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core import codes, frames
@@ -74,17 +75,9 @@ def assert_same(got: Cells, want: Cells, rtol: float = 1e-12) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
-    "by",
-    [
-        [],
-        ["algorithm"],
-        ["bench mark [x]", "algorithm", "seed"],
-        ["budget", "good"],
-        ["n", "weight"],
-        ["value"],
-    ],
-    ids=lambda by: "+".join(by) or "nothing",
-)
+    "by", [[], ["algorithm"], ["bench mark [x]", "algorithm", "seed"], ["budget", "good"], ["n", "weight"], ["value"]],
+    ids=lambda by: "+".join(by) or "nothing"
+)  # fmt: skip
 def test_cells_agree_between_backends(frame: pd.DataFrame, backend: str, by: list[str]) -> None:
     assert_same(compress(as_backend(frame, backend), by, score="value"), compress(frame, by, score="value"))
 
@@ -243,9 +236,9 @@ def test_weights_may_be_a_column_of_the_cells(frame: pd.DataFrame) -> None:
 
 
 def test_a_transformation_that_is_not_defined_is_named() -> None:
-    with pytest.raises(DataError) as error:
-        compress({"g": list("aab"), "y": [1.0, 0.0, -2.0]}, ["g"], score="y", transform=np.log)
-    assert str(error.value) == (
+    assert refusal(
+        lambda: compress({"g": list("aab"), "y": [1.0, 0.0, -2.0]}, ["g"], score="y", transform=np.log), DataError
+    ) == (
         "log of the score is not finite in 2 of 3 rows (for example for the scores 0, -2.000). Choose a "
         "transformation that is defined for all scores, or shift the scores first."
     )

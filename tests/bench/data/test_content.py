@@ -19,6 +19,7 @@ import openpyxl
 import pandas as pd
 import pytest
 from openpyxl.styles import PatternFill
+from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.bench.data import content, delimited, sheets
@@ -97,9 +98,7 @@ def test_the_limit_is_a_positive_number(given, tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER)
     monkeypatch.setenv("LMEMTEST_MAX_GB", given)
-    with pytest.raises(ArgumentError) as error:
-        read_table(path)
-    assert str(error.value) == (
+    assert refusal(lambda: read_table(path), ArgumentError) == (
         f"The environment variable LMEMTEST_MAX_GB must be a number of gigabytes above 0, got {given!r}. Without it, "
         "the limit is 0.5."
     )
@@ -145,9 +144,7 @@ def test_a_table_with_too_many_columns_is_refused(suffix, tmp_path, monkeypatch)
         ".jsonl": lambda: frame.to_json(path, orient="records", lines=True),
         ".md": lambda: path.write_text("\n".join(rows)),
     }[suffix]()
-    with pytest.raises(DataError) as error:
-        read_table(path)
-    assert str(error.value) == (
+    assert refusal(lambda: read_table(path), DataError) == (
         f"The file {str(path)!r} has 31 columns; at most 30 are read. Write a row for each score, with columns for its "
         "algorithm, benchmark and seed (pandas.melt), or turn rows and columns around."
     )
@@ -221,21 +218,16 @@ BIG = {310: "2" + "0" * 309, 5_000: "-" + "9" * 5_000}
 
 @pytest.mark.parametrize("digits", BIG)
 @pytest.mark.parametrize(
-    ("name", "text", "where"),
-    [
-        ("a.json", '[{"algo": "A", "loss": BIG}]', ""),
-        ("a.json", '{"algo": ["A"],\n"loss": [BIG]}', ""),
-        ("a.jsonl", '{"algo": "A", "loss": 1}\n{"algo": "A", "loss": BIG}', " in line 2"),
-    ],
-)
+    ("name", "text", "where"), [("a.json", '[{"algo": "A", "loss": BIG}]', ""),
+                                ("a.json", '{"algo": ["A"],\n"loss": [BIG]}', ""),
+                                ("a.jsonl", '{"algo": "A", "loss": 1}\n{"algo": "A", "loss": BIG}', " in line 2")]
+)  # fmt: skip
 def test_a_whole_number_larger_than_any_float_is_refused(name, text, where, digits, tmp_path):
     path = tmp_path / name
     path.write_text(text.replace("BIG", f'"{BIG[digits]}"'))
     assert read_table(path)["loss"].iloc[-1] == BIG[digits]  # a name
     path.write_text(text.replace("BIG", BIG[digits]))
-    with pytest.raises(DataError) as error:
-        read_table(path)
-    assert str(error.value) == (
+    assert refusal(lambda: read_table(path), DataError) == (
         f"The file {str(path)!r} holds a whole number of {digits:,} digits{where}, more than any float has. Write it "
         'as text ("...") if it is a name.'
     )
@@ -270,9 +262,7 @@ def test_the_home_of_nobody_is_a_folder_that_does_not_exist():
 def test_a_link_to_a_device_is_no_file(tmp_path):
     path = tmp_path / "a.csv"
     os.symlink("/dev/zero", path)
-    with pytest.raises(MissingFileError) as error:
-        read_table(path)
-    assert str(error.value) == (
+    assert refusal(lambda: read_table(path), MissingFileError) == (
         f"path must be a file, but {str(path)!r} is a pipe or a device. Copy what it gives to a file."
     )
 

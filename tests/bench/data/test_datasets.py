@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 
 from lmemtest.bench.data import datasets
 from lmemtest.errors import ArgumentError, DownloadError
@@ -258,35 +259,15 @@ def test_fetch_rejects_an_unknown_selection(study_file):
         (lambda d: d.assign(algorithm=1), r"algorithm should be text\."),
         (lambda d: d.assign(seed=d["seed"] + 0.5), r"seed should be whole numbers"),
         (lambda d: d.assign(seed=d["seed"].where(d["seed"] > 0)), r"seed should be whole numbers"),
-        (
-            lambda d: d.iloc[:-1],
-            r"Found: 86,399 such rows, 86,399 of them distinct, in a file of 86,399 rows",
-        ),
-        (
-            lambda d: pd.concat([d.iloc[1:], d.iloc[[-1]]]),
-            r"Found: 86,400 such rows, 86,399 of them distinct",
-        ),
-        (
-            lambda d: d.assign(algorithm=d["algorithm"].replace("PB", "priorband")),
-            r"algorithms \['HB', 'RS', 'priorband'\] and priors \['at25', 'bad'\]\. Without a network",
-        ),
-        (
-            lambda d: d.assign(value=d["value"].where(d.index > 2)),
-            r"value is missing or infinite in 3 rows of the study table\.",
-        ),
+        (lambda d: d.iloc[:-1], r"Found: 86,399 such rows, 86,399 of them distinct, in a file of 86,399 rows"),
+        (lambda d: pd.concat([d.iloc[1:], d.iloc[[-1]]]), r"Found: 86,400 such rows, 86,399 of them distinct"),
+        (lambda d: d.assign(algorithm=d["algorithm"].replace("PB", "priorband")),
+         r"algorithms \['HB', 'RS', 'priorband'\] and priors \['at25', 'bad'\]\. Without a network"),
+        (lambda d: d.assign(value=d["value"].where(d.index > 2)),
+         r"value is missing or infinite in 3 rows of the study table\.")
     ],
-    ids=[
-        "missing",
-        "text score",
-        "number algorithm",
-        "half seeds",
-        "no seeds",
-        "short",
-        "double",
-        "names",
-        "nan",
-    ],
-)
+    ids=["missing", "text score", "number algorithm", "half seeds", "no seeds", "short", "double", "names", "nan"]
+)  # fmt: skip
 def test_fetch_names_what_is_wrong_with_a_table(change, message, study, tmp_path):
     path = tmp_path / "changed"
     change(study).to_parquet(path)
@@ -301,9 +282,7 @@ def test_fetch_of_a_table_with_one_changed_score_gives_both_sums(select, study, 
     changed = study.assign(value=study["value"].where(study.index != 77, np.nextafter(study["value"], 9)))
     path = tmp_path / "changed"
     changed.to_parquet(path)
-    with pytest.raises(DownloadError) as caught:
-        datasets.fetch_priorband(path, select=select)
-    assert str(caught.value) == (
+    assert refusal(lambda: datasets.fetch_priorband(path, select=select), DownloadError) == (
         f"'{path}' has the design of the PriorBand study, but other numbers: the SHA-256 of its study table is "
         f"{datasets._sum_of(changed)}, and {study_sum} is expected. Download the file again; if the sum stays, the "
         "published table has changed or the file was edited. A table that you trust needs no check: read it with "
@@ -344,17 +323,14 @@ def cut_gzip(study: pd.DataFrame, path: Path) -> None:
         (cut_gzip, r"cannot be read as csv\.gz and is probably cut off"),
         (lambda _, path: path.write_bytes(b""), r"it is empty"),
         (lambda _, path: path.write_bytes(b"\n<!DOCTYPE html><p>wait"), r"it is a web page, not a table"),
-        (
-            lambda _, path: path.write_bytes(pickle.dumps([1], protocol=4)),
-            r"it is a Python pickle, which is never",
-        ),
+        (lambda _, path: path.write_bytes(pickle.dumps([1], protocol=4)), r"it is a Python pickle, which is never"),
         (lambda _, path: path.write_bytes(b"\x7fELF\x00\x00"), r"it is neither parquet nor csv"),
         (lambda _, path: path.write_bytes(b"a,b\n1,\xff\xfe\n"), r"cannot be read as csv"),
         (lambda _, path: path.write_bytes(b"a,b\n1,2,3\n4,5,6,7\n"), r"cannot be read as csv"),
-        (lambda _, path: path.write_bytes(b"just a line of text"), r"columns \['benchmark', .* are missing"),
+        (lambda _, path: path.write_bytes(b"just a line of text"), r"columns \['benchmark', .* are missing")
     ],
-    ids=["parquet", "gzip", "empty", "html", "pickle", "binary", "latin", "ragged", "prose"],
-)
+    ids=["parquet", "gzip", "empty", "html", "pickle", "binary", "latin", "ragged", "prose"]
+)  # fmt: skip
 def test_fetch_names_a_damaged_or_foreign_file(make, message, study, tmp_path):
     path = tmp_path / "damaged"
     make(study, path)
@@ -417,9 +393,7 @@ def test_fetch_prints_nothing(study_file, cache, connect, capfd):  # noqa: ARG00
 def test_fetch_without_a_network_says_what_to_do(cache, connect):
     requests = pytest.importorskip("requests")
     connect(FakeNetwork(error=requests.exceptions.ConnectionError("no route to host")))
-    with pytest.raises(DownloadError) as caught:
-        datasets.fetch_priorband()
-    assert str(caught.value) == (
+    assert refusal(lambda: datasets.fetch_priorband(), DownloadError) == (
         "could not download the PriorBand table from https://ndownloader.figshare.com/files/49732203 to "
         f"{cache} (ConnectionError: no route to host). Without a network: download "
         "https://ndownloader.figshare.com/files/49732203 by hand on a machine that has one, copy the file "

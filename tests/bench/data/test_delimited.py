@@ -123,14 +123,10 @@ def test_a_comma_that_can_only_be_decimal(tmp_path: Path, entries: list[str], wa
 
 
 @pytest.mark.parametrize(
-    ("entries", "advice"),
-    [
-        (["1,234", "5,678"], "commas may be for decimals or for thousands"),
-        (["11,612.78", "9,000.00"], "thousands"),
-        (["1.234,5", "2.000,25"], "thousands"),
-        (["1.16%", "2"], "mixes percent signs"),
-    ],
-)
+    ("entries", "advice"), [(["1,234", "5,678"], "commas may be for decimals or for thousands"),
+                            (["11,612.78", "9,000.00"], "thousands"), (["1.234,5", "2.000,25"], "thousands"),
+                            (["1.16%", "2"], "mixes percent signs")]
+)  # fmt: skip
 def test_numbers_in_doubt_are_not_read_but_explained(tmp_path: Path, entries: list[str], advice: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text("\n".join(["tool;loss", *(f"k{i};{entry}" for i, entry in enumerate(entries))]))

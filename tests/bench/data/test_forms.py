@@ -358,24 +358,18 @@ def test_two_rows_of_a_header_are_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (
-            {"d": ["a", "b"], "A": ["91%", "0.9"], "B": ["90%", "80%"]},
-            r"'A' mixes percent signs \(1 cell, such as '91%'",
-        ),
+        ({"d": ["a", "b"], "A": ["91%", "0.9"], "B": ["90%", "80%"]},
+         r"'A' mixes percent signs \(1 cell, such as '91%'"),
         ({"d": ["a", "b"], "A": ["91%", "93%"], "B": [0.9, 0.8]}, "'A' have percent signs and 'B' have none"),
-        (
-            {"d": ["a", "b"], "A": [0.5, 0.4], "B": ["0.4", "OOM"]},
-            r"'B' must hold numbers, but 1 cell of 2 holds words \('OOM' 1\)\. .*: failed='OOM'",
-        ),
+        ({"d": ["a", "b"], "A": [0.5, 0.4], "B": ["0.4", "OOM"]},
+         r"'B' must hold numbers, but 1 cell of 2 holds words \('OOM' 1\)\. .*: failed='OOM'"),
         ({"Method": ["a", "b"], "Venue": ["x", "y"], "d1": [1, 2], "d2": [2, 3]}, r"'Method', 'Venue' hold no numbers"),
-        (
-            {"Method": ["a", "b"], "Avg.": [0.5, 0.7], "Rank": [2, 1]},
-            "called like summaries, and no others hold scores",
-        ),
+        ({"Method": ["a", "b"], "Avg.": [0.5, 0.7], "Rank": [2, 1]},
+         "called like summaries, and no others hold scores"),
         ({"Method": ["a", "b", "a"], "d1": [1, 2, 3], "d2": [2, 3, 4]}, "must name each method once, but 'a' stands"),
-        ({"d": ["a", "b"], "A_mean": [1.0, 2.0], "A_std": [0.1, 0.1]}, "but there is one: A"),
-    ],
-)
+        ({"d": ["a", "b"], "A_mean": [1.0, 2.0], "A_std": [0.1, 0.1]}, "but there is one: A")
+    ]
+)  # fmt: skip
 def test_what_is_unclear_is_refused(table: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         lt.Runs.from_wide(pd.DataFrame(table), direction="maximize")

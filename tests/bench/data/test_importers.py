@@ -100,12 +100,8 @@ def test_optuna_studies_without_seeds_are_numbered() -> None:
     [
         ([study(*done(1))], {}, DataError, r"Nothing says the algorithm of studies\[0\]\. Give studies by name, "),
         ({"A": study(*done(1))}, {}, DataError, "one algorithm only, 'A': there is nothing to compare"),
-        (
-            {"A": study(("COMPLETE", [1, 2]), way="MINIMIZE MAXIMIZE")},
-            {},
-            ArgumentError,
-            r"studies\['A'\] holds 2 objectives: 0, 1\. Say which: objective='0'",
-        ),
+        ({"A": study(("COMPLETE", [1, 2]), way="MINIMIZE MAXIMIZE")}, {}, ArgumentError,
+         r"studies\['A'\] holds 2 objectives: 0, 1\. Say which: objective='0'"),
         ({"A": study(*done(1)), "B": study(*done(1), way="MAXIMIZE")}, {}, DataError, "studies differ in direction: "),
         ({"A": study(*done(1)), "B": study(*done(1))}, {"direction": "maximize"}, ArgumentError, "says minimize"),
         ({"A": {"number": [0], "value": [1.0]}}, {}, ArgumentError, "direction is required"),
@@ -116,9 +112,9 @@ def test_optuna_studies_without_seeds_are_numbered() -> None:
         ([], {}, ArgumentError, "studies must not be empty"),
         (3, {}, ArgumentError, "studies must be a dataframe"),
         ({"A": study(*done(1))}, {"keys": ["tool"]}, ArgumentError, "keys must be different ones of algorithm, "),
-        ("nowhere/*.csv", {}, DataError, "no file matches 'nowhere"),
-    ],
-)
+        ("nowhere/*.csv", {}, DataError, "no file matches 'nowhere")
+    ]
+)  # fmt: skip
 def test_optuna_refuses_in_words(studies: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:
     if isinstance(studies, dict) and isinstance(studies.get("A"), dict):
         studies = {"A": pd.DataFrame(studies["A"])}

@@ -231,18 +231,14 @@ def test_mlflow_names_parameters_and_metrics_as_they_were_logged() -> None:
         ("wandb", {"score": None}, "score must name a column. Columns: Name, State"),
         ("wandb", {"algorithm": None}, "algorithm must name a column, or names="),
         ("wandb", {"algorithm": "tool"}, "algorithm names the column 'tool'"),
-        (
-            "wandb",
-            {"seed": None},
-            "4 rows repeat a run that is there already, .* Name the column that tells",
-        ),
+        ("wandb", {"seed": None}, "4 rows repeat a run that is there already, .* Name the column that tells"),
         ("wandb", {"score": "model"}, "The column 'model' must hold numbers, but 9 rows hold something else: 'RF'"),
         ("wandb", {"names": "{algorithm}/{seed}"}, "does not fit the name 'RF-iris-0'"),
         ("mlflow", {"score": "acc"}, "score names the column 'acc'"),
         ("mlflow", {"metafeatures": ["colour"]}, "metafeatures names the column 'colour'"),
-        ("mlflow", {"benchmark": "team"}, "params.dataset|has no value of 'tags.team'|repeat"),
-    ],
-)
+        ("mlflow", {"benchmark": "team"}, "params.dataset|has no value of 'tags.team'|repeat")
+    ]
+)  # fmt: skip
 def test_exports_are_refused_in_words(tool: str, changed: dict[str, Any], words: str) -> None:
     options = {**ROLES, "benchmark": "dataset", **changed}
     with pytest.raises((ArgumentError, DataError, UnknownColumnError), match=words):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from refusals import refusal
 
 from lmemtest.bench.data.readers import read_runs, read_table
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -29,12 +30,9 @@ def write(folder: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        *("a.parquet", "a.pq", "a.csv", "a.CSV", "a b.csv.gz", "a.jsonl", "a.ndjson", "a.json", "list.json"),
-        *("a.jsonl.gz", "list.json.gz"),
-    ],
-)
+    "name", [*("a.parquet", "a.pq", "a.csv", "a.CSV", "a b.csv.gz", "a.jsonl", "a.ndjson", "a.json", "list.json"),
+             *("a.jsonl.gz", "list.json.gz")]
+)  # fmt: skip
 def test_every_format_gives_the_same_runs(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name)
     runs = read_runs(path, **ROLES)
@@ -45,9 +43,9 @@ def test_every_format_gives_the_same_runs(tmp_path: Path, name: str) -> None:
 def test_a_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path, "runs.csv")
     (tmp_path / "notes.doc").write_text("x")
-    with pytest.raises(FileNotFoundError) as error:
-        read_runs(tmp_path / "run.csv", **ROLES)
-    assert str(error.value) == f"There is no file 'run.csv' in the folder '{tmp_path}'. Did you mean 'runs.csv'?"
+    assert refusal(lambda: read_runs(tmp_path / "run.csv", **ROLES), FileNotFoundError) == (
+        f"There is no file 'run.csv' in the folder '{tmp_path}'. Did you mean 'runs.csv'?"
+    )
     with pytest.raises(FileNotFoundError, match=r"Files there that can be read: runs.csv\."):
         read_runs(tmp_path / "zzzzzzzzzzzz.parquet", **ROLES)
     with pytest.raises(FileNotFoundError, match=r"the folder '.*nowhere' does not exist"):

@@ -202,12 +202,8 @@ def test_folders_of_logs_are_read_and_other_json_in_them_is_not(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"PK no zip", "cannot be read .* Is it complete"),
-        (None, "it has no header"),
-    ],
-)
+    ("content", "message"), [(b"PK no zip", "cannot be read .* Is it complete"), (None, "it has no header")]
+)  # fmt: skip
 def test_a_damaged_log_is_refused_in_words(content: bytes | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "x.eval"
     if content is None:

@@ -33,14 +33,12 @@ def found(table: Any, **roles: Any) -> list[tuple[str, str | None]]:
     [
         *((name, "algorithm") for name in ("algorithm", "Algo", "model_name", "classifier", "optimizers", "method")),
         *((name, "benchmark") for name in ("dataset", "task_id", "openmlTaskId", "env", "problem name", "datasetname")),
-        *(
-            (name, "seed")
-            for name in ("seed", "random_state", "cv_fold", "rep", "runId", "trial number", "benchmark_seed")
-        ),
+        *((name, "seed")
+         for name in ("seed", "random_state", "cv_fold", "rep", "runId", "trial number", "benchmark_seed")),
         *((name, "budget") for name in ("used_fidelity", "n_epochs", "step", "wall-clock time", "max_iter")),
-        *((name, None) for name in ("loss", "model_size", "fold_change", "prior", "x1", "taskiness", "")),
-    ],
-)
+        *((name, None) for name in ("loss", "model_size", "fold_change", "prior", "x1", "taskiness", ""))
+    ]
+)  # fmt: skip
 def test_names_say_roles(name: str, role: str | None) -> None:
     assert role_of(name) == role
 
@@ -227,22 +225,13 @@ def test_a_direction_against_the_name_is_a_note() -> None:
 @pytest.mark.parametrize(
     ("columns", "wanted"),
     [
-        (
-            {"algorithm": "optimizer", "dataset": "task_name", "fold": "random_seed", "score": "val_loss"},
-            {
-                "score": "val_loss",
-                "direction": "minimize",
-                "algorithm": "optimizer",
-                "benchmark": "task_name",
-                "seed": "random_seed",
-            },
-        ),
-        (
-            {"algorithm": "who", "dataset": "benchmark", "fold": "run", "score": "value"},
-            {"score": "value", "direction": "maximize", "algorithm": "who", "benchmark": "benchmark", "seed": "run"},
-        ),
-    ],
-)
+        ({"algorithm": "optimizer", "dataset": "task_name", "fold": "random_seed", "score": "val_loss"},
+         {"score": "val_loss", "direction": "minimize", "algorithm": "optimizer", "benchmark": "task_name",
+         "seed": "random_seed"}),
+        ({"algorithm": "who", "dataset": "benchmark", "fold": "run", "score": "value"},
+         {"score": "value", "direction": "maximize", "algorithm": "who", "benchmark": "benchmark", "seed": "run"})
+    ]
+)  # fmt: skip
 def test_roles_are_guessed(columns: dict[str, str], wanted: dict[str, str]) -> None:
     table = crossed(algorithm=3, dataset=5, fold=4)
     table["fold"] = table["fold"].str[-1].astype(int)
@@ -340,16 +329,14 @@ def test_wide_tables_keep_other_columns_by_role() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (
-            wide().assign(fold=[0, 1]),
-            r"'fold' looks like the seed, not like the scores of an algorithm. Say what it is \(seed='fold'\)",
-        ),
+        (wide().assign(fold=[0, 1]),
+         r"'fold' looks like the seed, not like the scores of an algorithm. Say what it is \(seed='fold'\)"),
         (wide().rename(columns={"kNN": "Unnamed: 0"}), "looks like row numbers"),
         (wide().assign(kind="x"), "Say which names the rows: benchmark="),
         (wide()[["dataset", "RF"]], "but there is one: RF"),
-        (wide().rename(columns={"RF": "score"}).assign(algorithm="x"), "Say which names the rows"),
-    ],
-)
+        (wide().rename(columns={"RF": "score"}).assign(algorithm="x"), "Say which names the rows")
+    ]
+)  # fmt: skip
 def test_what_is_no_algorithm_is_said(table: pd.DataFrame, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lt.Runs.from_wide(table, direction="maximize")
