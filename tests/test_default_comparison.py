@@ -7,6 +7,8 @@ HPO-B need LMEMTEST_DATA.
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +127,23 @@ def tables() -> Iterator[tuple[str, lt.Runs]]:
                 yield f"PriorBand, {score}, budget {budget}", priorband(folder, score, budget)
         for scale in ("raw", "rank", "normalized_regret"):
             yield f"HPO-B, {scale}", hpob(folder, scale)
+
+
+# ---------------------------------------------------------------------- the verdicts of docs/families.md
+
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "four_verdicts.py"
+
+
+@pytest.mark.level(2)
+@pytest.mark.usefixtures("data_dir")
+def test_one_table_has_the_verdicts_of_the_page(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [SCRIPT.name])
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+    found = [int(n) for n in re.findall(r"(\d+) of 78 pairs differ", capsys.readouterr().out)]
+    assert found == [41, 28, 31, 28, 14, 19, 27, 8, 18, 6]
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.means.contrasts import constrained_intervals
 
 
-def test_intervals_match_the_formulas_of_hsu_computed_in_r(r_values, means_of):
-    for case in r_values("simultaneous")["best"]:
+def test_intervals_match_the_formulas_of_hsu_computed_in_r(reference, means_of):
+    for case in reference("simultaneous")["best"]:
         table = {key: np.array([row[key] for row in case["table"]], dtype=float) for key in case["table"][0]}
         em = means_of(table["mean"], np.diag(table["variance"]), df=case["df"])
         frame = em.best(alpha=case["alpha"], rng=1).to_frame()

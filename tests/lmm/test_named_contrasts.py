@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.emmeans import emmeans
@@ -68,22 +69,16 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "polly",
-            "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
-            "each, got 'polly'. Did you mean 'poly'?",
-        ),
+        ("polly",
+         "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
+         "each, got 'polly'. Did you mean 'poly'?"),
         ("pairwise", "coefficients='pairwise' has a function of its own, with its adjustment: means.pairs()."),
-        (
-            "trt.vs.ctrl",
-            "coefficients='trt.vs.ctrl' has a function of its own, with its adjustment: means.against(control).",
-        ),
+        ("trt.vs.ctrl",
+         "coefficients='trt.vs.ctrl' has a function of its own, with its adjustment: means.against(control)."),
     ],
-)
+)  # fmt: skip
 def test_names_that_are_no_family_are_refused(means_of, name, message):
-    with pytest.raises(ArgumentError) as error:
-        named_contrasts(name)
-    assert str(error.value) == message
+    assert refusal(lambda: named_contrasts(name), ArgumentError) == message
     with pytest.raises(ArgumentError):
         means_of([1.0, 2.0], np.eye(2)).contrast(name)
 

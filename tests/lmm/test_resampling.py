@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
 from scipy import stats
 
 import lmemtest as lt
@@ -168,10 +169,7 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
         ({"statistic": lambda _: "x"}, "statistic must return a number, a sequence of numbers or a Series, got str."),
         ({"statistic": lambda _: np.eye(2)}, r"in one dimension, got shape \(2, 2\)"),
         ({"statistic": lambda f: np.ones(int(f.params.iloc[1] * 1e6) % 7 + 1)}, "always return the same number"),
-        (
-            {"method": "bca", "unit": "tool"},
-            "unit='tool' is not a group of this model. Groups: benchmark, ",
-        ),
+        ({"method": "bca", "unit": "tool"}, "unit='tool' is not a group of this model. Groups: benchmark, "),
     ],
 )
 def test_bad_input_is_named(fit, options, message):
@@ -207,9 +205,7 @@ def test_too_few_draws_for_the_tails_are_said_to_be_too_few(fit):
 
 
 def test_a_statistic_that_the_fit_does_not_have_is_refused_before_any_draw(fit):
-    with pytest.raises(ArgumentError) as raised:
-        bootstrap(fit, lambda _: pd.Series({"a": 1.0, "b": np.nan}), 10**7)
-    assert str(raised.value) == (
+    assert refusal(lambda: bootstrap(fit, lambda _: pd.Series({"a": 1.0, "b": np.nan}), 10**7), ArgumentError) == (
         "statistic must be finite for the fit itself; b is nan. Leave out what the data do not identify, such as "
         "coefficients that were dropped."
     )

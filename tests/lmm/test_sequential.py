@@ -1,17 +1,15 @@
 """Type I and II F-tests against lmerTest and car (tests/reference/anova.R), and by their definition."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from pytest import approx
+from references import values
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.joint import anova
 
-MODELS = json.loads((Path(__file__).parent.parent / "reference" / "anova.json").read_text())["models"]
+MODELS = values("anova")["models"]
 CASES = [
     pytest.param(i, kind, ddf, id=f"{model['data']}-{i}-type{kind}-{ddf}")
     for i, model in enumerate(MODELS)
@@ -68,8 +66,8 @@ def test_balanced_tables_have_one_type(fitted):
 
 
 @pytest.mark.parametrize("kind", [1, 2])
-def test_the_coding_of_a_factor_does_not_matter_to_types_one_and_two(r_data, kind):
-    table = r_data("bench_prior_unbalanced")
+def test_the_coding_of_a_factor_does_not_matter_to_types_one_and_two(reference_input, kind):
+    table = reference_input("bench_prior_unbalanced")
     plain, other = (
         anova(lt.fit_lmm(f"y ~ {a} * {p} + fidelity + (1|benchmark)", table), type=kind, ddf="kenward-roger").to_frame()
         for a, p in [("algorithm", "prior"), ("C(algorithm, contr.helmert)", "C(prior, contr.sum)")]
@@ -78,8 +76,8 @@ def test_the_coding_of_a_factor_does_not_matter_to_types_one_and_two(r_data, kin
     assert other[columns].to_numpy() == approx(plain[columns].to_numpy(), rel=1e-6)
 
 
-def test_a_copy_adds_nothing_and_the_first_keeps_its_test(r_data):
-    table = r_data("sleepstudy")
+def test_a_copy_adds_nothing_and_the_first_keeps_its_test(reference_input):
+    table = reference_input("sleepstudy")
     twice = lt.fit_lmm("Reaction ~ Days + twice + (1|Subject)", table.assign(twice=2 * table["Days"]))
     found = anova(twice, type=1)
     alone = anova(lt.fit_lmm("Reaction ~ Days + (1|Subject)", table), type=1).to_frame()

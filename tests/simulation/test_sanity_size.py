@@ -62,10 +62,7 @@ def test_intervals_of_share_and_variance_cover():
     def study(rng):
         scores = rng.normal(size=(2, 3, 10)) + means[:, None]
         row = benchmark_information(runs_of_scores(scores), rank_benchmarks=True).table.iloc[0]
-        return (
-            covers(row, noncentral / (noncentral + 30), "share"),
-            covers(row, np.var(means, ddof=1), "variance"),
-        )
+        return (covers(row, noncentral / (noncentral + 30), "share"), covers(row, np.var(means, ddof=1), "variance"))
 
     share, variance = rate_of(study, 300, 5)
     assert about(share, 300, 0.95)

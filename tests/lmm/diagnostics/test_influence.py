@@ -27,12 +27,7 @@ def make_table(benchmarks=8, seeds=3, algorithms="AB", seed=0, effect=0.0):
     own = rng.normal(size=(benchmarks, len(algorithms)))
     loss = rng.normal(size=benchmarks)[b] + own[b, a] + effect * a + rng.normal(size=len(b))
     return pd.DataFrame(
-        {
-            "benchmark": [f"b{i:02d}" for i in b],
-            "algorithm": np.array(list(algorithms))[a],
-            "seed": s,
-            "loss": loss,
-        }
+        {"benchmark": [f"b{i:02d}" for i in b], "algorithm": np.array(list(algorithms))[a], "seed": s, "loss": loss}
     )
 
 
@@ -500,28 +495,19 @@ def fit():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (
-            {"group": "benchmrk"},
-            UnknownColumnError,
-            "group names the column 'benchmrk', which is not in the data. Columns: benchmark, algorithm, seed, loss. "
-            "Did you mean 'benchmark'?",
-        ),
+        ({"group": "benchmrk"}, UnknownColumnError,
+         "group names the column 'benchmrk', which is not in the data. Columns: benchmark, algorithm, seed, loss. "
+         "Did you mean 'benchmark'?"),
         ({"group": 3}, ArgumentError, "group must be a column, or columns joined by ':', got int."),
-        (
-            {"group": "loss"},
-            ArgumentError,
-            "group='loss' is the score itself. Name what the scores belong to, such as the benchmark or the seed.",
-        ),
-        (
-            {"group": "seed", "adjust": "mvt"},
-            ArgumentError,
-            "adjust must be 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'fdr' or 'none', got 'mvt'.",
-        ),
+        ({"group": "loss"}, ArgumentError,
+         "group='loss' is the score itself. Name what the scores belong to, such as the benchmark or the seed."),
+        ({"group": "seed", "adjust": "mvt"}, ArgumentError,
+         "adjust must be 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'fdr' or 'none', got 'mvt'."),
         ({"group": "seed", "alpha": 5}, ArgumentError, None),
         ({"group": "seed", "specs": "prior"}, UnknownColumnError, None),
         ({"group": "seed", "n_jobs": 0}, ArgumentError, None),
     ],
-)
+)  # fmt: skip
 def test_wrong_arguments_are_refused(fit, arguments, error, message):
     with pytest.raises(error, match=None if message is None else f"^{re.escape(message)}$"):
         influence(fit, **arguments)

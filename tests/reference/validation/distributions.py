@@ -77,7 +77,7 @@ def exact_lines() -> list[Line]:
 
 def largest_t_lines() -> list[Line]:
     """Compare the multivariate t with closed forms, Tukey, mvtnorm and Dunnett's tables; Hsu's intervals with R."""
-    brute, tests = suite_module("lmm/test_simultaneous.py"), "tests/lmm/test_simultaneous.py::test_"
+    brute, tests = suite_module("lmm/test_joint_t.py"), "tests/lmm/test_joint_t.py::test_"
     sidak = Line(
         "largest absolute t, independent, infinite df",
         "closed form",

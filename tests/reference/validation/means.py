@@ -13,7 +13,7 @@ from .common import Line, fitted, load, number, relative, suite_module, table
 
 def emmeans_lines() -> list[Line]:
     """Compare marginal means and pairwise differences with emmeans and lmerTest."""
-    means, pairs = (f"tests/lmm/test_against_emmeans.py::test_{x}_match_emmeans" for x in ("means", "pairs"))
+    means, pairs = (f"tests/lmm/test_emmeans.py::test_{x}_match_emmeans" for x in ("means", "pairs"))
     lines = {
         "emmean": Line("marginal means", "emmeans", " SE", means),
         "mean se": Line("their standard errors", "emmeans", " rel.", means),

@@ -71,7 +71,7 @@ def mode_differences(fit: Any, r: Any) -> Iterator[float]:
 
 def generated_lines() -> list[Line]:
     """Compare with the best of lme4's optimisers on generated models: never below, sometimes above."""
-    test = "tests/test_never_below_lme4.py::test_log_likelihood_is_never_below_the_best_of_lme4s_optimisers"
+    test = "tests/test_model.py::test_log_likelihood_is_never_below_the_best_of_lme4s_optimisers"
     below = Line("log-likelihood of 240 generated fits: below lme4's best", "best of lme4's optimisers", "", test)
     above = Line("the same: above lme4's best", "best of lme4's optimisers", "", test)
     frames = dict(iter(table("generated").groupby("id", sort=False)))
