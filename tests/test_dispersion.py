@@ -9,8 +9,8 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError, NestingError, UnknownColumnError
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.problem import build_problem
+from lmemtest.lmm.engine.structure import RandomTerm
 
 CASES = [pytest.param(i, m, id=f"{i}-{m}") for i in range(6) for m in ("ML", "REML")]
 

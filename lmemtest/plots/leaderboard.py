@@ -51,8 +51,7 @@ def leaderboard_plot(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.ranking.leaderboard import leaderboard
-    >>> board = leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
+    >>> board = lt.leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
     >>> [label.get_text() for label in board.plot().get_yticklabels()][:2]
     ['HB+prior', 'RS+prior']
     """
@@ -123,8 +122,7 @@ def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.ranking.leaderboard import leaderboard
-    >>> board = leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
+    >>> board = lt.leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
     >>> [text.get_text() for text in lt.plots.win_rate_plot(board).texts][:2]
     ['60', '55']
     """

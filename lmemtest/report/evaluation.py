@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def evaluation_document(found: Evaluation) -> Document:
-    """The answers to both questions, and what they rest on."""
+    """The answers to all questions, and what they rest on."""
     head, *rest = found.sentences()
     sections = [
         Section("models", "Models", (figure(found.plot, alt=f"{found.title}. {head}", caption=(f"{found.title}.",)),)),
         *(
-            Section(suffix, f"{'On' if suffix == 'these' else 'For'} {tasks}", tuple(_question(found, suffix)))
+            Section(suffix, f"{'For' if suffix == 'like' else 'On'} {tasks}", tuple(_question(found, suffix)))
             for suffix, tasks in found.populations.items()
         ),
     ]

@@ -498,7 +498,7 @@ def test_comparisons_are_predicted_one_by_one(monkeypatch):
     """Intervals need the errors of a comparison on all benchmarks, and not between comparisons."""
     asked = []
     covariance = prediction.covariance
-    monkeypatch.setattr(prediction, "covariance", lambda *at: asked.append(len(at[-1].fixed)) or covariance(*at))
+    monkeypatch.setattr(prediction, "covariance", lambda *at: asked.append(len(at[3])) or covariance(*at))
     found = benchmark_effects(as_runs(study(k=4, b=7)))
     assert len(found.table) == 28
     assert asked == [7] * 4

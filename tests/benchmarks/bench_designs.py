@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.problem import Problem, build_problem
+from lmemtest.lmm.engine.structure import RandomTerm
 
 FORMULA = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
 DESIGNS = {

@@ -18,8 +18,8 @@ from study import make_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.study import labels
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.problem import build_problem
+from lmemtest.lmm.engine.structure import RandomTerm
 
 pytestmark = pytest.mark.level(1)
 

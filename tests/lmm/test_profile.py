@@ -14,7 +14,7 @@ from scipy.optimize import brentq, minimize_scalar
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.engine.optimize import default_start
-from lmemtest.lmm.engine.profile_path import End, Path
+from lmemtest.lmm.engine.profile_path import Path
 from lmemtest.lmm.intervals import profile as module
 from lmemtest.lmm.intervals.profile import cut_of, profile
 
@@ -281,8 +281,7 @@ def test_a_better_optimum_is_used_and_reported(reference_input):
 
 def test_a_maximum_that_never_settles_is_an_error(monkeypatch):
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", balanced(), reml=False)
-    none = End(float("nan"))
-    better = Path(estimate=1.0, low=none, high=none, points=(), evaluations=1, better=np.array([1.0]), gain=1.0)
+    better = Path(estimate=1.0, evaluations=1, better=np.array([1.0]), gain=1.0)
     monkeypatch.setattr(module, "follow", lambda *_, **__: better)
     message = (
         "profiling 'y ~ 1 + (1 | g)' met one better optimum after the other, so its likelihood has no settled maximum. "

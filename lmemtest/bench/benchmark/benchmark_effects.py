@@ -30,7 +30,7 @@ from lmemtest.errors import ArgumentError, DesignError, EstimationError, Unknown
 from lmemtest.lmm.cells import compress
 from lmemtest.lmm.diagnostics.influence import influence
 from lmemtest.lmm.engine import prediction
-from lmemtest.lmm.engine.error_slopes import theta_slopes
+from lmemtest.lmm.engine.prediction import theta_slopes
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name
@@ -349,7 +349,8 @@ class Differences:
     variance of its kind, and is independent of all runs.
     """
 
-    targets: prediction.Targets
+    fixed: Array  # (c, rank) L
+    random: tuple[Array, ...]  # per term (q, k, c) K
     unseen: tuple[Array, ...]
 
     @classmethod
@@ -364,24 +365,22 @@ class Differences:
             random.append(out[:q])
             unseen.append(out[q:])
         fixed = (weights @ fit.design.rows(cells))[:, fit.problem.kept]
-        return cls(targets=prediction.Targets(fixed=fixed, random=tuple(random)), unseen=tuple(unseen))
+        return cls(fixed=fixed, random=tuple(random), unseen=tuple(unseen))
 
     def __getitem__(self, which: NDArray[np.intp]) -> Differences:
-        targets = prediction.Targets(
-            fixed=self.targets.fixed[which], random=tuple(K[:, :, which] for K in self.targets.random)
-        )
-        return Differences(targets=targets, unseen=tuple(K[:, :, which] for K in self.unseen))
+        random, unseen = (tuple(K[:, :, which] for K in parts) for parts in (self.random, self.unseen))
+        return Differences(fixed=self.fixed[which], random=random, unseen=unseen)
 
     def between(self, fit: LmmFit) -> Array:
         """Variances of the true comparisons between benchmarks."""
-        both = [np.concatenate(pair) for pair in zip(self.targets.random, self.unseen, strict=True)]
+        both = [np.concatenate(pair) for pair in zip(self.random, self.unseen, strict=True)]
         parts = [np.einsum("qac,ab,qbc->c", K, S, K) for K, S in zip(both, fit.covariances, strict=True)]
-        return np.asarray(sum(parts, np.zeros(len(self.targets.fixed))))
+        return np.asarray(sum(parts, np.zeros(len(self.fixed))))
 
     def error(self, fit: LmmFit, x: Array, at: Criterion) -> Array:
         """Covariance of the errors at parameters `x`: effects of groups without runs are independent of all runs."""
         problem = fit.problem
-        out = prediction.covariance(problem, x, at, self.targets)
+        out = prediction.covariance(problem, x, at, self.fixed, self.random)
         unit = at.sigma2 * problem.y_scale**2
         for K, R, L in zip(self.unseen, problem.R, problem.unpack(x), strict=True):
             root = np.einsum("qac,ab->qbc", K, np.linalg.solve(R, L))
@@ -398,7 +397,7 @@ class Differences:
         problem, x, at = fit.problem, fit.optim.theta, fit.optim.criterion
         new = [np.linalg.solve(R.T, K) for R, K in zip(problem.R, self.unseen, strict=True)]
         unit = at.sigma2 * problem.y_scale**2
-        found = prediction.slopes(problem, x, at, self.targets)
+        found = prediction.slopes(problem, x, at, self.fixed, self.random)
         found[:, : problem.n_theta] += unit * theta_slopes(problem, x, new, len(found)).T
         return found
 
@@ -456,8 +455,8 @@ def _predicted(
     rng: np.random.Generator,
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], float], list[str]]:
     runs = fit.data
-    targets, variance = comparisons.targets, comparisons.between(fit)
-    if not any(np.abs(coefficients).max(initial=0.0) > 1e-12 for coefficients in targets.random):
+    variance = comparisons.between(fit)
+    if not any(np.abs(coefficients).max(initial=0.0) > 1e-12 for coefficients in comparisons.random):
         noun, place, takes = "benchmark", runs.benchmark, "several runs of each algorithm on each benchmark"
         if by == "family":
             noun, place, takes = "family", ":".join(family_columns(runs)), "several benchmarks in each"
@@ -465,8 +464,8 @@ def _predicted(
             f"the model {fit.formula!r} lets no difference between algorithms change from {noun} to {noun}. "
             f"Add (1 | {place}:{runs.algorithm}) to the formula, which takes {takes}."
         )
-    overall = targets.fixed @ fit.kept_params
-    modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(targets.random, fit.modes, strict=True))
+    overall = comparisons.fixed @ fit.kept_params
+    modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(comparisons.random, fit.modes, strict=True))
     pairs = list(dict.fromkeys(zip(table["algorithm"], table["versus"], strict=True)))
     of_pairs = np.split(np.arange(len(overall)), len(pairs))
     with one_blas_thread():  # each comparison by itself, as its intervals are

@@ -381,8 +381,8 @@ def _of_cells(
 ) -> Answer:
     """`glrt` of these REML fits without the thousands of columns of algorithms on benchmarks (`absorbed_problem`)."""
     from lmemtest.lmm.engine.absorbed import absorbed_problem
-    from lmemtest.lmm.engine.blocks import RandomTerm
     from lmemtest.lmm.engine.optimize import optimise
+    from lmemtest.lmm.engine.structure import RandomTerm
     from lmemtest.lmm.hypotheses.exact_null import null_of_eigenvalues
     from lmemtest.lmm.hypotheses.glrt import (
         MOST_LEVELS,

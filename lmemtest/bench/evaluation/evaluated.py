@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.bench.evaluation.questions import LIKE, QUESTIONS, THESE
+from lmemtest.bench.evaluation.questions import ITEMS, LIKE, QUESTIONS, THESE
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.components import Pilot, VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
@@ -33,17 +33,17 @@ _MANY = 10_000  # tasks whose critical value is that of the normal distribution
 
 @result
 class Evaluation(Answer):
-    """What an evaluation says of its models: on these tasks, and for tasks like these.
+    """What an evaluation says of its models: on these tasks, for tasks like these, and on exactly these items.
 
     Attributes
     ----------
     pairs : pandas.DataFrame
         One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
-        either question, ending in ``_these`` and ``_like``: ``estimate`` (left - right, a risk difference for 0/1
-        scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at -1 and 1; they exclude zero where `differ`
-        is true) and ``differ``, the decision (missing where there is no test).
+        every question, ending in ``_these``, ``_like`` and ``_items``: ``estimate`` (left - right, a risk difference
+        for 0/1 scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at -1 and 1; they exclude zero where
+        `differ` is true) and ``differ``, the decision (missing where there is no test).
     models : pandas.DataFrame
-        One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for either question ``accuracy``,
+        One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for every question ``accuracy``,
         ``ci_low``, ``ci_high`` (not simultaneous), ``rank_low`` and ``rank_high`` (the set of ranks that the decisions
         leave open), and ``letters`` of up to 12 models: those that share one cannot be distinguished.
     noise : pandas.DataFrame
@@ -63,8 +63,9 @@ class Evaluation(Answer):
         items would tell as much. No rows without clusters.
     disagreement : float
         Share of the answers that judges scored differently; NaN without judges.
-    these, like : Comparisons
-        The pairs by either question, with all that follows from them; `like` is None with one task.
+    these, like, items : Comparisons
+        The pairs by every question, with all that follows from them; `like` is None with one task, `items` where not
+        all answers were repeated.
     fit : LmmFit or None
         The mixed model of `like`, of means over epochs.
     variances : dict of str to float
@@ -84,6 +85,7 @@ class Evaluation(Answer):
 
     these: Comparisons
     like: Comparisons | None
+    items: Comparisons | None
     fit: LmmFit | None
     variances: Mapping[str, float]
     pilot: Pilot | None
@@ -98,12 +100,18 @@ class Evaluation(Answer):
 
         Parameters
         ----------
-        question : {"these tasks", "tasks like these"}
-            The second is about tasks of suites like these where families are the sample.
+        question : {"these tasks", "tasks like these", "these items"}
+            The second is about tasks of suites like these where families are the sample; the third about the runs of
+            models on exactly these items.
 
         Returns
         -------
         Decisions
+
+        Raises
+        ------
+        DesignError
+            If the table does not answer the question: one task, or answers that were not repeated.
         """
         return self._asked(question).decisions(self.alpha, direction=self.direction)
 
@@ -161,7 +169,7 @@ class Evaluation(Answer):
         DesignError
             With one task, which does not tell how much advantages change between tasks; with clusters of items.
         """
-        check_choice(question, "question", QUESTIONS)
+        check_choice(question, "question", (THESE, LIKE))
         variances, design, these = self._variances(), dict(self.design), question == THESE
         if these and "family" in design:
             design = {**design, "task": self.n_tasks}
@@ -214,6 +222,13 @@ class Evaluation(Answer):
         check_choice(question, "question", QUESTIONS)
         if question == THESE:
             return self.these
+        if question == ITEMS:
+            if self.items is None:
+                raise DesignError(
+                    "claims about exactly these items need the noise of a run: two runs of each model on every item at "
+                    "least, in rows of their own with a column that numbers them, evaluate(..., epoch=...)."
+                )
+            return self.items
         if self.like is None:
             raise DesignError(ONE_TASK)
         return self.like

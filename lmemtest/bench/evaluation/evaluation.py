@@ -10,12 +10,15 @@ import pandas as pd
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, read_answers, without_tasks
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.questions import (
+    ITEMS,
     LIKE,
     SUFFIX,
     THESE,
     design_effect,
     fit_of,
+    has_runs_of_items,
     on_tasks_like_these,
+    on_these_items,
     on_these_tasks,
 )
 from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing
@@ -64,7 +67,7 @@ def evaluate(
     alpha: float = 0.05,
     power: float = USUAL_POWER,
 ) -> Evaluation:
-    """Compare models by their scores on the items of tasks: on these tasks, and for tasks like these.
+    """Compare models by their scores on the items of tasks: on these items, items like these, and tasks like these.
 
     Parameters
     ----------
@@ -124,11 +127,16 @@ def evaluate(
 
     Notes
     -----
+    Each population has its columns. ``_these``: on these tasks, for items like these (*generalized accuracy* in the
+    words of NIST AI 800-3); ``_like``: for tasks like these, with two tasks at least; ``_items``: on exactly these
+    items (*benchmark accuracy*), where all answers were repeated: else the noise of a run is not known.
+
     On these tasks: means over tasks of means over items; their covariance from the items of each task, pairwise, so
     that models with the same items are compared by differences; with `cluster`, from the clusters of each task (CR2 and
     its degrees of freedom). For tasks like these: the mixed model ``score ~ model +
     (1 | task) + (1 | task:model) + (1 | task:item)`` of means over epochs, standard errors moderated towards each
-    pair's own scatter over tasks, as `analyze` does. Where families are the sample it has ``(1 | family) + (1 |
+    pair's own scatter over tasks, as `analyze` does. On these items: the variances of the runs at each item, models
+    independent, Satterthwaite's degrees of freedom. Where families are the sample it has ``(1 | family) + (1 |
     family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
     answers as the variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of
     tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
@@ -173,6 +181,8 @@ def evaluate(
         means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
         variances = variances_of(fit, blocks, sample, per_row)
         pilot = Pilot(n_algorithms=len(counts), n_benchmarks=n_tasks, n_seeds=items, n_families=n_families or None)
+    if has_runs_of_items(blocks):
+        means[ITEMS] = on_these_items(blocks, sample, **options)
     pairs = {
         question: own.pairs(adjust=adjust, se=se if own.errors else None, alpha=alpha)
         for question, own in means.items()
@@ -201,6 +211,9 @@ def evaluate(
             f"{families}{', ' * bool(families)}tasks{', judges' * bool(sample)} and items are the sample: {fit.formula}"
             f"{f', of means over {joined(over)}' if over else ''}."
         )
+    if ITEMS in means:
+        populations["items"] = "these items"
+        samples["items"] = f"{noun} {where}, on exactly these items; runs{' and judges' * bool(sample)} are the sample."
     detectable = [{"question": question, **detectable_of(own, alpha, power)} for question, own in pairs.items()]
     evaluation = Evaluation(
         question="evaluate",
@@ -237,6 +250,7 @@ def evaluate(
         figure="evaluation_plot",
         these=pairs[THESE],
         like=pairs.get(LIKE),
+        items=pairs.get(ITEMS),
         fit=fit,
         variances=variances,
         pilot=pilot,

@@ -1,4 +1,12 @@
-"""The two questions of an evaluation: about these tasks, and about tasks like these.
+"""The questions of an evaluation, by population: these items, items like these on these tasks, tasks like these.
+
+*These items.* The accuracy of a model is what it would score on exactly these items over runs without end, and its runs
+(epochs) are the sample. With s_i^2 the variance of the E_i scores of a model at item i, and a_i the share of the item
+in its mean over tasks of means over items, models are independent and
+
+    V = sum_i a_i^2 s_i^2 / E_i,    df(c) = (sum_m c_m^2 V_m)^2 / sum_m c_m^4 sum_i (a_i^2 s_i^2 / E_i)^2 / (E_i - 1).
+
+NIST AI 800-3 calls it benchmark accuracy, and the accuracy over items like these generalized accuracy.
 
 *These tasks.* The accuracy of a model is the mean over the tasks of its means over items, and items are the sample.
 With C_t the covariance matrix of the models' means over the n_t items of task t,
@@ -32,7 +40,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.evaluation.answers import answered, by_task, sampled, starts, sums_by, task_means
+from lmemtest.bench.evaluation.answers import answered, by_task, noise_of, sampled, starts, sums_by, task_means
 from lmemtest.core.levels import in_order
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.estimates import Estimates
@@ -46,9 +54,9 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 
-THESE, LIKE = "these tasks", "tasks like these"
-QUESTIONS = (THESE, LIKE)
-SUFFIX = {THESE: "these", LIKE: "like"}  # of columns
+ITEMS, THESE, LIKE = "these items", "these tasks", "tasks like these"
+QUESTIONS = (THESE, LIKE, ITEMS)
+SUFFIX = {THESE: "these", LIKE: "like", ITEMS: "items"}  # of columns
 _MANY = 50_000  # answers that a mixed model is fitted to in half a second
 _FEWEST_BLOCKS = 10  # of a task
 _ANSWERED = 0.8  # of the items of a task, by each model
@@ -80,6 +88,43 @@ def on_these_tasks(blocks: Blocks, judges: Mapping[str, Array], cluster: Index |
         variance_function=partial(_only_of, known),
         **facts,
     )
+
+
+def on_these_items(blocks: Blocks, judges: Mapping[str, Array], **facts: Any) -> Estimates:
+    """Accuracies on exactly these items, with errors from repeated runs, and from judges who are a sample."""
+    counts, epochs, n_tasks = answered(blocks), blocks.n_runs.T, len(blocks.names)
+    complete = np.all(counts > 0, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = 1.0 / (counts[:, blocks.block] * n_tasks)
+        parts = np.where(epochs > 0, share**2 * noise_of(blocks) / epochs, 0.0)  # (k, m)
+        V, doubt = parts.sum(axis=1), np.where(epochs > 0, parts**2 / (epochs - 1.0), 0.0).sum(axis=1)
+    of_judges = np.zeros((len(V), len(V)))
+    if judges:
+        of_judge = judge_means(blocks, judges)
+        of_judges = np.asarray(np.cov(of_judge, rowvar=False) / len(of_judge))
+
+    def variance(L: Array) -> tuple[Array, Array]:
+        return L**2 @ V, np.einsum("rk,kl,rl->r", L, of_judges, L)
+
+    def freedom(L: Array) -> Array:
+        runs, shared = variance(L)
+        least = L**4 @ doubt + (shared**2 / (len(judges) - 1.0) if judges else 0.0)
+        return np.divide((runs + shared) ** 2, least, out=np.full(len(L), np.inf), where=least > 0.0)
+
+    return Estimates.of(
+        {"model": list(blocks.algorithms)},
+        b=np.where(complete, np.nan_to_num(task_means(blocks)).mean(axis=1), 0.0),
+        V=np.diag(V) + of_judges,
+        df=freedom,
+        estimable_function=partial(_only_of, complete),
+        variance_function=lambda L: np.add(*variance(L)) > 0.0,
+        **facts,
+    )
+
+
+def has_runs_of_items(blocks: Blocks) -> bool:
+    """Whether every answer was repeated, so that the noise of runs is known at each item."""
+    return bool((blocks.n_runs[blocks.n_runs > 0] > 1).all())
 
 
 def judge_means(blocks: Blocks, judges: Mapping[str, Array], empty: float = 0.0) -> Array:

@@ -17,7 +17,7 @@ from lmemtest.bench.evaluation.answers import (
     task_means,
     without_tasks,
 )
-from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE, judge_means
+from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE, judge_means
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.core.proportions import wilson
 from lmemtest.core.rounding import below, tie_order
@@ -74,6 +74,7 @@ def models_table(
     out = pd.DataFrame({"model": list(blocks.algorithms), "n_tasks": has.sum(axis=1), "n_items": counts.sum(axis=1)})
     # a mean of scores in [0, 1] varies at most as one of so many right and wrong answers
     fewest = {THESE: len(blocks.names) * np.where(units > 0, units, units.max()).min(axis=1), LIKE: has.sum(axis=1)}
+    fewest[ITEMS] = counts.sum(axis=1)
     if blocks.family is not None:
         family = blocks.family[starts(blocks)]
         fewest[LIKE] = sum(has[:, family == name].any(axis=1).astype(int) for name in set(family))
@@ -82,9 +83,9 @@ def models_table(
     for question, estimates in means.items():
         suffix, columns = SUFFIX[question], decisions[question].columns(blocks.algorithms)
         low, high = _accuracy_interval(estimates, fewest[question], alpha)
-        out[f"accuracy_{suffix}"] = of_tasks if question == THESE else estimates.estimate
+        out[f"accuracy_{suffix}"] = estimates.estimate if question == LIKE else of_tasks
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
-        hidden = outside if question == THESE else {}
+        hidden = {} if question == LIKE else outside
         for name, values in columns.items():
             out[f"{name}_{suffix}"] = values
         if "letters" in columns:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.bench.evaluation.evaluated import ONE_TASK, Evaluation
-from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE
+from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted, joined, percent, plural
@@ -58,6 +58,8 @@ def _questions(evaluation: Evaluation) -> Iterator[tuple[str, str, Decisions]]:
     yield "these", "On this task" if n == 1 else f"On these {counted(n, 'task')}", evaluation.decisions(THESE)
     if evaluation.like is not None:
         yield "like", f"For {evaluation.populations['like']}", evaluation.decisions(LIKE)
+    if evaluation.items is not None:
+        yield "items", "On exactly these items, over further runs,", evaluation.decisions(ITEMS)
 
 
 def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -99,7 +101,7 @@ def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iter
 def _pairs(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.like is None:
         return
-    here, there = (evaluation.pairs[f"differ_{suffix}"] for suffix in SUFFIX.values())
+    here, there = (evaluation.pairs[f"differ_{suffix}"] for suffix in (SUFFIX[THESE], SUFFIX[LIKE]))
     tested_here, tested_there = (int(differ.notna().sum()) for differ in (here, there))
     if tested_here and len(here) > 1:
         of = "" if tested_there == tested_here else f" of {tested_there:,}"
@@ -120,7 +122,7 @@ def _groups(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Ite
     if len(evaluation.models) == 2:  # said of the one that leads
         return
     for suffix, where, decisions in _questions(evaluation):
-        outside = lacking if suffix == "these" else {}
+        outside = {} if suffix == "like" else lacking
         compared = [tuple(name for name in group if name not in outside) for group in decisions.groups]
         groups = [group for group in compared if len(group) > 1]
         if not groups or evaluation.pairs[f"differ_{suffix}"].isna().all():
@@ -181,7 +183,8 @@ def _noise(evaluation: Evaluation) -> Iterator[str]:
 
 def _smallest(evaluation: Evaluation) -> Iterator[str]:
     smallest = evaluation.detectable.set_index("question")["smallest"].dropna()
-    words = {THESE: f"on {evaluation.populations['these']}", LIKE: f"for {evaluation.populations.get('like')}"}
+    words = {THESE: f"on {evaluation.populations['these']}", LIKE: f"for {evaluation.populations.get('like')}",
+             ITEMS: "on exactly these items"}  # fmt: skip
     which = " (the middle pair, adjusted for all pairs)" * (len(evaluation.pairs) > 1)
     within = [f"{points(size)} {words[str(question)]}" for question, size in smallest.items() if size <= 1.0]
     beyond = [words[str(question)] for question, size in smallest.items() if size > 1.0]

@@ -33,7 +33,7 @@ from lmemtest.core.rounding import at_most
 from lmemtest.core.words import format_number, listed, p_text
 from lmemtest.errors import DesignError, EstimationError, NestingError
 from lmemtest.lmm.cells import compress
-from lmemtest.lmm.engine.blocks import Shape
+from lmemtest.lmm.engine.structure import Shape
 from lmemtest.lmm.engine.theta import lower_root, pack, unpack
 from lmemtest.lmm.formula import INTERCEPT, Term
 from lmemtest.lmm.hypotheses.glrt import glrt

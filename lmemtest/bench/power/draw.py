@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.prediction import draw_cells
+from lmemtest.lmm.engine.held import draw_cells
+from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.means.adjust import critical_values
 from lmemtest.lmm.model import fit_lmm
 

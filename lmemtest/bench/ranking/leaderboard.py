@@ -126,9 +126,8 @@ def leaderboard(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.ranking.leaderboard import leaderboard
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> board = leaderboard(runs, reference="RS", rng=1)
+    >>> board = lt.leaderboard(runs, reference="RS", rng=1)
     >>> board.to_frame()[["algorithm", "elo", "win_rate", "mean_rank", "p_best"]].round(2)
        algorithm      elo  win_rate  mean_rank  p_best
     0   HB+prior  1804.98      0.76       2.20    0.45

@@ -2,35 +2,34 @@
 
 The model is ``y = X b + sum_j Z_j u_j + e`` with ``u_j ~ N(0, s2 Sigma_j)`` per level and
 ``e ~ N(0, s2 / w)``; ``Sigma_j = L_j L_j'`` and theta stacks the lower triangles of the ``L_j``.
+In the order of the mathematics, each file on those above it:
 
 =============  =================================================================================
-blocks         terms, and the blocks of columns that are eliminated together
-structure      which blocks in which order: independent parts of the table, chosen by counted cost
-products       terms and cells -> blocked cross-products of [Z X y]
-cross          cross-products between a block and the dense remainder (dense or sparse)
-absorbed       means of cells taken out before a likelihood-ratio test, without a design of them
-alike          parts that differ in their scores only, factored once
-leaf           intercepts of cells, absorbed into the residual variance
-anova          balanced designs: the criterion from mean squares, and where these solve it
-strata         cross-products kept per stratum, for a residual variance of each
+               **the matrices**
+structure      terms, blocks of columns, and in which order they are eliminated, by counted cost
+cross          cross-products between a block and the dense remainder (dense, sparse, by parts)
+products       terms and cells -> blocked cross-products of [Z X y]; groups that are alike
+span           what the columns span: independent fixed effects; whether a residual is left
+               **the criterion**
+theta          theta <-> triangular factors, scales, signs; solves with triangular factors
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
-theta          theta <-> Cholesky factors, scales, signs, and solves with triangular factors
 criterion      profiled ML and REML deviance with its gradient
-hessian        the exact derivative of that gradient
-information    average information, a cheaper curvature
-fixed          the fixed part: independent columns, orthonormal, from its distinct rows
-saturation     whether effects reach every row, and where the likelihood has no limit then
+residual       a residual variance per stratum; intercepts of cells in the residual variance
+anova          balanced designs: the criterion from mean squares, and where these solve it
 problem        one model ready to be searched: whitened, orthonormal, scaled
-optimize       a start from moments, and trust-region Newton search with a certificate
+absorbed       the same with means of cells taken out, without a design of them
+               **its optimum**
+hessian        second derivatives: average information, cheap, and the exact Hessian
+optimize       start from moments, trust-region Newton search with a certificate
+               **errors at the optimum**
 functions      linear functions of coefficients by the numbers that are not zero
+prediction     errors of estimates and predictions, and how they change with theta
 ddf            covariance of the variances, Satterthwaite degrees of freedom
-error_slopes   how errors of estimates and predictions change with the covariance parameters
-projected      cross-products of the random effects seen through P
 kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
 profile        the criterion with one parameter held, and its minimiser
 profile_path   follows that parameter to the ends of an interval
-prediction     error of predictions of fixed and random effects together, and draws of new tables
-held           what random effects make of any columns at held variances, from one elimination
+               **at held variances**
+held           what random effects make of any columns, from one elimination; draws of cells
 robust         sandwich covariance for independent clusters
 =============  =================================================================================
 """

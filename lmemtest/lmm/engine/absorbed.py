@@ -6,7 +6,7 @@ of its own for every cell is centring within cells, and no column of ``C`` is ev
 benchmark (``Z_1``), those of each algorithm (``Z_2``), or both; the former are eliminated benchmark by benchmark.
 
 Where every algorithm has as many runs with every seed on every benchmark, ``M`` takes the mean over the seeds out of
-the cells. A rotation of the ``S`` seeds leaves ``S - 1`` that are alike and independent (`alike`), each
+the cells. A rotation of the ``S`` seeds leaves ``S - 1`` that are alike and independent (`products.rotated`), each
 with its own effects on the benchmarks and of the algorithms: what is eliminated is as small with thousands of seeds.
 """
 
@@ -19,10 +19,10 @@ import numpy as np
 from lmemtest.core.arrays import Array, Index
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.alike import shared
-from lmemtest.lmm.engine.blocks import Block, CrossProducts, Member, RandomTerm, Shape, Stage, System
 from lmemtest.lmm.engine.cross import DenseCross
 from lmemtest.lmm.engine.problem import Problem
+from lmemtest.lmm.engine.products import Stage, System, shared
+from lmemtest.lmm.engine.structure import Block, Member, RandomTerm, Shape
 
 # Seeds of algorithms from which a balanced table is taken seed by seed.
 _FEW_OWN = 1_000
@@ -89,7 +89,7 @@ def absorbed_problem(
         levels = np.arange(B * S).reshape(B, S)
         block = Block((Member(0, np.ones((len(y), 1)), seed, levels, 0),), q=B, codes=benchmark)
         chain.append(shared(Stage(block, within, {}, {}, {}, DenseCross(across))))
-    system = System(CrossProducts(tuple(chain), tuple(tail), remainder), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)
+    system = System((tuple(chain), tuple(tail), remainder), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)
     return _problem(system, white, B * S * paired, y_scale), float(np.log(rows[rows > 0]).sum())
 
 
@@ -139,4 +139,4 @@ def _of_alike_seeds(
         copies=S - 1,
         S=(of_y @ of_y.T)[None],
     )
-    return System(CrossProducts((stage,), (), np.array([[total]])), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)
+    return System(((stage,), (), np.array([[total]])), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)

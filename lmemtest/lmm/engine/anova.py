@@ -21,13 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.products import Columns
-from lmemtest.lmm.engine.structure import joined, parents_of
+from lmemtest.lmm.engine.products import CellColumns, System
+from lmemtest.lmm.engine.structure import RandomTerm, joined, parents_of
 
 # Differences of weights that are rounding, relative to the weight.
 _SAME = 1e-9
@@ -134,71 +134,64 @@ class Anova:
         return np.sqrt(variances[1:] / variances[0]) if variances.min() > 0 else None
 
 
-@dataclass(frozen=True)
-class Partition:
-    """Classes of the cells."""
-
-    codes: Index  # (n_cells,)
-    weight: Array  # (classes,) of all cells of a class
-
-    @classmethod
-    def of(cls, codes: Index, q: int, omega: Array) -> Partition:
-        """The partition with ``q`` codes."""
-        return cls(codes, np.bincount(codes, omega, q).astype(np.float64))
-
-    @property
-    def q(self) -> int:
-        return len(self.weight)
-
-    def finer_than(self, other: Partition) -> bool:
-        """Whether each of its classes lies within one class of the other."""
-        return self.q >= other.q and parents_of(self.codes, self.q, other.codes) is not None
+# Classes of the cells: the class of each, ``(n_cells,)``, and the weight of all cells of a class, ``(classes,)``.
+Partition = tuple[Index, Array]
 
 
-def analysed(
-    terms: Sequence[RandomTerm],
-    D: Columns,
-    omega: Array,
-    *,
-    n_rows: int,
-    ss_within: float,
-    sum_log_w: float,
-    reml: bool,
-) -> Anova | None:
-    """The lines of a model's cells; None where its terms do not have them. Arguments as of `build_system`.
+def _partition(codes: Index, q: int, omega: Array) -> Partition:
+    """The partition with ``q`` codes."""
+    return codes, np.bincount(codes, omega, q).astype(np.float64)
+
+
+def _finer(one: Partition, other: Partition) -> bool:
+    """Whether each class of a partition lies within one class of another."""
+    q = len(one[1])
+    return q >= len(other[1]) and parents_of(one[0], q, other[0]) is not None
+
+
+def _same(one: Partition, other: Partition) -> bool:
+    """Whether two partitions are one, whatever the codes of the classes."""
+    return len(one[1]) == len(other[1]) and _finer(one, other)
+
+
+def analysed(system: System, *, reml: bool) -> Anova | None:
+    """The lines of a model's cells; None where its terms do not have them.
 
     ``Z_i Z_i' = n_i P_i`` where every level of a term has the weight ``n_i``, with ``P_i`` the means over levels. Two
     such terms commute where each level of one occurs with each level of the other in proportion, in every part of the
     table that they tell apart together, and ``P_i P_j`` is the mean over these parts. So every part that terms have in
     common has a line, which is what its means have beside those of coarser ones (Speed & Bailey 1982).
     """
+    cells = cast(CellColumns, system.source)
+    terms, omega, n_rows = cells.terms, cells.omega, system.n_rows
     if not terms:
         return None
     sizes = [_size(term, omega) for term in terms]
     if not all(sizes):
         return None
-    lattice = _lattice([Partition.of(term.codes, term.n_levels, omega) for term in terms], omega)
+    lattice = _lattice([_partition(term.codes, term.n_levels, omega) for term in terms], omega)
     if lattice is None:
         return None
     partitions, below, of_term = lattice
-    p = D.width - 1
-    left = D.y.copy()
+    p = system.p
+    left = cells.y.copy()
     dims: list[int] = []
     squares: list[float] = []
     fixed: list[Array] = []
-    for partition, coarser in zip(partitions, below, strict=True):
-        mean = np.bincount(partition.codes, omega * left, partition.q) / partition.weight
-        left -= mean[partition.codes]
-        sums = D.sums(partition.codes, omega, partition.q, slice(None))[:, :-1]
-        of_X = (sums / partition.weight[:, None]).T @ sums
+    for (codes, weight), coarser in zip(partitions, below, strict=True):
+        q = len(weight)
+        mean = np.bincount(codes, omega * left, q) / weight
+        left -= mean[codes]
+        sums = cells.sums(codes, omega, q, slice(None))[:, :-1]
+        of_X = (sums / weight[:, None]).T @ sums
         length = float(np.trace(of_X))
         if length - float((of_X**2).sum()) / n_rows > _DIFFERENCE * max(length, 1.0):  # it leads out of X
             return None
-        dims.append(partition.q - sum(dims[j] for j in coarser))
-        squares.append(float(partition.weight @ mean**2))
+        dims.append(q - sum(dims[j] for j in coarser))
+        squares.append(float(weight @ mean**2))
         fixed.append(of_X - sum((fixed[j] for j in coarser), start=np.zeros((p, p))))
-    rest = float(omega @ left**2) + ss_within
-    finest = squares[-1] if partitions[-1].q == len(omega) else 0.0
+    rest = float(omega @ left**2) + system.ss_within
+    finest = squares[-1] if len(partitions[-1][1]) == len(omega) else 0.0
     if rest + finest < _EXPLAINED * (sum(squares) + rest):
         return None
     within = np.array([[i in (j, *below[j]) for j in of_term] for i in range(len(partitions))])
@@ -215,7 +208,7 @@ def analysed(
         squares=np.array([*squares, rest]),
         fixed=np.array(fixed),
         m=n_rows - (p if reml else 0),
-        constant=(p * float(np.log(n_rows)) if reml else 0.0) - sum_log_w,
+        constant=(p * float(np.log(n_rows)) if reml else 0.0) - system.sum_log_w,
     )
 
 
@@ -234,37 +227,38 @@ def _lattice(terms: Sequence[Partition], omega: Array) -> tuple[list[Partition],
     """
     partitions: list[Partition] = []
     for term in terms:
-        if not any(term.q == other.q and term.finer_than(other) for other in partitions):
+        if not any(_same(term, other) for other in partitions):
             partitions.append(term)
     n, done = len(partitions), 1
     while done < len(partitions):
         own = partitions[done]
         for other in partitions[:done]:
-            codes, q = joined(own.codes, own.q, other.codes, other.q)
-            if q in (own.q, other.q):
+            codes, q = joined(own[0], len(own[1]), other[0], len(other[1]))
+            if q in (len(own[1]), len(other[1])):
                 continue
-            common = Partition.of(codes, q, omega)
+            common = _partition(codes, q, omega)
             if done < n and not _proportional(own, other, common, omega):
                 return None
-            if not any(q == known.q and common.finer_than(known) for known in partitions):
+            if not any(_same(common, known) for known in partitions):
                 partitions.append(common)
         done += 1
-    partitions.sort(key=lambda partition: partition.q)
-    below = [[j for j in range(i) if own.finer_than(partitions[j])] for i, own in enumerate(partitions)]
-    of_term = [next(i for i, own in enumerate(partitions) if own.q == t.q and t.finer_than(own)) for t in terms]
+    partitions.sort(key=lambda partition: len(partition[1]))
+    below = [[j for j in range(i) if _finer(own, partitions[j])] for i, own in enumerate(partitions)]
+    of_term = [next(i for i, own in enumerate(partitions) if _same(t, own)) for t in terms]
     return partitions, below, of_term
 
 
 def _proportional(first: Partition, second: Partition, common: Partition, omega: Array) -> bool:
     """Whether ``w_ij w_c = w_i w_j`` for all classes ``i`` and ``j`` in a class ``c`` of what two partitions share."""
+    (codes, weight), (others, of_others), (shared, of_shared) = first, second, common
     places, counts = [], []
-    for own in (first, second):
-        of_class = np.zeros(own.q, dtype=np.intp)
-        of_class[own.codes] = common.codes
+    for own, of_own in (first, second):
+        of_class = np.zeros(len(of_own), dtype=np.intp)
+        of_class[own] = shared
         order = np.argsort(of_class, kind="stable")
-        count = np.bincount(of_class, minlength=common.q)
-        place = np.empty(own.q, dtype=np.intp)
-        place[order] = np.arange(own.q) - np.repeat(np.cumsum(count) - count, count)
+        count = np.bincount(of_class, minlength=len(of_shared))
+        place = np.empty(len(of_own), dtype=np.intp)
+        place[order] = np.arange(len(of_own)) - np.repeat(np.cumsum(count) - count, count)
         places.append(place)
         counts.append(count)
     pairs = counts[0] * counts[1]
@@ -272,7 +266,7 @@ def _proportional(first: Partition, second: Partition, common: Partition, omega:
     if n_pairs > len(omega):
         return False
     begin = np.cumsum(pairs) - pairs
-    cell = begin[common.codes] + places[0][first.codes] * counts[1][common.codes] + places[1][second.codes]
-    weight = np.bincount(cell, omega, n_pairs)
-    wanted = first.weight[first.codes] * second.weight[second.codes] / common.weight[common.codes]
-    return bool(np.all(np.abs(weight[cell] - wanted) <= _SAME * wanted) and weight.all())
+    cell = begin[shared] + places[0][codes] * counts[1][shared] + places[1][others]
+    of_pair = np.bincount(cell, omega, n_pairs)
+    wanted = weight[codes] * of_others[others] / of_shared[shared]
+    return bool(np.all(np.abs(of_pair[cell] - wanted) <= _SAME * wanted) and of_pair.all())

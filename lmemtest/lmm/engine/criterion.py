@@ -20,8 +20,8 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.core.arrays import Array
-from lmemtest.lmm.engine.blocks import System
-from lmemtest.lmm.engine.sweep import Adjoint, Sweep, gradient, sweep
+from lmemtest.lmm.engine.products import System
+from lmemtest.lmm.engine.sweep import Adjoint, Sweep, conditional_modes, gradient, multiply, sweep
 from lmemtest.lmm.engine.theta import block_factors, solve_lower, solve_spd
 
 
@@ -81,6 +81,13 @@ class Criterion:
     def adjoint(self, *, inputs: bool = False) -> Adjoint:
         """Gradient in each block's ``Sigma`` and, with ``inputs``, in the cross-products."""
         return gradient(self.system, self.sweep, self.F_bar, inputs=inputs)
+
+    def scores(self) -> list[Array]:
+        """``Z'P y`` per block of the system, ``(q, K)`` each."""
+        system = self.system
+        modes = conditional_modes(system, self.sweep, self.v)
+        chain, remainder, _ = multiply(system, [-u[:, :, None] for u in modes], self.v[:, None])
+        return [c[:, :, 0] for c in [*chain, *system.by_tail_block(remainder)]]
 
 
 def evaluate(

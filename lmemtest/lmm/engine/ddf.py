@@ -21,12 +21,12 @@ import scipy.linalg as sla
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.error_slopes import Missed, covariance_slopes, log_scale_slopes, missed
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.hessian import hessian
-from lmemtest.lmm.engine.leaf import Leaf, slopes_of_r2
-from lmemtest.lmm.engine.optimize import CHEAP_FLOPS, Optimum, absent_terms, evaluation_cost, zero_slopes
-from lmemtest.lmm.engine.problem import Problem
+from lmemtest.lmm.engine.optimize import CHEAP_FLOPS, Optimum, evaluation_cost
+from lmemtest.lmm.engine.prediction import Missed, covariance_slopes, log_scale_slopes, missed
+from lmemtest.lmm.engine.problem import Problem, absent_terms, zero_slopes
+from lmemtest.lmm.engine.residual import Leaf, slopes_of_r2
 
 # Fixed effects beyond which few functions of them have derivatives of their own, not from those of all.
 _MANY = 200

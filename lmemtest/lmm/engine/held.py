@@ -1,4 +1,4 @@
-"""A model whose variance parameters are held: what its random effects make of any columns, from one elimination.
+"""A model whose variance parameters are held: what its random effects make of any columns, and draws from it.
 
 With ``V = Omega^-1 + Z Sigma Z'`` the conditional modes that a column ``d`` has as data are ``Sigma Z'V^-1 d``, and
 what they leave of it is ``d - Z Sigma Z'V^-1 d = Omega^-1 V^-1 d``. The elimination does not depend on ``d``: it is
@@ -7,6 +7,9 @@ made once, of the random effects alone, and every further column is a pass forwa
 A term with a level of its own for every cell adds ``v = z'Sigma z`` to the variance of a cell and nothing to any
 covariance. At held parameters ``v`` is known, so the other terms are eliminated at the weights
 ``1 / (1 / omega + v)``, whatever the weights of the cells are; a hundred thousand such levels cost nothing.
+
+In a draw a cell of ``n`` rows has the mean ``mu + Z u + e`` with ``e ~ N(0, s2 / (n w))`` and a within-cell sum of
+squares ``(s2 / w) chi2(n - 1)`` that is independent of it, so drawing cells is exact and costs nothing per row.
 """
 
 from __future__ import annotations
@@ -20,10 +23,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from lmemtest.core.arrays import Array
-from lmemtest.lmm.engine.blocks import RandomTerm, System
-from lmemtest.lmm.engine.information import Products, modes
-from lmemtest.lmm.engine.products import build_system
-from lmemtest.lmm.engine.sweep import Sweep, sweep
+from lmemtest.lmm.engine.products import System, build_system
+from lmemtest.lmm.engine.structure import RandomTerm
+from lmemtest.lmm.engine.sweep import Sweep, modes, sweep
 from lmemtest.lmm.engine.theta import block_factors
 
 
@@ -105,5 +107,27 @@ class Held:
         remainder = np.zeros((len(system.B), c))
         if system.tail:
             remainder[: system.t] = np.concatenate([block.reshape(-1, c) for block in by_block[n_chain:]])
-        known = Products(chain=by_block[:n_chain], remainder=remainder, gram=np.empty((c, c)))
-        return system.by_level(modes(system, done, known), [t.n_levels for t in terms])
+        of_columns = by_block[:n_chain], remainder, np.empty((c, c))
+        return system.by_level(modes(system, done, of_columns), [t.n_levels for t in terms])
+
+
+def draw_cells(
+    rng: np.random.Generator,
+    *,
+    mean: Array,
+    terms: Sequence[RandomTerm],
+    factors: Sequence[Array],
+    sigma2: float,
+    n: Array,
+    weight: Array,
+) -> tuple[Array, Array]:
+    """Cell means and within-cell sums of squares of one simulated table; ``factors`` are relative to ``sigma2``."""
+    y = mean.copy()
+    for term, L in zip(terms, factors, strict=True):
+        u = np.sqrt(sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
+        y += np.einsum("ck,ck->c", term.basis, u[term.codes])
+    y += rng.standard_normal(len(y)) * np.sqrt(sigma2 / (n * weight))
+    ss = np.zeros(len(y))
+    several = n > 1
+    ss[several] = rng.chisquare(n[several] - 1) * sigma2 / weight[several]
+    return y, ss

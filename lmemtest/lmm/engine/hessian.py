@@ -1,8 +1,16 @@
-"""Exact Hessian of the criterion: the derivative of its gradient along every parameter, without differences.
+"""Second derivatives of the criterion in the parameters of the search: cheap and nearly right, or exact.
 
-A dot is the derivative along one direction, given by ``dSigma`` of one factor or by a change of the cross-products
-(a residual variance). Every step of the sweep is differentiated, then every step of its adjoint. With ``P = I - A Q``
-and ``R = A P' = A - A Q A`` of a step,
+*Average information* takes solves alone. For a direction ``dSigma_i`` let ``w_i = Z dSigma_i Z' P y``. The second
+derivative of -2 log L holds ``2 w_i'P w_j / s2 - tr(P V_i P V_j)``; its average with its expectation is
+``w_i'P w_j / s2`` (Gilmour, Thompson & Cullis 1995, doi:10.2307/2533274), which needs no traces. Two further parts are
+exact: the second derivative of ``Sigma = L L'`` in ``L``, ``2 tr(G dL dL')`` with ``G`` the gradient in ``Sigma``,
+which keeps the curvature right at the boundary, and the profiling of ``s2``, ``- dr2_i dr2_j / (m s2^2)`` where it is
+not held.
+
+The *Hessian* is the derivative of the gradient along every parameter, without differences. A dot is the derivative
+along one direction, given by ``dSigma`` of one factor or by a change of the cross-products (a residual variance). Every
+step of the sweep is differentiated, then every step of its adjoint. With ``P = I - A Q`` and ``R = A P' = A - A Q A``
+of a step,
 
     dQ = P' dSigma P - Q dA Q,    dP = -P dA Q - R dSigma P,    dR = P dA P' - R dSigma R,
 
@@ -20,21 +28,148 @@ import scipy.linalg as sla
 
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.blocks import System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Cross
-from lmemtest.lmm.engine.information import directions
+from lmemtest.lmm.engine.cross import Cross, left_multiply
 from lmemtest.lmm.engine.problem import Problem
+from lmemtest.lmm.engine.products import System
 from lmemtest.lmm.engine.sweep import (
     Adjoint,
     Eliminated,
+    Products,
     congruence,
     full_symmetric,
     into_parents,
+    joined,
+    multiply,
     of_copies,
+    projected_gram,
     transposed,
 )
-from lmemtest.lmm.engine.theta import solve_spd
+from lmemtest.lmm.engine.theta import free_indices, solve_lower, solve_spd
+
+
+def directions(problem: Problem, x: Array) -> list[tuple[int, Array, Array]]:
+    """Per element of theta: its term, ``dL`` and the term's ``L``."""
+    out = []
+    for i, (shape, L) in enumerate(zip(problem.shapes, problem.unpack(x), strict=True)):
+        for c, r in zip(*free_indices(shape), strict=True):
+            dL = np.zeros_like(L)
+            dL[r, c] = 1.0
+            out.append((i, dL, L))
+    return out
+
+
+def average_information(problem: Problem, x: Array, at: Criterion, gradients: Sequence[Array], g: Array) -> Array:
+    """Approximate Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
+    if problem.strata is None and not at.system.t and not any(stage.E for stage in at.system.chain):
+        W, d_r2 = _group_by_group(problem, x, at)
+    else:
+        coefficients, products, d_r2 = _theta_directions(problem, x, at)
+        if problem.strata is not None:
+            of_strata, d_r2_strata = problem.strata.directions(problem.split(x)[1], at)
+            products = joined(products, coefficients, of_strata, at.system)
+            d_r2 = np.append(d_r2, d_r2_strata)
+        W = projected_gram(at.system, at.sweep, at.RX, products)
+        if any(stage.S is not None for stage in at.system.chain):
+            W_alone, d_r2_alone = _of_scores_alone(problem, x, at)
+            W, d_r2 = W + W_alone, d_r2 + d_r2_alone
+    H = W * at.weight + at.d_weight * np.outer(d_r2, d_r2)
+    start = 0
+    for shape, G in zip(problem.shapes, gradients, strict=True):
+        columns, rows = free_indices(shape)
+        same_column = columns[:, None] == columns[None, :]
+        stop = start + len(rows)
+        H[start:stop, start:stop] += 2.0 * G[np.ix_(rows, rows)] * same_column
+        start = stop
+    H.flat[start * (len(x) + 1) :: len(x) + 1] -= g[start:]  # d2V = -dV for a log precision
+    return 0.5 * (H + H.T)
+
+
+def _slopes_of_sigma(problem: Problem, x: Array) -> list[tuple[int, Array]]:
+    """Per element of theta: its term and ``dSigma``."""
+    return [(term, dL @ L.T + L @ dL.T) for term, dL, L in directions(problem, x)]
+
+
+def _group_by_group(problem: Problem, x: Array, at: Criterion) -> tuple[Array, Array]:
+    """``w_i'P w_j`` and ``d r2 / d theta_i`` where no two groups of columns have a cell in common.
+
+    With ``P_g = I - A Q``, ``R = A - A Q A`` and ``z = P_g V v`` of a group, and ``u_i = dSigma_i z``, they are sums
+    over the groups of ``u_i'R u_j`` (less the projection on ``X'V^-1 w_i = V_X'P_g'u_i``) and ``-z'u_i``.
+    """
+    slopes, p = _slopes_of_sigma(problem, x), at.system.p
+    n = len(slopes)
+    W, d_r2, fixed = np.zeros((n, n)), np.zeros(n), np.zeros((p, n))
+    for step in at.sweep.steps:
+        K = step.A.shape[1]
+        P = np.eye(K) - left_multiply(step.A, step.Q)
+        PV = step.V.times(P)
+        z = PV.dot(at.v[:, None])[:, :, 0]
+        u = np.zeros((*z.shape, n))
+        for i, (term, dSigma) in enumerate(slopes):
+            for m in step.stage.block.members:
+                if m.term == term:
+                    u[:, m.columns, i] = (z[:, m.columns].reshape(-1, m.k) @ dSigma).reshape(len(z), -1)
+        flat = u.reshape(-1, n)
+        W += flat.T @ left_multiply(P, left_multiply(step.A, u)).reshape(-1, n)
+        d_r2 -= z.ravel() @ flat
+        fixed += PV.transpose_dot(u)[:p]
+    half = solve_lower(at.RX, fixed)
+    W -= half.T @ half
+    if any(stage.S is not None for stage in at.system.chain):
+        W_alone, d_r2_alone = _of_scores_alone(problem, x, at)
+        W, d_r2 = W + W_alone, d_r2 + d_r2_alone
+    return W, d_r2
+
+
+def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[list[Array], Products, Array]:
+    """Coefficients and cross-products of ``w_i = Z dSigma_i Z'P y`` per element of theta, and ``d r2 / d theta_i``."""
+    z = at.scores()
+    steps = directions(problem, x)
+    n = len(steps)
+    coefficients = [np.zeros((b.q, b.K, n)) for b in at.system.blocks]
+    d_r2 = np.zeros(n)
+    for i, (term, dL, L) in enumerate(steps):
+        for b, m in at.system.places(term):
+            q = len(z[b])
+            own = z[b][:, m.columns].reshape(q, m.r, m.k)
+            half = own @ dL
+            coefficients[b][:, m.columns, i] = (own @ L @ dL.T + half @ L.T).reshape(q, -1)
+            d_r2[i] -= 2.0 * float(np.sum(half * (own @ L)))
+    return coefficients, multiply(at.system, coefficients, np.zeros((at.system.p + 1, n))), d_r2
+
+
+def _of_scores_alone(problem: Problem, x: Array, at: Criterion) -> tuple[Array, Array]:
+    """``w_i'P w_j`` and ``d r2 / d theta_i`` of groups that only the scores distinguish.
+
+    With ``R = A - A Q A`` and ``Z = P S P'``, ``P = I - A Q``, they are ``tr(dSigma_i R dSigma_j Z)`` and
+    ``-tr(dSigma_i Z)``.
+    """
+    slopes = _slopes_of_sigma(problem, x)
+    n = len(slopes)
+    W, d_r2 = np.zeros((n, n)), np.zeros(n)
+    for step in at.sweep.steps:
+        if step.stage.S is None:
+            continue
+        members = step.stage.block.members
+        P = np.eye(step.stage.block.K) - step.A[0] @ step.Q[0]
+        R, Z = P @ step.A[0], P @ step.stage.S[0] @ P.T
+        if all(m.k == 1 for m in members):  # dSigma is diagonal
+            d = np.zeros((n, len(Z)))
+            for i, (term, dSigma) in enumerate(slopes):
+                for m in members:
+                    if m.term == term:
+                        d[i, m.columns] = dSigma[0, 0]
+            W += d @ (R * Z) @ d.T
+            d_r2 -= d @ Z.diagonal()
+            continue
+        D = np.zeros((n, *Z.shape))
+        for i, (term, dSigma) in enumerate(slopes):
+            for m in members:
+                if m.term == term:
+                    D[i, m.columns, m.columns] = np.kron(np.eye(m.r), dSigma)
+        W += (R @ D).reshape(n, -1) @ (Z @ D).transpose(0, 2, 1).reshape(n, -1).T
+        d_r2 -= D.reshape(n, -1) @ Z.ravel()
+    return W, d_r2
 
 
 def hessian(problem: Problem, x: Array, at: Criterion) -> Array:

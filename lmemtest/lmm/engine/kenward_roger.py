@@ -12,9 +12,9 @@ numbers remain. With ``M = Z'PZ``, ``N = Z'V^-1X`` and ``n`` rows the expected i
 
     Phi_A = Phi + 2 Phi (sum_rs W_rs N'E_r M E_s N) Phi,    dPhi_r = Phi N'E_r N Phi,    dPhi_V = Phi.
 
-The elements of ``M`` among the leading blocks are never formed (see `lmemtest.lmm.engine.projected`): there
-``M = D - Y Y'`` with ``D`` block-diagonal and ``Y`` as wide as the other factors, so the cost is that of a dense matrix
-of the *other* factors' columns.
+Stages of the chain that share no cells lead. Among their columns ``M = D - Y Y'`` with ``D`` block-diagonal by group
+and ``Y`` as wide as what remains, so the elements of ``M`` among them are never formed; the other blocks are dense, and
+the cost is that of a dense matrix of *their* columns.
 
 Nothing is divided by ``Sigma``: a variance of zero keeps its derivative, as in R's pbkrtest, so that its uncertainty
 counts and the answer is continuous there.
@@ -22,19 +22,30 @@ counts and the answer is continuous there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, combinations_with_replacement, pairwise
 
 import numpy as np
+import scipy.linalg as sla
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index
+from lmemtest.errors import DesignError
+from lmemtest.lmm.engine.criterion import Criterion
+from lmemtest.lmm.engine.cross import Cross, DenseCross, PartedCross
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
+from lmemtest.lmm.engine.products import Stage, System
+from lmemtest.lmm.engine.structure import Block, Member
+from lmemtest.lmm.engine.sweep import tail_times
 from lmemtest.lmm.engine.theta import free_indices, solve_lower, solve_square
 
+# Elements of the largest array: 1.2 GB.
+_MAX_ELEMENTS = 150_000_000
+# Columns of all factors but the leading ones: seconds of dense algebra.
+_MAX_COLUMNS = 5_000
 # Eigenvalue of the scaled information below which a direction is not identified (two terms that share a variance).
 _FLAT = 1e-10
 
@@ -123,17 +134,17 @@ def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
     bias = np.zeros((p, p))
     W = np.array([[2.0 / information[-1, -1]]])
     if n_random:
-        seen = projected(system, at)
+        parts, dense = projected(system, at)
         pick = _elements(problem)
         rows = _slices(pick)
-        information[:-1, :-1] = _information(seen, pick)
-        for part in seen.parts:
+        information[:-1, :-1] = _information(parts, dense, pick)
+        for part in parts:
             own, D = rows[part.member.term], pick[part.member.term]
-            information[own, -1] += D @ seen.trace(part).ravel()
+            information[own, -1] += D @ _trace(dense, part).ravel()
             d_precision[own] += np.tensordot(D, _outer(part.N), 1)
         information[-1, :-1] = information[:-1, -1]
         W = 2.0 * _pseudo_inverse(information)
-        bias = _bias(seen, pick, W[:-1, :-1])
+        bias = _bias(parts, dense, pick, W[:-1, :-1])
     root = solve_square(problem.RX, solve_lower(at.RX, np.eye(p)).T)  # user's Phi = root root'
     inner = solve_lower(at.RX, np.eye(p))
     sigma2 = at.sigma2 * problem.y_scale**2
@@ -181,28 +192,23 @@ def _regrouped(G: Array, ki: int, kj: int) -> Array:
     return G.reshape(ki, kj, ki, kj).transpose(0, 2, 1, 3).reshape(ki * ki, kj * kj)
 
 
-def _pairs(seen: Projected) -> Iterator[tuple[Part, Part]]:
-    """All pairs of parts, every one once, the leading ones first."""
-    return combinations_with_replacement(seen.parts, 2)
-
-
-def _information(seen: Projected, pick: list[Array]) -> Array:
+def _information(parts: Sequence[Part], dense: Array, pick: list[Array]) -> Array:
     """``tr(E_r M E_s M)`` for all pairs of elements."""
     slices = _slices(pick)
     out = np.zeros((slices[-1].stop,) * 2)
-    grams = {id(part): _gram(part) for part in seen.parts if isinstance(part, LeadingPart)}
-    for one, two in _pairs(seen):
+    grams = {id(part): _gram(part) for part in parts if isinstance(part, LeadingPart)}
+    for one, two in combinations_with_replacement(parts, 2):
         i, j = one.member.term, two.member.term
         ki, kj = one.member.k, two.member.k
         if isinstance(two, DensePart):
-            F = seen.pair(one, two)
+            F = _between(dense, one, two)
             G = _regrouped(F.T @ F, ki, kj)
         else:
             G = grams[id(one)] @ grams[id(two)].T
-            if isinstance(one, LeadingPart) and two.lead is one.lead:
-                D, near = within(one, two)
+            if isinstance(one, LeadingPart) and two.stage is one.stage:
+                D, near = _within(one, two)
                 mixed = D.T @ near
-                G += _regrouped(one.lead.copies * (D.T @ D) - mixed - mixed.T, ki, kj)
+                G += _regrouped(one.stage.copies * (D.T @ D) - mixed - mixed.T, ki, kj)
         products = pick[i] @ G @ pick[j].T
         out[slices[i], slices[j]] += products
         if one is not two:
@@ -217,18 +223,18 @@ def _gram(part: LeadingPart) -> Array:
     return (flat.T @ flat).reshape(k, w, k, w).transpose(0, 2, 1, 3).reshape(k * k, w * w)
 
 
-def _bias(seen: Projected, pick: list[Array], W: Array) -> Array:
+def _bias(parts: Sequence[Part], dense: Array, pick: list[Array], W: Array) -> Array:
     """``sum_rs W_rs N'E_r M E_s N``, ``(p, p)``."""
     slices = _slices(pick)
-    p = W.shape[0] and seen.parts[0].N.shape[2]
+    p = W.shape[0] and parts[0].N.shape[2]
     total = np.zeros((p, p))
-    for one, two in _pairs(seen):
+    for one, two in combinations_with_replacement(parts, 2):
         i, j = one.member.term, two.member.term
         weights = pick[i].T @ W[slices[i], slices[j]] @ pick[j]  # [(a, c), (b, d)]
         if isinstance(one, LeadingPart) and isinstance(two, LeadingPart):
             own = _leading_bias(one, two, weights)
         elif isinstance(two, DensePart):  # as the leading ones come first
-            own = _dense_bias(seen, one, two, weights)
+            own = _dense_bias(dense, one, two, weights)
         total += own if one is two else own + own.T
     return 0.5 * (total + total.T)
 
@@ -238,10 +244,10 @@ def _by_element(weights: Array, ki: int, kj: int) -> Array:
     return weights.reshape(ki, ki, kj, kj).transpose(1, 2, 0, 3).reshape(ki * kj, ki * kj)
 
 
-def _dense_bias(seen: Projected, one: Part, two: DensePart, weights: Array) -> Array:
+def _dense_bias(dense: Array, one: Part, two: DensePart, weights: Array) -> Array:
     p = one.N.shape[2]
     li, lj, ki, kj = len(one.N), len(two.N), one.member.k, two.member.k
-    between = seen.pair(one, two) @ _by_element(weights, ki, kj)
+    between = _between(dense, one, two) @ _by_element(weights, ki, kj)
     between = between.reshape(li, lj, ki, kj).transpose(0, 2, 1, 3).reshape(li * ki, lj * kj)
     return one.N.reshape(-1, p).T @ (between @ two.N.reshape(-1, p))
 
@@ -253,10 +259,10 @@ def _leading_bias(one: LeadingPart, two: LeadingPart, weights: Array) -> Array:
     by_row = J.reshape(m.k, m.k, -1, p).transpose(1, 0, 2, 3).reshape(m.k**2, -1)  # (a, c)
     weighted = (weights.T @ by_row).reshape(-1, p)  # (b, d)
     out = -weighted.T @ own.reshape(-1, p)
-    if two.lead is one.lead:
-        D = within(one, two)[0] @ _by_element(weights, m.k, o.k)
+    if two.stage is one.stage:
+        D = _within(one, two)[0] @ _by_element(weights, m.k, o.k)
         D = D.reshape(-1, m.r, o.r, m.k, o.k).transpose(0, 1, 3, 2, 4).reshape(-1, m.r * m.k, o.r * o.k)
-        N = one.lead.N
+        N = one.N_of_stage
         out += N[:, m.columns].reshape(-1, p).T @ (D @ N[:, o.columns]).reshape(-1, p)
     return np.asarray(out)
 
@@ -275,3 +281,207 @@ def _pseudo_inverse(information: Array) -> Array:
     values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
     seen = values > _FLAT * values[-1]
     return (vectors[:, seen] / values[seen]) @ vectors[:, seen].T / np.outer(scale, scale)
+
+
+# ---------------------------------------------------------------------- cross-products seen through P
+
+
+@dataclass(frozen=True)
+class LeadingPart:
+    """Levels of a term in a leading stage, with what all its columns have."""
+
+    member: Member
+    stage: Stage
+    D: Array  # (q, K, K) or, of groups that are alike, (1, K, K)
+    Y_of_stage: Array  # (q, K, w)
+    rest: Array  # (q, K, w2): M between the stage and the columns of the dense blocks
+    N_of_stage: Array  # (q, K, p)
+
+    @cached_property
+    def N(self) -> Array:
+        """``(levels, k, p)``."""
+        return self._of_levels(self.N_of_stage)
+
+    @cached_property
+    def Y(self) -> Array:
+        """``(levels, k, w)``."""
+        return self._of_levels(self.Y_of_stage)
+
+    def _of_levels(self, M: Array) -> Array:
+        return M[:, self.member.columns].reshape(-1, self.member.k, M.shape[2])
+
+
+@dataclass(frozen=True)
+class DensePart:
+    """Levels of a term in a dense block."""
+
+    member: Member
+    N: Array  # (levels, k, p)
+    columns: Index  # (levels, k) among those of the dense blocks
+
+
+Part = LeadingPart | DensePart
+
+
+def _between(dense: Array, one: Part, two: DensePart) -> Array:
+    """``M`` between the levels of two parts, as ``(levels levels, k k)``."""
+    columns = two.columns.ravel()
+    if isinstance(one, LeadingPart):
+        own = one.rest[:, one.member.columns][:, :, columns]
+    else:
+        own = dense[np.ix_(one.columns.ravel(), columns)]
+    ki, kj = one.member.k, two.member.k
+    return own.reshape(len(one.N), ki, len(two.N), kj).transpose(0, 2, 1, 3).reshape(-1, ki * kj)
+
+
+def _trace(dense: Array, part: Part) -> Array:
+    """``sum_l M_ll``, ``(k, k)``."""
+    if isinstance(part, DensePart):
+        at = part.columns
+        return np.asarray(dense[at[:, :, None], at[:, None, :]].sum(axis=0), dtype=np.float64)
+    near = np.tensordot(part.Y, part.Y, axes=((0, 2), (0, 2)))
+    return np.asarray(part.stage.copies * part.member.level_blocks(part.D.sum(axis=0)) - near)
+
+
+def _within(one: LeadingPart, two: LeadingPart) -> tuple[Array, Array]:
+    """``D`` and ``Y Y'`` between two parts of one stage, within groups, ``(groups r r, k k)``.
+
+    Of groups that are alike these are one ``D`` and the sum of all ``Y Y'``.
+    """
+    m, o = one.member, two.member
+    Y, Z = one.Y_of_stage[:, m.columns], one.Y_of_stage[:, o.columns]
+    if one.stage.copies > 1:
+        near = np.tensordot(Y, Z, axes=((0, 2), (0, 2)))[None]
+    else:
+        near = Y @ Z.transpose(0, 2, 1)
+
+    def by_level(M: Array) -> Array:
+        return M.reshape(-1, m.r, m.k, o.r, o.k).transpose(0, 1, 3, 2, 4).reshape(-1, m.k * o.k)
+
+    return by_level(one.D[:, m.columns, o.columns]), by_level(near)
+
+
+def projected(system: System, at: Criterion) -> tuple[tuple[Part, ...], Array]:
+    """``M`` and ``N`` by parts of the terms, the leading ones first, and ``M`` between the columns of the dense blocks.
+
+    A `DesignError` says where the dense blocks are too large.
+    """
+    leading, dense = _leading(system)
+    _check_size(system, leading, dense)
+    done, p = at.sweep, system.p
+    w2 = sum(b.size for b in dense)
+    T0, S = _stacked(system, leading)
+    width = w2 + p
+    # eliminate the leading stages: everything through (I + Z_1 Sigma_1 Z_1')^-1
+    keep, T = [], []
+    for i, own in enumerate(T0):
+        step = done.steps[i]
+        flat = own.reshape(-1, width)
+        keep.append(np.eye(step.A.shape[1]) - step.A @ step.Q)
+        S = S - flat.T @ (step.Q @ own).reshape(-1, width)
+        T.append((keep[i] @ own).reshape(-1, width))
+    # then the dense blocks: everything through V^-1
+    halves = [np.empty((len(own), 0)) for own in T]
+    if w2:
+        halves, T, S = _through_dense(dense, done.factors[len(leading) :], T, S)
+    # and the fixed effects: everything through P
+    right = solve_lower(at.RX, S[w2:, :w2])
+    parts: list[Part] = []
+    for i, stage in enumerate(leading):
+        left = solve_lower(at.RX, np.ascontiguousarray(T[i][:, w2:].T))
+        q, K = stage.block.q, stage.block.K
+        D = keep[i] @ done.steps[i].A
+        of_stage = (
+            0.5 * (D + D.transpose(0, 2, 1)),
+            np.hstack([halves[i], left.T]).reshape(q, K, -1),
+            (T[i][:, :w2] - left.T @ right).reshape(q, K, w2),
+            T[i][:, w2:].reshape(q, K, p),
+        )
+        parts += [LeadingPart(member, stage, *of_stage) for member in stage.block.members]
+    start, N = 0, S[w2:, :w2].T
+    for block in dense:
+        columns = start + np.arange(block.size).reshape(block.q, block.K)
+        for m in block.members:
+            at_m = columns[:, m.columns].reshape(-1, m.k)
+            parts.append(DensePart(m, N[at_m], at_m))
+        start += block.size
+    return tuple(parts), S[:w2, :w2] - right.T @ right
+
+
+def _leading(system: System) -> tuple[tuple[Stage, ...], tuple[Block, ...]]:
+    """Stages without cells in common, and the other blocks."""
+    n = 1 if any(stage.E for stage in system.chain) else len(system.chain)
+    return system.chain[:n], system.blocks[n:]
+
+
+def _through_dense(
+    blocks: tuple[Block, ...], factors: tuple[Array, ...], T: list[Array], S: Array
+) -> tuple[list[Array], list[Array], Array]:
+    """Eliminate dense blocks from the cross-products ``T`` of others with ``[Z_dense X]`` and from theirs, ``S``."""
+    w2 = sum(b.size for b in blocks)
+    scaled = tail_times(blocks, factors, np.ascontiguousarray(S[:w2]), transpose=True)  # Lambda'S
+    inner = tail_times(blocks, factors, np.ascontiguousarray(scaled[:, :w2].T), transpose=True)
+    inner.flat[:: w2 + 1] += 1.0
+    C = sla.cholesky(0.5 * (inner + inner.T), lower=True, check_finite=False)
+    R = solve_lower(C, scaled)
+    halves = []
+    for own in T:
+        turned = tail_times(blocks, factors, np.ascontiguousarray(own[:, :w2].T), transpose=True)
+        halves.append(solve_lower(C, turned).T)
+    return halves, [own - half @ R for own, half in zip(T, halves, strict=True)], S - R.T @ R
+
+
+def _stacked(system: System, leading: tuple[Stage, ...]) -> tuple[list[Array], Array]:
+    """Cross-products with ``[Z_dense X]``: of the leading stages, ``(q, K, w)``, and of these columns, ``(w, w)``."""
+    n, p, t = len(leading), system.p, system.t
+    later = system.chain[n:]
+    starts = [0, *accumulate(s.block.size for s in later)]
+    offset = starts[-1]  # first column of the tail
+    width = offset + t + p
+    S = np.zeros((width, width))
+    S[offset:, offset:] = system.B[: t + p, : t + p]
+    first_columns = [-1] * n + starts
+    T0 = [_row_block(stage, first_columns, width, offset) for stage in leading]
+    for i, stage in enumerate(later):
+        size, first = stage.block.size, starts[i]
+        own = _row_block(stage, first_columns, width, offset).reshape(size, width)
+        columns = first + np.arange(size).reshape(stage.block.q, 1, stage.block.K)
+        own[np.arange(size).reshape(stage.block.q, -1, 1), columns] = stage.A
+        S[first : first + size, first:] = own[:, first:]
+        S[first:, first : first + size] = own[:, first:].T
+    return T0, S
+
+
+def _row_block(stage: Stage, starts: list[int], width: int, offset: int) -> Array:
+    """Cross-products of a stage with the later stages of the chain, the tail and X, ``(q, K, width)``."""
+    q, K = stage.block.q, stage.block.K
+    out = np.zeros((q, K, width))
+    for j, e in stage.E.items():
+        columns = starts[j] + stage.parent[j][:, None] * e.shape[2] + np.arange(e.shape[2])
+        out[np.arange(q)[:, None, None], np.arange(K)[None, :, None], columns[:, None, :]] = e
+    out[:, :, offset:] = _dense(stage.V, q, K)[:, :, : width - offset]
+    return out
+
+
+def _dense(cross: Cross, q: int, K: int) -> Array:
+    if isinstance(cross, DenseCross):
+        return cross.values
+    if isinstance(cross, PartedCross):
+        return cross.dot(np.eye(cross.m))
+    out = np.zeros((q, K, cross.pattern.m))
+    out[cross.pattern.row, :, cross.pattern.col] = cross.values
+    return out
+
+
+def _check_size(system: System, leading: tuple[Stage, ...], dense: tuple[Block, ...]) -> None:
+    width = sum(b.size for b in dense) + system.p
+    k = max(m.k for b in system.blocks for m in b.members)
+    elements = max(width**2 * k**2, k**4, *(s.block.size * max(width, s.block.K) for s in leading))
+    if width <= _MAX_COLUMNS and elements <= _MAX_ELEMENTS:
+        return
+    sizes = ", ".join(f"{b.q:,} levels x {b.K}" for b in system.blocks)
+    raise DesignError(
+        f"ddf='kenward-roger' needs dense algebra that these random effects ({sizes}) are too large for: the limits "
+        f"are {_MAX_COLUMNS:,} columns beside the largest factor and {_MAX_ELEMENTS:,} numbers in one array. Use "
+        "ddf='satterthwaite', which has no such limit."
+    )

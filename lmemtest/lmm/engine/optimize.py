@@ -12,6 +12,11 @@ Where a diagonal of ``L`` is zero the gradient in theta vanishes by symmetry, so
 eigenvector of a negative eigenvalue lowers the criterion, and the search goes on from there (the Karush-Kuhn-Tucker
 conditions on the cone of covariance matrices). A zero gradient, that condition, and further starts that agree make up
 the certificate.
+
+The search begins at variances from moments (MINQUE with prior weight zero, Rao 1971).
+``E |Z_a'y|^2 = s2 tr(Z_a'Z_a) + sum_c s2_c |Z_a'Z_c|_F^2`` for every column ``a`` of every block, and the same for
+``y'y``; both sides are sums of squares of cross-products that are at hand. Fixed effects have been taken out of
+``y`` beforehand and are not accounted for further: this is a start, not an estimate.
 """
 
 from __future__ import annotations
@@ -19,7 +24,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 import numpy as np
 
@@ -27,15 +31,11 @@ from lmemtest.core.arrays import Array, Index
 from lmemtest.core.rounding import written
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.anova import HIGHEST, LOWEST, MeanSquares
-from lmemtest.lmm.engine.blocks import Block, Shape
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.hessian import hessian
-from lmemtest.lmm.engine.information import average_information
-from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.products import CellColumns, dense_cross
-from lmemtest.lmm.engine.structure import group_terms
+from lmemtest.lmm.engine.hessian import average_information, hessian
+from lmemtest.lmm.engine.problem import Problem, absent_terms, zero_slopes
+from lmemtest.lmm.engine.structure import Block, Shape
 from lmemtest.lmm.engine.sweep import LARGE
-from lmemtest.lmm.engine.theta import solve_lower
 
 # A Newton step that promises less than this has converged: what is left is 1e-7 of a standard error. Where an
 # evaluation is expensive 3e-5 has to do, which the last step lowers further.
@@ -68,106 +68,6 @@ _MOST_EXPLAINED = 1e6
 _CLOSED = "solved in closed form"
 # Share of the work of an evaluation below which it pays to search without terms first.
 _MUCH_LESS = 0.3
-
-
-def _frobenius(problem: Problem) -> tuple[Array, Array, Array]:
-    """``|Z_a'Z_c|^2``, ``tr(Z_a'Z_a)`` and ``|Z_a'y|^2`` over all effects of all terms."""
-    system = problem.system
-    first = np.cumsum([0, *problem.sizes])
-    n = int(first[-1])
-    squares, traces, moments = np.zeros((n, n)), np.zeros(n), np.zeros(n)
-    effects = [_indicator(block, first) for block in system.blocks]  # (K, n): which effect a column belongs to
-    n_chain = len(system.chain)
-    by_tail = [np.tile(own, (b.q, 1)) for own, b in zip(effects[n_chain:], system.tail, strict=True)]
-    tail = np.concatenate([*by_tail, np.empty((0, n))])
-    for i, stage in enumerate(system.chain):
-        own = effects[i]
-        squares += stage.copies * own.T @ (stage.A**2).sum(axis=0) @ own
-        traces += stage.copies * own.T @ stage.A.sum(axis=0).diagonal()
-        by_column = stage.V.column_squares()  # (K, m)
-        # a parent sees the sum of its children: |Z_a'Z_c|^2 sums over pairs of levels that meet
-        others = [(e**2).sum(axis=0) @ effects[j] for j, e in stage.E.items()]
-        across = own.T @ sum(others, start=by_column[:, : system.t] @ tail)
-        squares += across + across.T
-        moments += own.T @ by_column[:, -1]
-        if stage.S is not None:
-            moments += own.T @ stage.S[0].diagonal()
-    tail_squares = system.B[: system.t] ** 2
-    squares += tail.T @ tail_squares[:, : system.t] @ tail
-    moments += tail.T @ tail_squares[:, -1]
-    traces += tail.T @ system.B.diagonal()[: system.t]
-    return squares, traces, moments
-
-
-def _indicator(block: Block, first: Index) -> Array:
-    """Which effect of all terms each column of a block belongs to, ``(K, n_effects)``."""
-    out = np.zeros((block.K, int(first[-1])))
-    for m in block.members:
-        for a in range(m.k):
-            out[m.effect(a), first[m.term] + a] = 1.0
-    return out
-
-
-def moment_start(problem: Problem) -> Array:
-    """The point of the search with diagonal factors from moments (MINQUE with prior weight zero, Rao 1971).
-
-    ``E |Z_a'y|^2 = s2 tr(Z_a'Z_a) + sum_c s2_c |Z_a'Z_c|_F^2`` for every column ``a`` of every block, and the same for
-    ``y'y``; both sides are sums of squares of cross-products that are at hand. Fixed effects have been taken out of
-    ``y`` beforehand and are not accounted for further: this is a start, not an estimate.
-    """
-    system = problem.system
-    if not problem.n_theta:
-        return problem.point(np.empty(0))
-    squares, traces, moments = _frobenius(problem)
-    total = float(system.B[-1, -1]) + system.ss_within
-    lhs = np.block([[squares, traces[:, None]], [traces[None, :], np.array([[float(system.n_rows)]])]])
-    rhs = np.append(moments, total)
-    scale = 1.0 / np.sqrt(np.where(lhs.diagonal() > 0, lhs.diagonal(), 1.0))  # a column of an empty cell is zero
-    solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
-    residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
-    roots = np.sqrt(np.clip(solution[:-1] / residual, LOWEST, HIGHEST))
-    diagonal = [np.diag(own) for own in np.split(roots, np.cumsum(problem.sizes)[:-1])]
-    return problem.point(th.pack(diagonal, problem.shapes))
-
-
-def absent_terms(problem: Problem, theta: Array, most: float = 0.0) -> tuple[int, ...]:
-    """The intercepts whose standard deviation is ``most`` at most, where they can be left out; none if all are such."""
-    if not problem.can_turn or problem.strata is not None or problem.leaf is not None:
-        return ()
-    factors = problem.unpack(theta)
-    absent = tuple(i for i, L in enumerate(factors) if L.shape == (1, 1) and L[0, 0] <= most)
-    return absent if len(absent) < len(factors) else ()
-
-
-def zero_slopes(problem: Problem, absent: Sequence[int], rest: Problem, at: Criterion) -> Array | None:
-    """The slopes of the criterion in variances that are zero, at an evaluation of ``rest``, the model without them.
-
-    Without variance a term changes neither criterion nor estimates nor errors; what the whole model has beside ``rest``
-    is ``G = tr(Z'P Z) - |Z'P y|^2 / s2``, with ``P`` of ``rest``. It needs the product of ``V^-1`` with each column of
-    ``Z`` by itself, where an elimination of ``Z`` needs those of all pairs of its columns: a fraction of the work if
-    ``Z`` are thousands of effects that cross the rest, as seeds of the same names do in a table with gaps.
-    None where that model is not one of independent parts: there an elimination of all terms is no more work.
-    """
-    system = rest.system
-    if system.tail or any(stage.E for stage in system.chain):
-        return None
-    cells, p = cast(CellColumns, problem.system.source), system.p
-    out = np.empty(len(absent))
-    for place, i in enumerate(absent):
-        (block,) = group_terms([cells.terms[i]])
-        weight = block.basis[:, 0] * cells.omega
-        diagonal = np.bincount(block.codes, block.basis[:, 0] * weight, block.q).astype(float)  # of Z'V^-1 Z
-        cross = cells.D.sums(block.codes, weight, block.q, slice(None))  # Z'V^-1 [X y]
-        for step in at.sweep.steps:
-            V = dense_cross(step.stage.block, [block], cells.D, cells.omega)
-            of_Z, of_D = V[:, :, : block.q], V[:, :, block.q :]
-            QZ = step.Q @ of_Z
-            diagonal -= np.einsum("gkl,gkl->l", QZ, of_Z)
-            cross -= np.einsum("gkl,gkc->lc", QZ, of_D, optimize=True)
-        seen = solve_lower(at.RX, cross[:, :p].T)
-        residual = cross[:, p] - cross[:, :p] @ at.b
-        out[place] = float(diagonal.sum() - np.vdot(seen, seen) - at.weight * (residual @ residual))
-    return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -605,3 +505,58 @@ def _certified(
         boundary_slope=slope,
         message=message,
     )
+
+
+def _frobenius(problem: Problem) -> tuple[Array, Array, Array]:
+    """``|Z_a'Z_c|^2``, ``tr(Z_a'Z_a)`` and ``|Z_a'y|^2`` over all effects of all terms."""
+    system = problem.system
+    first = np.cumsum([0, *problem.sizes])
+    n = int(first[-1])
+    squares, traces, moments = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    effects = [_indicator(block, first) for block in system.blocks]  # (K, n): which effect a column belongs to
+    n_chain = len(system.chain)
+    by_tail = [np.tile(own, (b.q, 1)) for own, b in zip(effects[n_chain:], system.tail, strict=True)]
+    tail = np.concatenate([*by_tail, np.empty((0, n))])
+    for i, stage in enumerate(system.chain):
+        own = effects[i]
+        squares += stage.copies * own.T @ (stage.A**2).sum(axis=0) @ own
+        traces += stage.copies * own.T @ stage.A.sum(axis=0).diagonal()
+        by_column = stage.V.column_squares()  # (K, m)
+        # a parent sees the sum of its children: |Z_a'Z_c|^2 sums over pairs of levels that meet
+        others = [(e**2).sum(axis=0) @ effects[j] for j, e in stage.E.items()]
+        across = own.T @ sum(others, start=by_column[:, : system.t] @ tail)
+        squares += across + across.T
+        moments += own.T @ by_column[:, -1]
+        if stage.S is not None:
+            moments += own.T @ stage.S[0].diagonal()
+    tail_squares = system.B[: system.t] ** 2
+    squares += tail.T @ tail_squares[:, : system.t] @ tail
+    moments += tail.T @ tail_squares[:, -1]
+    traces += tail.T @ system.B.diagonal()[: system.t]
+    return squares, traces, moments
+
+
+def _indicator(block: Block, first: Index) -> Array:
+    """Which effect of all terms each column of a block belongs to, ``(K, n_effects)``."""
+    out = np.zeros((block.K, int(first[-1])))
+    for m in block.members:
+        for a in range(m.k):
+            out[m.effect(a), first[m.term] + a] = 1.0
+    return out
+
+
+def moment_start(problem: Problem) -> Array:
+    """The point of the search with diagonal factors from moments."""
+    system = problem.system
+    if not problem.n_theta:
+        return problem.point(np.empty(0))
+    squares, traces, moments = _frobenius(problem)
+    total = float(system.B[-1, -1]) + system.ss_within
+    lhs = np.block([[squares, traces[:, None]], [traces[None, :], np.array([[float(system.n_rows)]])]])
+    rhs = np.append(moments, total)
+    scale = 1.0 / np.sqrt(np.where(lhs.diagonal() > 0, lhs.diagonal(), 1.0))  # a column of an empty cell is zero
+    solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
+    residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
+    roots = np.sqrt(np.clip(solution[:-1] / residual, LOWEST, HIGHEST))
+    diagonal = [np.diag(own) for own in np.split(roots, np.cumsum(problem.sizes)[:-1])]
+    return problem.point(th.pack(diagonal, problem.shapes))

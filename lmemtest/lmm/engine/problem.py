@@ -3,6 +3,16 @@
 ``y`` is replaced by its least-squares residual on ``X`` over its root mean square and ``X`` by the orthonormal
 ``Q`` of its QR decomposition: neither the likelihood nor the estimates change (up to known constants), and the
 residual sum of squares does not cancel.
+
+A term without variance need not be eliminated: where it is zero, the criterion, the estimates and their errors are
+those of the model without it. What the whole model has beside that model is the slope of the criterion in that
+variance,
+
+    G = tr(Z'P Z) - |Z'P y|^2 / s2,
+
+with ``P`` of the model without it. It needs the product of ``V^-1`` with each column of ``Z`` by itself, where an
+elimination of ``Z`` needs the products of all pairs of its columns: a fraction of the work if ``Z`` are thousands of
+effects that cross the rest, such as seeds that have the same names on every benchmark, in a table with gaps.
 """
 
 from __future__ import annotations
@@ -19,15 +29,12 @@ from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_magnitude
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.alike import rotated
 from lmemtest.lmm.engine.anova import Anova, analysed
-from lmemtest.lmm.engine.blocks import RandomTerm, Shape, System
 from lmemtest.lmm.engine.criterion import Criterion, evaluate
-from lmemtest.lmm.engine.fixed import fixed_part, independent_columns
-from lmemtest.lmm.engine.leaf import Leaf, leaf_term
-from lmemtest.lmm.engine.products import CellColumns, Columns, build_system
-from lmemtest.lmm.engine.strata import Strata
-from lmemtest.lmm.engine.structure import choose
+from lmemtest.lmm.engine.products import CellColumns, System, build_system, dense_cross, rotated
+from lmemtest.lmm.engine.residual import Leaf, Strata, leaf_term
+from lmemtest.lmm.engine.span import fixed_part, independent_columns
+from lmemtest.lmm.engine.structure import RandomTerm, Shape, choose, group_terms
 from lmemtest.lmm.engine.theta import solve_lower, solve_square
 
 T = TypeVar("T")
@@ -245,13 +252,12 @@ def build_problem(
         weight = weight * precision[stratum]
     omega = n * weight
     n_rows = int(n.sum())
-    fixed = fixed_part(X, rows, y, omega)
-    if n_rows <= len(fixed.kept):
+    kept, Q, rows, RX, b, rest = fixed_part(X, rows, y, omega)
+    if n_rows <= len(kept):
         raise DesignError(
-            f"the table has {n_rows} rows and the fixed part {len(fixed.kept)} independent columns, so nothing is left "
+            f"the table has {n_rows} rows and the fixed part {len(kept)} independent columns, so nothing is left "
             "to estimate the residual variance from. Use fewer fixed effects or more runs."
         )
-    rest = fixed.residual
     ss_within = float(weight @ ss)
     total = float(omega @ rest**2) + ss_within
     spread = float(omega @ (y - np.average(y, weights=omega)) ** 2) + ss_within
@@ -263,7 +269,7 @@ def build_problem(
     _check_offset(y, spread, float(omega.sum()))
     y_scale = float(np.sqrt(total / n_rows))
     white = [th.whiten(term, omega) for term in terms]
-    Xq = fixed.Q * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
+    Xq = Q * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
 
     def system_of(part: Array, without: int | None = None) -> System:
         """Cross-products of the cells in ``part``, a 0/1 mask, all terms but one."""
@@ -275,41 +281,31 @@ def build_problem(
             n_rows=n_rows,
             ss_within=float((weight * part) @ ss) / y_scale**2,
             sum_log_w=float(n @ np.log(weight)),
-            row=fixed.rows,
+            row=rows,
             structure=structure,
         )
 
     strata = None
     structure = None
     if stratum is not None:
-        structure = choose([w for w, _ in white], len(fixed.kept), omega)
+        structure = choose([w for w, _ in white], len(kept), omega)
         masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
         of_stratum = np.bincount(stratum, n).astype(np.float64)
         strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
-    anova = None
-    if stratum is None and residual_variance is None:
-        anova = analysed(
-            [w for w, _ in white],
-            Columns(Xq, fixed.rows, rest / y_scale),
-            omega,
-            n_rows=n_rows,
-            ss_within=ss_within / y_scale**2,
-            sum_log_w=float(n @ np.log(weight)),
-            reml=reml,
-        )
+    system = system_of(np.ones(len(y)))
     problem = Problem(
-        system=system_of(np.ones(len(y))),
+        system=system,
         reml=reml,
         shapes=tuple(t.shape for t in terms),
         R=tuple(R for _, R in white),
-        kept=fixed.kept,
-        RX=fixed.RX / np.sqrt(n_rows),
-        offset=fixed.coefficients,
+        kept=kept,
+        RX=RX / np.sqrt(n_rows),
+        offset=b,
         y_scale=y_scale,
         n_levels=tuple(t.n_levels for t in terms),
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
-        anova=anova,
+        anova=analysed(system, reml=reml) if stratum is None and residual_variance is None else None,
     )
     found = leaf_term([w for w, _ in white], omega)
     if found is None or stratum is not None or residual_variance is not None or not ss_within > 0:
@@ -317,7 +313,7 @@ def build_problem(
     leaf, classes, weights = found
     of_classes = None
     if len(weights) > 1:
-        structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(fixed.kept), omega)
+        structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(kept), omega)
         parts = [system_of((classes == g).astype(float), without=leaf) for g in range(len(weights))]
         of_classes = Strata(
             systems=tuple(replace(part, ss_within=0.0) for part in parts),
@@ -354,3 +350,39 @@ def _first_precisions(X: Array, y: Array, n: Array, weight: Array, ss: Array, st
             "cannot be estimated. Leave its rows out."
         )
     return variance[0] / variance
+
+
+def absent_terms(problem: Problem, theta: Array, most: float = 0.0) -> tuple[int, ...]:
+    """The intercepts whose standard deviation is ``most`` at most, where they can be left out; none if all are such."""
+    if not problem.can_turn or problem.strata is not None or problem.leaf is not None:
+        return ()
+    factors = problem.unpack(theta)
+    absent = tuple(i for i, L in enumerate(factors) if L.shape == (1, 1) and L[0, 0] <= most)
+    return absent if len(absent) < len(factors) else ()
+
+
+def zero_slopes(problem: Problem, absent: Sequence[int], rest: Problem, at: Criterion) -> Array | None:
+    """``G`` of the absent terms at an evaluation of ``rest``, the model without them.
+
+    None where that model is not one of independent parts: there an elimination of all terms is no more work.
+    """
+    system = rest.system
+    if system.tail or any(stage.E for stage in system.chain):
+        return None
+    cells, p = cast(CellColumns, problem.system.source), system.p
+    out = np.empty(len(absent))
+    for place, i in enumerate(absent):
+        (block,) = group_terms([cells.terms[i]])
+        weight = block.basis[:, 0] * cells.omega
+        diagonal = np.bincount(block.codes, block.basis[:, 0] * weight, block.q).astype(float)  # of Z'V^-1 Z
+        cross = cells.sums(block.codes, weight, block.q, slice(None))  # Z'V^-1 [X y]
+        for step in at.sweep.steps:
+            V = dense_cross(step.stage.block, [block], cells)
+            of_Z, of_D = V[:, :, : block.q], V[:, :, block.q :]
+            QZ = step.Q @ of_Z
+            diagonal -= np.einsum("gkl,gkl->l", QZ, of_Z)
+            cross -= np.einsum("gkl,gkc->lc", QZ, of_D, optimize=True)
+        seen = solve_lower(at.RX, cross[:, :p].T)
+        residual = cross[:, p] - cross[:, :p] @ at.b
+        out[place] = float(diagonal.sum() - np.vdot(seen, seen) - at.weight * (residual @ residual))
+    return out

@@ -21,8 +21,9 @@ the gradient in ``Sigma`` on the null space of what is free decides whether it s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import scipy.linalg as sla
@@ -30,11 +31,12 @@ import scipy.linalg as sla
 from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.anova import Anova, MeanSquares
-from lmemtest.lmm.engine.blocks import Shape, System
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.strata import Strata
+from lmemtest.lmm.engine.products import System
+from lmemtest.lmm.engine.residual import Strata
+from lmemtest.lmm.engine.structure import Shape
 from lmemtest.lmm.engine.sweep import Sweep, gradient, sweep
 from lmemtest.lmm.engine.theta import solve_lower, solve_spd, solve_square
 
@@ -49,38 +51,15 @@ _STEP = 1e-4
 _LOG_FLOOR = float(np.log(1e-3))  # where the search for a positive factor begins at the lowest
 
 
-@dataclass(frozen=True)
-class StandardDeviation:
-    """Of one effect of a term."""
-
-    term: int
-    effect: int
-
-
-@dataclass(frozen=True)
-class Correlation:
-    """Of two effects of a term."""
-
-    term: int
-    first: int
-    second: int
-
-
-@dataclass(frozen=True)
-class ResidualDeviation:
-    """Residual standard deviation of a stratum."""
-
-    stratum: int = 0
-
-
 @dataclass(frozen=True, eq=False)
-class LinearFunction:
-    """``row @ b`` of the kept fixed effects."""
+class Target:
+    """What is held: a standard deviation or correlation of a term, a residual deviation, or ``row @ b``."""
 
-    row: Array
-
-
-Target = StandardDeviation | Correlation | ResidualDeviation | LinearFunction
+    kind: Literal["sd", "corr", "residual sd", "linear"]
+    term: int = -1
+    effects: tuple[int, ...] = ()  # of the term: one, or two that are correlated
+    stratum: int = 0
+    row: Array = field(default_factory=lambda: np.empty(0))  # coefficients of the kept fixed effects
 
 
 @dataclass(frozen=True)
@@ -141,21 +120,21 @@ class Constrained:
     """
 
     def __init__(self, problem: Problem, target: Target, *, reml: bool = False) -> None:
-        if reml and isinstance(target, LinearFunction):
+        if reml and target.kind == "linear":
             raise ValueError("the restricted likelihood does not hold the fixed effects")
         self.problem, self.target, self.reml = problem, target, reml
         layouts = []
         for i, (R, shape) in enumerate(zip(problem.R, problem.shapes, strict=True)):
-            layout, lengths = _layout(R, _effects(target, i), diagonal=shape.diagonal)
+            layout, lengths = _layout(R, target.effects if i == target.term else (), diagonal=shape.diagonal)
             layouts.append(layout)
-            if isinstance(target, StandardDeviation) and i == target.term:
+            if target.kind == "sd" and i == target.term:
                 self._unit = problem.y_scale * float(lengths[0])
         self.layouts = tuple(layouts)
-        positive = isinstance(target, (StandardDeviation, ResidualDeviation))
+        positive = target.kind in ("sd", "residual sd")
         self.lower, self.upper = (0.0, np.inf) if positive else (-np.inf, np.inf)
-        if isinstance(target, Correlation):
+        if target.kind == "corr":
             self.lower, self.upper = -0.5 * np.pi, 0.5 * np.pi
-        if isinstance(target, LinearFunction):
+        if target.kind == "linear":
             self._a = problem.y_scale * solve_square(problem.RX, target.row, transpose=True)
             self._shift = float(target.row @ problem.offset)
 
@@ -169,17 +148,17 @@ class Constrained:
             th.root_of(lay.B @ L, diagonal=lay.diagonal) for lay, L in zip(self.layouts, problem.unpack(x), strict=True)
         ]
         parts = [t[lay.free] for t, lay in zip(T, self.layouts, strict=True)] + [problem.split(x)[1]]
-        if isinstance(target, StandardDeviation):
+        if target.kind == "sd":
             size = T[target.term][0, 0]
             u = 0.0 if size < NO_VARIANCE else float(size * self._unit * np.exp(0.5 * log_s2))
             parts.append(np.array([log_s2]))
-        elif isinstance(target, Correlation):
+        elif target.kind == "corr":
             t = T[target.term]
             u = float(np.arctan2(t[1, 0], t[1, 1]))
             parts.append(np.log([max(t[0, 0], 1e-10), max(np.hypot(t[1, 0], t[1, 1]), 1e-10)]))
             if abs(t[1, 1]) < NO_VARIANCE * np.hypot(t[1, 0], t[1, 1]):
                 u = float(np.copysign(0.5 * np.pi, t[1, 0]))
-        elif isinstance(target, ResidualDeviation):
+        elif target.kind == "residual sd":
             u = float(np.sqrt(problem.residual_variances(x, at)[target.stratum]))
         else:
             u = float(self._a @ at.b + self._shift)
@@ -187,7 +166,7 @@ class Constrained:
 
     def user(self, u: float) -> float:
         """The target's value at its coordinate."""
-        return float(np.sin(u)) if isinstance(self.target, Correlation) else u
+        return float(np.sin(u)) if self.target.kind == "corr" else u
 
     def search_point(self, ev: Evaluation) -> Array:
         """Whitened theta and log precision ratios of a point, for a new search of the whole model."""
@@ -207,9 +186,9 @@ class Constrained:
     def _log_s2(self, u: float, phi: Array) -> float | None:
         """Log residual variance where something holds it."""
         problem, target = self.problem, self.target
-        if isinstance(target, StandardDeviation):
+        if target.kind == "sd":
             return float(phi[-1])
-        if not isinstance(target, ResidualDeviation):
+        if target.kind != "residual sd":
             return None
         held = 2.0 * float(np.log(u / problem.y_scale))
         if problem.strata is None:
@@ -224,9 +203,9 @@ class Constrained:
             T[lay.free] = phi[start : start + n]
             start += n
             target = self.target
-            if isinstance(target, StandardDeviation) and i == target.term:
+            if target.kind == "sd" and i == target.term:
                 T[0, 0] = u / (self._unit * np.exp(0.5 * (log_s2 or 0.0)))
-            elif isinstance(target, Correlation) and i == target.term:
+            elif target.kind == "corr" and i == target.term:
                 T[0, 0] = np.exp(phi[-2])
                 T[1, :2] = np.exp(phi[-1]) * np.array([np.sin(u), np.cos(u)])
             out.append(T)
@@ -261,7 +240,7 @@ class Constrained:
         half = solve_lower(RX, done.F[:p, p])
         r2 = float(done.F[p, p] - half @ half) + system.ss_within
         pull = 0.0
-        if isinstance(self.target, LinearFunction):
+        if self.target.kind == "linear":
             w = solve_spd(RX, self._a)
             lever = float(self._a @ w)
             gap = u - self._shift - float(self._a @ b)
@@ -289,7 +268,7 @@ class Constrained:
     @cached_property
     def _anova(self) -> Anova | None:
         """The mean squares of a balanced design, whose fixed effects stay where they are."""
-        held = isinstance(self.target, LinearFunction) or self.reml != self.problem.reml
+        held = self.target.kind == "linear" or self.reml != self.problem.reml
         return None if held else self.problem.anova
 
     def _by_mean_squares(
@@ -318,15 +297,15 @@ class Constrained:
         parts = [g[lay.free] for g, lay in zip(g_T, self.layouts, strict=True)]
         g_delta = np.empty(0) if strata is None else strata.gradient(self._delta(ev.phi), bar, ev.weight)
         g_u = ev.pull
-        if isinstance(target, StandardDeviation):
+        if target.kind == "sd":
             g, t = g_T[target.term][0, 0], ev.T[target.term][0, 0]
             g_u = g / (self._unit * np.exp(0.5 * ev.phi[-1]))
             parts += [g_delta, np.array([ev.g_log_s2 - 0.5 * g * t])]
-        elif isinstance(target, Correlation):
+        elif target.kind == "corr":
             g, t = g_T[target.term], ev.T[target.term]
             g_u = float(g[1, 0] * t[1, 1] - g[1, 1] * t[1, 0])
             parts += [g_delta, np.array([g[0, 0] * t[0, 0], g[1, 0] * t[1, 0] + g[1, 1] * t[1, 1]])]
-        elif isinstance(target, ResidualDeviation):
+        elif target.kind == "residual sd":
             g_u = 2.0 * ev.g_log_s2 / ev.u
             if target.stratum:
                 g_delta = g_delta.copy()
@@ -352,28 +331,11 @@ def has_variance(problem: Problem, x: Array, term: int, effect: int) -> bool:
     return bool(np.linalg.norm(layout.B[0] @ problem.unpack(x)[term]) >= NO_VARIANCE)
 
 
-def _effects(target: Target, term: int) -> tuple[int, ...]:
-    if isinstance(target, StandardDeviation) and term == target.term:
-        return (target.effect,)
-    if isinstance(target, Correlation) and term == target.term:
-        return (target.first, target.second)
-    return ()
-
-
 # ---------------------------------------------------------------------- minimum over phi
 
 
-@dataclass(frozen=True)
-class Minimum:
-    """The minimum over ``phi`` at one ``u``; ``slope`` is the derivative of the minimum in ``u``."""
-
-    ev: Evaluation
-    slope: float
-    H: Array  # in units of `scale`
-
-    @property
-    def value(self) -> float:
-        return self.ev.value
+# The minimum over ``phi`` at one ``u``, its derivative in ``u``, and the curvature in units of `Minimiser.scale`.
+Minimum = tuple[Evaluation, float, Array]
 
 
 class Minimiser:
@@ -398,11 +360,11 @@ class Minimiser:
     def _u_unit(self, u: float) -> float:
         """A length of ``u`` over which the criterion changes smoothly."""
         problem = self.problem
-        if isinstance(problem.target, StandardDeviation):
+        if problem.target.kind == "sd":
             return 0.1 * problem._unit
-        if isinstance(problem.target, ResidualDeviation):
+        if problem.target.kind == "residual sd":
             return 0.1 * u
-        if isinstance(problem.target, Correlation):
+        if problem.target.kind == "corr":
             return 0.1
         lever = float(np.linalg.norm(problem._a)) / np.sqrt(problem.problem.system.n_rows)
         return lever if lever > 0 else 1.0
@@ -446,11 +408,11 @@ class Minimiser:
             if off is None:
                 break
             ev, H = self._descend(off, H)
-        return Minimum(ev=ev, slope=self.problem.slopes(ev)[0], H=H)
+        return ev, self.problem.slopes(ev)[0], H
 
     def _lifted(self, phi: Array) -> Array:
         """A start from which positive factors can still move."""
-        if isinstance(self.problem.target, Correlation):
+        if self.problem.target.kind == "corr":
             phi = phi.copy()
             phi[-2:] = np.maximum(phi[-2:], _LOG_FLOOR)
         return phi

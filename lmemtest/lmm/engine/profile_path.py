@@ -7,7 +7,7 @@ along the tangent, and the end is found by Newton steps inside a bracket on exac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.profile import Constrained, Correlation, Minimiser, Minimum, ResidualDeviation, Target
+from lmemtest.lmm.engine.profile import Constrained, Minimiser, Minimum, Target
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)  # of the cut, that the way out aims at
 _BEYOND = 1.15  # one point behind the end, so that a curve can be seen to cross the cut
@@ -29,15 +29,6 @@ _MOST = 60  # minima on one side
 
 
 @dataclass(frozen=True)
-class End:
-    """Where a profile meets the cut."""
-
-    value: float
-    at_bound: bool = False
-    reason: str = ""  # why there is none
-
-
-@dataclass(frozen=True)
 class Path:
     """A profile.
 
@@ -46,14 +37,20 @@ class Path:
     """
 
     estimate: float
-    low: End
-    high: End
+    low: float = float("nan")  # where it meets the cut
+    high: float = float("nan")
+    at_bound: tuple[bool, bool] = (False, False)  # whether that is where the target cannot be lower, or higher
+    reasons: tuple[str, ...] = ()  # why there is no end
     # exact minima: coordinate, user's value, signed root of the deviance and its slope in the user's value
-    points: tuple[tuple[float, float, float, float], ...]
-    evaluations: int
+    points: tuple[tuple[float, float, float, float], ...] = ()
+    evaluations: int = 0
     flat: bool = False  # other values fit as well as the estimate
     better: Array | None = None
     gain: float = 0.0
+
+
+# Where a profile meets the cut, whether that is its bound, and why there is no end.
+_End = tuple[float, bool, str]
 
 
 class _Better(Exception):
@@ -68,122 +65,109 @@ def follow(problem: Problem, x: Array, at: Criterion, target: Target, *, cut: fl
     """Profile of one target from the optimum ``x``; the interval holds the values with ``|zeta| <= cut``."""
     constrained = Constrained(problem, target, reml=reml)
     u0, phi0 = constrained.at_fit(x, at)
-    walk = _Walk(constrained=constrained, u0=u0, phi0=phi0, cut=cut)
+    walk = _Walk(constrained, u0, phi0, cut)
+    estimate = constrained.user(u0)
     try:
-        low, high = _Side(walk, -1.0).end(), _Side(walk, 1.0).end()
+        (low, low_at_bound, low_reason), (high, high_at_bound, high_reason) = walk.end(-1.0), walk.end(1.0)
     except _Better as found:
-        none = End(float("nan"), reason="a better optimum was found")
         return Path(
-            estimate=constrained.user(u0),
-            low=none,
-            high=none,
-            points=(),
+            estimate=estimate,
+            reasons=("a better optimum was found",),
             evaluations=walk.minimiser.evaluations,
             better=found.point,
             gain=found.gain,
         )
     return Path(
-        estimate=constrained.user(u0),
+        estimate=estimate,
         low=low,
         high=high,
+        at_bound=(low_at_bound, high_at_bound),
+        reasons=tuple(reason for reason in (low_reason, high_reason) if reason),
         points=tuple(sorted(walk.points, key=lambda point: point[0])),
         evaluations=walk.minimiser.evaluations,
         flat=walk.flat,
     )
 
 
-@dataclass
 class _Walk:
-    """What both sides of a profile share: the point of the fit, and the points met."""
+    """The way out from the fit, on one side after the other, and all points met.
 
-    constrained: Constrained
-    u0: float
-    phi0: Array
-    cut: float
-    points: list[tuple[float, float, float, float]] = field(default_factory=list)
+    Of a side: the minima met, the last point inside the cut and, once there is one, one outside.
+    """
 
-    def __post_init__(self) -> None:
-        self.minimiser = Minimiser(self.constrained, self.u0, self.phi0)
-        start = self.constrained.evaluate(self.u0, self.phi0)
+    def __init__(self, constrained: Constrained, u0: float, phi0: Array, cut: float) -> None:
+        self.constrained, self.u0, self.phi0, self.cut = constrained, u0, phi0, cut
+        self.minimiser = Minimiser(constrained, u0, phi0)
+        start = constrained.evaluate(u0, phi0)
         if start is None:
             raise np.linalg.LinAlgError("the criterion cannot be evaluated at the fit")
         self.best = start.value
-        slope = float(np.sqrt(0.5 * self.minimiser.curvature))
-        self.points.append((self.u0, self.constrained.user(self.u0), 0.0, slope / self._stretch(self.u0)))
-        self.slope0 = slope
-        inside = self.constrained.lower < self.u0 < self.constrained.upper
-        self.flat = inside and slope * self.minimiser.u_scale < _FLAT
+        self.slope0 = float(np.sqrt(0.5 * self.minimiser.curvature))
+        self.points = [(u0, constrained.user(u0), 0.0, self.slope0 / self._stretch(u0))]
+        inside = constrained.lower < u0 < constrained.upper
+        self.flat = inside and self.slope0 * self.minimiser.u_scale < _FLAT
 
-    def _stretch(self, u: float) -> float:
-        """``d value / d u``."""
-        return float(np.cos(u)) if isinstance(self.constrained.target, Correlation) else 1.0
-
-    # -- one minimum ------------------------------------------------------------------------------------------
-
-    def zeta(self, minimum: Minimum) -> tuple[float, float]:
-        """Size of zeta, and the size of its slope outwards."""
-        if minimum.value < self.best - AGREE:
-            raise _Better(self.constrained.search_point(minimum.ev), self.best - minimum.value)
-        zeta = float(np.sqrt(max(minimum.value - self.best, 0.0)))
-        outward = float(np.sign(minimum.ev.u - self.u0)) * minimum.slope
-        return zeta, (0.5 * outward / zeta if zeta > 0 else self.slope0)
-
-    def keep(self, u: float, zeta: float, slope: float, *, smooth: bool = True) -> None:
-        stretch = self._stretch(u)
-        slope = slope / stretch if smooth and stretch > 1e-8 else float("nan")
-        sign = 1.0 if u > self.u0 else -1.0
-        self.points.append((u, self.constrained.user(u), sign * zeta, slope))
-
-
-class _Side:
-    """The way out on one side: the minima met, the last point inside the cut and, once there is one, one outside."""
-
-    def __init__(self, walk: _Walk, sign: float) -> None:
-        self.walk, self.sign, self.cut = walk, sign, walk.cut
-        self.constrained, self.minimiser = walk.constrained, walk.minimiser
+    def end(self, sign: float) -> _End:
+        """The end of the interval on one side."""
+        self.sign = sign
         self.bound = self.constrained.upper if sign > 0 else self.constrained.lower
-        self.near: list[tuple[float, Minimum | None]] = [(walk.u0, None)]
-        self.inner = (walk.u0, 0.0, walk.slope0)  # u, zeta and its slope
+        self.near: list[tuple[float, Minimum | None]] = [(self.u0, None)]
+        self.inner = (self.u0, 0.0, self.slope0)  # u, zeta and its slope
         self.outer: tuple[float, float] | None = None  # u, zeta
-
-    def end(self) -> End:
-        """The end of the interval."""
-        if self.walk.u0 == self.bound:
-            return End(self.constrained.user(self.bound), at_bound=True)
+        if self.u0 == self.bound:
+            return self.constrained.user(self.bound), True, ""
         largest = float("inf")  # of zeta on this side
-        if np.isfinite(self.bound) and not isinstance(self.constrained.target, ResidualDeviation):
-            zeta = self._at_bound(self.walk.phi0)
+        if np.isfinite(self.bound) and self.constrained.target.kind != "residual sd":
+            zeta = self._at_bound(self.phi0)
             self.outer, largest = (self.bound, zeta), zeta
             if zeta <= self.cut:
                 self._march([share * zeta for share in _SHARES[:-1]])
                 return self._ends_at_bound(zeta)
         self._march([share * self.cut for share in _SHARES])
-        end = self._root()
-        if not end.at_bound and np.isfinite(end.value) and largest > 1.1 * _BEYOND * self.cut:
+        value, at_bound, reason = self._root()
+        if not at_bound and np.isfinite(value) and largest > 1.1 * _BEYOND * self.cut:
             self._beyond()
-        return end
+        return value, at_bound, reason
+
+    def _stretch(self, u: float) -> float:
+        """``d value / d u``."""
+        return float(np.cos(u)) if self.constrained.target.kind == "corr" else 1.0
 
     # -- one minimum ------------------------------------------------------------------------------------------
 
+    def _zeta(self, minimum: Minimum) -> tuple[float, float]:
+        """Size of zeta, and the size of its slope outwards."""
+        ev, slope, _ = minimum
+        if ev.value < self.best - AGREE:
+            raise _Better(self.constrained.search_point(ev), self.best - ev.value)
+        zeta = float(np.sqrt(max(ev.value - self.best, 0.0)))
+        outward = float(np.sign(ev.u - self.u0)) * slope
+        return zeta, (0.5 * outward / zeta if zeta > 0 else self.slope0)
+
+    def _keep(self, u: float, zeta: float, slope: float, *, smooth: bool = True) -> None:
+        stretch = self._stretch(u)
+        slope = slope / stretch if smooth and stretch > 1e-8 else float("nan")
+        sign = 1.0 if u > self.u0 else -1.0
+        self.points.append((u, self.constrained.user(u), sign * zeta, slope))
+
     def _solve(self, u: float) -> Minimum:
         """The minimum at ``u``, begun from its neighbours along the path."""
-        walk = self.walk
         known = sorted(self.near, key=lambda pair: abs(pair[0] - u))
         first_u, first = known[0]
-        phi = walk.phi0 if first is None else first.ev.phi
-        H = None if first is None else first.H
+        phi = self.phi0 if first is None else first[0].phi
+        H = None if first is None else first[2]
         tangent = self.minimiser.tangent * self.minimiser.scale
         if first is not None and len(known) > 1:
             other_u, other = known[1]
-            tangent = (phi - (walk.phi0 if other is None else other.ev.phi)) / (first_u - other_u)
-        return self.minimiser.at(u, phi + tangent * (u - first_u), phi, walk.phi0, H=H)
+            tangent = (phi - (self.phi0 if other is None else other[0].phi)) / (first_u - other_u)
+        return self.minimiser.at(u, phi + tangent * (u - first_u), phi, self.phi0, H=H)
 
     def _go_to(self, u: float) -> tuple[float, float]:
         """Solve at ``u``, which is then the nearest point inside or outside of the cut; zeta and its slope there."""
         minimum = self._solve(u)
-        zeta, slope = self.walk.zeta(minimum)
+        zeta, slope = self._zeta(minimum)
         self.near.append((u, minimum))
-        self.walk.keep(u, zeta, slope)
+        self._keep(u, zeta, slope)
         if zeta > self.cut:
             self.outer = (u, zeta)
         else:
@@ -193,19 +177,19 @@ class _Side:
     def _at_bound(self, phi: Array) -> float:
         """Zeta where the target has the last value that it can have."""
         try:
-            return self.walk.zeta(self.minimiser.at(self.bound, phi))[0]
+            return self._zeta(self.minimiser.at(self.bound, phi))[0]
         except np.linalg.LinAlgError:
             return float("inf")
 
-    def _ends_at_bound(self, zeta: float) -> End:
-        self.walk.keep(self.bound, zeta, 0.0, smooth=False)
-        return End(self.constrained.user(self.bound), at_bound=True)
+    def _ends_at_bound(self, zeta: float) -> _End:
+        self._keep(self.bound, zeta, 0.0, smooth=False)
+        return self.constrained.user(self.bound), True, ""
 
     # -- the way ----------------------------------------------------------------------------------------------
 
     def _step(self, u: float, missing: float, slope: float) -> float:
         """The next coordinate: where zeta would be larger by ``missing``."""
-        unit, gone = self.minimiser.u_scale, abs(u - self.walk.u0)
+        unit, gone = self.minimiser.u_scale, abs(u - self.u0)
         if not slope > 0:
             return u + self.sign * max(unit, gone)
         length = missing / slope
@@ -226,16 +210,16 @@ class _Side:
             if self._go_to(ahead)[0] > self.cut:
                 break
 
-    def _root(self) -> End:
+    def _root(self) -> _End:
         """Newton steps inside the bracket until zeta meets the cut."""
         u, zeta, slope = self.inner
         last = self.near[-1][1]
         if last is not None:
             u = self.near[-1][0]
-            zeta, slope = self.walk.zeta(last)
+            zeta, slope = self._zeta(last)
         for _ in range(_MOST):
             if abs(zeta - self.cut) < _MISS and slope > 0:
-                return End(self.constrained.user(u + self.sign * (self.cut - zeta) / slope))
+                return self.constrained.user(u + self.sign * (self.cut - zeta) / slope), False, ""
             u = self._inside(u, zeta, slope)
             inner, outer = self.inner[0], self.outer
             if outer is not None and abs(outer[0] - inner) < 1e-12 * max(abs(outer[0]), abs(inner), 1e-300):
@@ -245,10 +229,10 @@ class _Side:
         last = self.near[-1][1]
         if self.outer is None:
             reached = written(self.constrained.user(self.inner[0]), ".4g")
-            return End(float("nan"), reason=f"no end was found up to {reached}")
-        if self.outer[0] == self.bound and last is not None and (at := self._at_bound(last.ev.phi)) <= self.cut:
+            return float("nan"), False, f"no end was found up to {reached}"
+        if self.outer[0] == self.bound and last is not None and (at := self._at_bound(last[0].phi)) <= self.cut:
             return self._ends_at_bound(at)
-        return End(self.constrained.user(self.inner[0]), reason="the profile jumps over the cut here")
+        return self.constrained.user(self.inner[0]), False, "the profile jumps over the cut here"
 
     def _inside(self, u: float, zeta: float, slope: float) -> float:
         """The next try: Newton's, or one that shortens the bracket."""
@@ -267,7 +251,7 @@ class _Side:
         u, minimum = self.near[-1]
         if minimum is None:
             return
-        zeta, slope = self.walk.zeta(minimum)
+        zeta, slope = self._zeta(minimum)
         u = self._step(u, _BEYOND * self.cut - zeta, slope)
         if np.isfinite(self.bound) and self.sign * (u - self.bound) >= 0:
             return
@@ -275,4 +259,4 @@ class _Side:
             minimum = self._solve(u)
         except np.linalg.LinAlgError:
             return
-        self.walk.keep(u, *self.walk.zeta(minimum))
+        self._keep(u, *self._zeta(minimum))

@@ -1,6 +1,11 @@
-"""How the random effects are eliminated: which blocks, in which order, chosen by counted cost.
+"""The structure of the random effects: terms, blocks of columns, and the order in which these are eliminated.
 
-Four ways are compared, each with a dense *tail* of ``t`` columns that is eliminated last:
+A `Block` has ``q`` groups of ``K`` columns each, and columns of different groups have no cell in common. The levels of
+one grouping factor make up such a block, and so do all levels within independent parts of the table: if every factor is
+nested in the benchmarks, a block has the benchmarks as its groups and all levels within a benchmark as its columns.
+
+Which blocks, and in which order, is chosen by counted cost. Four ways are compared, each with a dense *tail* of ``t``
+columns that is eliminated last:
 
 chain            one grouping factor after the other while each is nested in the next; the rest is the tail
 parts            after a *border* of factors that cross everything (they are the tail), the table falls into parts
@@ -20,15 +25,15 @@ so in a nested design it grows as ``sum_b q_b^3`` over the parts. Parts that are
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import combinations, permutations
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.blocks import Block, Member, RandomTerm
 from lmemtest.lmm.engine.cross import FLOPS_PER_GATHER
 
 # Work up to which nothing but the chain is considered: overheads cost more.
@@ -43,6 +48,121 @@ _FEW = 5
 _MAX_ELEMENTS = 1e8
 # Elements of the products of every level of a leading factor with what it leaves: 320 MB.
 _MAX_OUTER = 4e7
+
+
+class Shape(NamedTuple):
+    """What theta holds of a term: ``k`` columns with a full covariance, or with a diagonal one."""
+
+    k: int
+    diagonal: bool = False
+
+    @property
+    def n_theta(self) -> int:
+        """Free elements of its Cholesky factor."""
+        return self.k if self.diagonal else self.k * (self.k + 1) // 2
+
+
+@dataclass(frozen=True)
+class RandomTerm:
+    """One random-effects term: ``k`` columns per level, their covariance full or (``diagonal``) a variance each."""
+
+    basis: Array  # (n_cells, k)
+    codes: Index  # (n_cells,) level of each cell
+    n_levels: int
+    diagonal: bool = False
+
+    @property
+    def k(self) -> int:
+        return self.basis.shape[1]
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.k, self.diagonal)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A term in a block, with up to ``r`` of its levels in each group, side by side."""
+
+    term: int
+    basis: Array  # (n_cells of the block, k)
+    place: Index | int  # (n_cells of the block,) which of the r levels of its group a cell belongs to
+    levels: Index | None  # (q, r) level of the term at each place, -1 where there is none; None: group = level, r = 1
+    start: int  # its first column
+
+    @cached_property
+    def k(self) -> int:
+        return self.basis.shape[1]
+
+    @cached_property
+    def r(self) -> int:
+        return 1 if self.levels is None else self.levels.shape[1]
+
+    @cached_property
+    def columns(self) -> slice:
+        """All its columns in a group."""
+        return slice(self.start, self.start + self.r * self.k)
+
+    def effect(self, a: int) -> slice:
+        """The columns of one effect: one per level."""
+        return slice(self.start + a, self.start + self.r * self.k, self.k)
+
+    def level_blocks(self, M: Array) -> Array:
+        """Sum over the levels of their parts of a ``(K, K)`` matrix, ``(k, k)``."""
+        own = M[self.columns, self.columns]
+        if self.r == 1:
+            return own
+        return np.asarray(np.einsum("iaib->ab", own.reshape(self.r, self.k, self.r, self.k)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that are eliminated together: ``q`` groups of ``K`` columns without cells in common."""
+
+    members: tuple[Member, ...]
+    q: int
+    codes: Index  # group of each cell of the block
+    cells: Index | slice = field(default_factory=lambda: slice(None))  # cells of the table that belong to its groups
+    n_cells: int = 0  # of the table, where they are not all
+
+    @cached_property
+    def K(self) -> int:
+        return sum(m.r * m.k for m in self.members)
+
+    @property
+    def size(self) -> int:
+        return self.q * self.K
+
+    @property
+    def plain(self) -> bool:
+        """Whether its groups are the levels of one grouping factor."""
+        return all(m.levels is None for m in self.members)
+
+    @cached_property
+    def basis(self) -> Array:
+        """Columns of a plain block, ``(n_cells, K)``."""
+        return np.hstack([m.basis for m in self.members])
+
+    def times(self, u: Array) -> Array:
+        """``Z u`` at all cells of the table for ``(q, K)`` effects."""
+        out = np.zeros(self.n_cells or len(self.codes))
+        for m in self.members:
+            own = u[:, m.columns].reshape(self.q * m.r, m.k)
+            out[self.cells] += np.einsum("nk,nk->n", m.basis, own[self.codes * m.r + m.place])
+        return out
+
+    def spread(self, matrices: Sequence[Array]) -> Array:
+        """``(K, K)`` block-diagonal matrix with each term's ``(k, k)`` matrix at each of its levels."""
+        if len(self.members) == 1 and self.members[0].r == 1:
+            return matrices[self.members[0].term]
+        out = np.zeros((self.K, self.K))
+        for m in self.members:
+            own = matrices[m.term]
+            for a in range(m.k):
+                for b in range(m.k):
+                    if own[a, b]:
+                        np.fill_diagonal(out[m.effect(a), m.effect(b)], own[a, b])
+        return out
 
 
 Structure = tuple[tuple[Block, ...], tuple[Block, ...]]  # chain and tail, in the order of their elimination

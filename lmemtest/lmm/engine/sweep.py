@@ -15,19 +15,22 @@ cross-products, ``H = V G V'`` and ``P = I - A Q``:
     gradient in Sigma:   A - A Q A - P H P'.
 
 Nothing is divided by ``L``: the gradient in ``Sigma`` holds at singular ``Sigma`` too, where its sign on the
-null space tells whether the boundary is an optimum. Its cost is that of the elimination itself.
+null space tells whether the boundary is an optimum. Its cost is that of the elimination itself. Further columns
+``W = Z c + [X y] f`` run through the factors of an elimination that is made: `multiply`, then `through` or `modes`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.core.arrays import Array
-from lmemtest.lmm.engine.blocks import Block, Stage, System
 from lmemtest.lmm.engine.cross import Cross, left_multiply
+from lmemtest.lmm.engine.products import Stage, System
+from lmemtest.lmm.engine.structure import Block
 from lmemtest.lmm.engine.theta import inverse_lower, solve_lower, solve_spd
 
 # Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.
@@ -336,3 +339,105 @@ def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
             rhs = rhs - e @ chain_modes[k][step.stage.parent[k]][:, :, None]
         chain_modes[i] = (step.Q @ rhs)[:, :, 0]
     return [chain_modes[i] for i in range(len(done.steps))] + modes
+
+
+# Cross-products of further columns ``W``: with those of the chain, ``(q, K, c)`` per block, with the remainder's,
+# ``(m, c)``, and with themselves, ``(c, c)``.
+Products = tuple[list[Array], Array, Array]
+
+
+def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None = None) -> Products:
+    """Cross-products of ``W = sum_b Z_b c_b + [X y] f`` with ``c_b`` (q, K, c) and ``f`` (p + 1, c) or zero."""
+    n_chain = len(system.chain)
+    chain = [np.zeros_like(c) for c in coefficients[:n_chain]]
+    width = coefficients[0].shape[2] if fixed is None else fixed.shape[1]
+    in_remainder = np.zeros((len(system.B), width))
+    if system.tail:
+        in_remainder[: system.t] = np.concatenate([c.reshape(-1, width) for c in coefficients[n_chain:]])
+    if fixed is not None:
+        in_remainder[system.t :] = fixed
+    remainder = system.B @ in_remainder
+    for i, stage in enumerate(system.chain):
+        c = coefficients[i]
+        chain[i] += stage.A @ c + stage.V.dot(in_remainder)
+        remainder += stage.V.transpose_dot(c)
+        for j, e in stage.E.items():
+            chain[i] += e @ coefficients[j][stage.parent[j]]
+            chain[j] += into_parents(stage, j, transposed(e) @ c)
+    gram = in_remainder.T @ remainder
+    for c, product in zip(coefficients[:n_chain], chain, strict=True):
+        gram += c.reshape(-1, width).T @ product.reshape(-1, width)
+    return chain, remainder, gram
+
+
+def through(system: System, done: Sweep, products: Products) -> tuple[Array, Array]:
+    """``W'V^-1 W`` and ``X'V^-1 W`` of new columns by running them through the factorised sweep."""
+    chain, remainder, gram = products
+    rhs, width = list(chain), len(gram)
+    for i, step in enumerate(done.steps):
+        Qr = step.Q @ rhs[i]
+        gram = gram - rhs[i].reshape(-1, width).T @ Qr.reshape(-1, width)
+        remainder = remainder - step.V.transpose_dot(Qr)
+        for j, e in step.E.items():
+            rhs[j] = rhs[j] - into_parents(step.stage, j, transposed(e) @ Qr)
+    t, p = system.t, system.p
+    fixed = remainder[t : t + p]
+    if t:
+        tail_factors = done.factors[len(done.steps) :]
+        r = tail_times(system.tail, tail_factors, remainder[:t], transpose=True)
+        r = solve_spd(done.tail_C, r)
+        Qr = tail_times(system.tail, tail_factors, r, transpose=False)
+        gram = gram - remainder[:t].T @ Qr
+        fixed = fixed - done.tail_V[:, :p].T @ Qr
+    return gram, fixed
+
+
+def modes(system: System, done: Sweep, products: Products) -> list[Array]:
+    """``Sigma Z'V^-1 W`` of new columns, ``(q, K, c)`` per block: their conditional modes as data."""
+    rhs, remainder = list(products[0]), products[1]
+    for i, step in enumerate(done.steps):
+        Qr = step.Q @ rhs[i]
+        remainder = remainder - step.V.transpose_dot(Qr)
+        for j, e in step.E.items():
+            rhs[j] = rhs[j] - into_parents(step.stage, j, transposed(e) @ Qr)
+    in_remainder = np.zeros_like(remainder)
+    if system.tail:
+        tail_factors = done.factors[len(done.steps) :]
+        inner = tail_times(system.tail, tail_factors, remainder[: system.t], transpose=True)
+        u = tail_times(system.tail, tail_factors, solve_spd(done.tail_C, inner), transpose=False)
+        in_remainder[: system.t] = u
+    found: dict[int, Array] = {}
+    for i in reversed(range(len(done.steps))):
+        step = done.steps[i]
+        left = rhs[i] - step.V.dot(in_remainder)
+        for k, e in step.E.items():
+            left = left - e @ found[k][step.stage.parent[k]]
+        found[i] = step.Q @ left
+    return [*(found[i] for i in range(len(done.steps))), *system.by_tail_block(in_remainder)]
+
+
+def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -> Array:
+    """``W'P W`` of new columns."""
+    gram, fixed = through(system, done, products)
+    if system.p:
+        h = solve_lower(RX, fixed)
+        gram = gram - h.T @ h
+    return gram
+
+
+def joined(first: Products, coefficients: Sequence[Array], rest: Sequence[Products], system: System) -> Products:
+    """Columns side by side: random effects with ``coefficients``, and single ones orthogonal to each other."""
+    chain = [np.concatenate(c, axis=2) for c in zip(first[0], *(p[0] for p in rest), strict=True)]
+    remainder = np.hstack([first[1], *(p[1] for p in rest)])
+    n, width = len(first[2]), remainder.shape[1]
+    gram = np.zeros((width, width))
+    gram[:n, :n] = first[2]
+    gram[n:, n:] = np.diag([own[0, 0] for _, _, own in rest])
+    n_chain = len(system.chain)
+    for c, product in zip(coefficients[:n_chain], chain, strict=True):
+        gram[:n, n:] += c.reshape(-1, n).T @ product[:, :, n:].reshape(-1, width - n)
+    if system.tail:
+        in_tail = np.concatenate([c.reshape(-1, n) for c in coefficients[n_chain:]])
+        gram[:n, n:] += in_tail.T @ remainder[: system.t, n:]
+    gram[n:, :n] = gram[:n, n:].T
+    return chain, remainder, gram

@@ -1,10 +1,11 @@
-"""theta <-> triangular factors, on the user's scale and the whitened scale of the search, and solves with such factors.
+"""theta <-> relative Cholesky factors, on the user's scale and on the whitened scale of the search.
 
 theta stacks the lower triangles of the terms' factors ``L`` column by column, as lme4 does; of a term whose effects
-are independent it holds the diagonal. The search runs on
-whitened columns: a term's basis ``Z`` is replaced by ``Z R^-1`` with ``R`` the triangular factor of its QR
-decomposition, so that ``Sigma_white = R Sigma R'``, a slope in millions or around a distant mean is as easy as any
-other, and one step length fits all parameters.
+are independent it holds the diagonal. The search runs on whitened columns: a term's basis ``Z`` is replaced by
+``Z R^-1`` with ``R`` the triangular factor of its QR decomposition, so that ``Sigma_white = R Sigma R'``, a slope in
+millions or around a distant mean is as easy as any other, and one step length fits all parameters.
+
+Solves with triangular factors go through BLAS, which starts threads for large systems only (LAPACK's do always).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.blocks import Block, RandomTerm, Shape
+from lmemtest.lmm.engine.structure import Block, RandomTerm, Shape
 
 # Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
 _COLLINEAR = 1e-7
@@ -109,9 +110,6 @@ def term_blocks(matrices: Sequence[Array], blocks: Sequence[Block], sizes: Seque
         for m in block.members:
             out[m.term] = out[m.term] + m.level_blocks(M)
     return out
-
-
-# Solves through BLAS, which starts threads for large systems only; LAPACK's always do.
 
 
 def solve_lower(C: Array, B: Array, *, transpose: bool = False) -> Array:

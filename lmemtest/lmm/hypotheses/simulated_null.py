@@ -17,8 +17,8 @@ from lmemtest.core.replicates import Failure, replicate
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.prediction import draw_cells
+from lmemtest.lmm.engine.held import draw_cells
+from lmemtest.lmm.engine.structure import RandomTerm
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

@@ -21,15 +21,8 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_flag, check_fraction, several
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.lmm.engine.profile import (
-    Correlation,
-    LinearFunction,
-    ResidualDeviation,
-    StandardDeviation,
-    Target,
-    has_variance,
-)
-from lmemtest.lmm.engine.profile_path import End, Path, follow
+from lmemtest.lmm.engine.profile import Target, has_variance
+from lmemtest.lmm.engine.profile_path import Path, follow
 from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
@@ -224,23 +217,23 @@ def _all_parameters(fit: Any) -> list[_Parameter]:
     for i, term in enumerate(fit.design.random):
         names = term.names
         alive = [has_variance(fit.problem, fit.optim.theta, i, j) for j in range(len(names))]
-        out += [(("sd", term.group, name, ""), StandardDeviation(i, j), "", np.nan) for j, name in enumerate(names)]
+        out += [(("sd", term.group, name, ""), Target("sd", i, (j,)), "", np.nan) for j, name in enumerate(names)]
         for b, a in [] if term.diagonal else np.argwhere(np.tri(len(names), k=-1)).tolist():
             zero = " and ".join(names[j] for j in (a, b) if not alive[j])
             reason = f"the standard deviation of {zero} is estimated as zero" if zero else ""
-            target = None if zero else Correlation(i, a, b)
+            target = None if zero else Target("corr", i, (a, b))
             out.append((("corr", term.group, names[a], names[b]), target, reason, np.nan))
     many = fit.problem.n_strata > 1
     for stratum, (name, variance) in enumerate(fit.residual_variances.items()):
         label, sd = str(name) if many else "", float(np.sqrt(variance))
-        out.append((("residual sd", "Residual", label, ""), ResidualDeviation(stratum), "", sd))
+        out.append((("residual sd", "Residual", label, ""), Target("residual sd", stratum=stratum), "", sd))
     rows = np.eye(len(fit.design.x_names))
     return out + [_linear(fit, "fixed", name, row) for name, row in zip(fit.design.x_names, rows, strict=True)]
 
 
 def _linear(fit: Any, kind: str, name: str, row: Array) -> _Parameter:
     if fit.estimable(row)[0]:
-        return (kind, "", name, ""), LinearFunction(row[fit.problem.kept]), "", np.nan
+        return (kind, "", name, ""), Target("linear", row=row[fit.problem.kept]), "", np.nan
     return (kind, "", name, ""), None, "the data do not identify it", np.nan
 
 
@@ -352,8 +345,7 @@ def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
     try:
         return follow(fit.problem, fit.optim.theta, fit.optim.criterion, held, cut=cut, reml=reml)
     except np.linalg.LinAlgError as error:
-        none = End(float("nan"), reason=str(error))
-        return Path(estimate=estimate, low=none, high=none, points=(), evaluations=0)
+        return Path(estimate=estimate, reasons=(str(error),))
 
 
 # ---------------------------------------------------------------------- tables and words
@@ -363,13 +355,12 @@ def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The intervals, and the points of the profiles."""
     import pandas as pd
 
-    nothing = End(float("nan"))
     rows, points = [], []
-    for (key, _, _, own), path in found:
-        estimate, low, high = (own, nothing, nothing) if path is None else (path.estimate, path.low, path.high)
+    for (key, _, _, estimate), followed in found:
+        path = Path(estimate) if followed is None else followed
         named = dict(zip(_KEYS, key, strict=True))
-        rows.append({**named, "estimate": estimate, "ci_low": low.value, "ci_high": high.value})
-        for _, value, zeta, slope in () if path is None else path.points:
+        rows.append({**named, "estimate": path.estimate, "ci_low": path.low, "ci_high": path.high})
+        for _, value, zeta, slope in path.points:
             points.append({**named, "value": value, "zeta": zeta, "slope": slope})
     return (
         pd.DataFrame(rows, columns=[*_KEYS, "estimate", "ci_low", "ci_high"]),
@@ -380,12 +371,13 @@ def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
 def _notes(found: _Found) -> list[str]:
     followed = [(p[0][0], label_of(*p[0]), path) for p, path in found if path is not None]
     notes = [f"{label_of(*p[0])} is undefined: {p[2]}." for p, path in found if path is None]
-    zero = [label for kind, label, path in followed if kind == "sd" and path.low.at_bound]
+    zero = [label for kind, label, path in followed if kind == "sd" and path.at_bound[0]]
     if zero:
         notes.append(f"Zero is not excluded for {listed(zero)}: the lower end is 0.")
-    ends = [(label, e) for kind, label, path in followed if kind == "corr" for e in (path.low, path.high) if e.at_bound]
+    correlations = [(label, path) for kind, label, path in followed if kind == "corr"]
+    ends = [(label, (path.low, path.high)[i]) for label, path in correlations for i in (0, 1) if path.at_bound[i]]
     for value in (-1.0, 1.0):
-        labels = [label for label, end in ends if end.value == value]
+        labels = [label for label, end in ends if end == value]
         if labels:
             notes.append(f"A correlation of {value:g} is not excluded for {listed(labels)}.")
     flat = [label for _, label, path in followed if path.flat]
@@ -395,8 +387,7 @@ def _notes(found: _Found) -> list[str]:
             "estimate is arbitrary. Leave out one of the terms that say the same."
         )
     for _, label, path in followed:
-        reasons = dict.fromkeys(end.reason for end in (path.low, path.high) if end.reason)
-        notes += [f"{label}: {reason}." for reason in reasons]
+        notes += [f"{label}: {reason}." for reason in dict.fromkeys(path.reasons)]
     return notes
 
 

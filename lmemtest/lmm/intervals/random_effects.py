@@ -195,7 +195,7 @@ def _errors(fit: LmmFit, terms: list[int], count: int, *, at_once: bool, conditi
 
     def covariance(which: NDArray[np.intp]) -> Array:
         targets = prediction.unit_targets(fit.problem, terms, shapes(fit), which)
-        return prediction.covariance(*where, targets, conditional=conditional)
+        return prediction.covariance(*where, *targets, conditional=conditional)
 
     return covariance(every) if at_once else np.concatenate([covariance(part).diagonal() for part in batches(every)])
 
@@ -206,7 +206,7 @@ def _error_df(fit: LmmFit, terms: list[int], variance: Array, *, conditional: bo
     where, found = (fit.problem, fit.optim.theta, fit.optim.criterion), []
     for part in batches(first):
         targets = prediction.unit_targets(fit.problem, terms, shapes(fit), part)
-        slopes = prediction.slopes(*where, targets, conditional=conditional)
+        slopes = prediction.slopes(*where, *targets, conditional=conditional)
         found.append(fit.curvature.error_df(variance[part], slopes))
     return np.concatenate(found)[alike]
 

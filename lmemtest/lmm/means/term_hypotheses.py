@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.lmm.engine.fixed import independent_columns
+from lmemtest.lmm.engine.span import independent_columns
 from lmemtest.lmm.formula.coding import Coding
 from lmemtest.lmm.formula.columns import Columns
 

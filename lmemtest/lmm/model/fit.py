@@ -20,14 +20,13 @@ from lmemtest.core.validate import check_choice, check_flag, check_fraction, rea
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.cells import Cells
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.ddf import Curvature, curvature
 from lmemtest.lmm.engine.functions import Functions
-from lmemtest.lmm.engine.held import Held
+from lmemtest.lmm.engine.held import Held, draw_cells
 from lmemtest.lmm.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.lmm.engine.optimize import Optimum
-from lmemtest.lmm.engine.prediction import draw_cells
 from lmemtest.lmm.engine.problem import Problem
+from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula import build_design
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.formula.estimable import beside_held

@@ -20,7 +20,7 @@ from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, Esti
 from lmemtest.lmm.cells import Cells, compress
 from lmemtest.lmm.engine.optimize import Optimum, evaluation_cost, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
-from lmemtest.lmm.engine.saturation import no_residual, unbounded
+from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design

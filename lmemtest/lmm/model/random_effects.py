@@ -107,12 +107,10 @@ def prediction_intervals(
     rows, terms = _design_of(fit, frame, random=random)
     table = fit.cells.frame if frame is None else _frame_of(frame)
     value = np.where(fit.estimable(rows), predict(fit, frame, random=random), np.nan)
-    unseen = prediction.Unseen(
-        bases=tuple(np.where((codes < 0)[:, None], basis, 0.0) for basis, codes in terms)
-        or tuple(np.zeros((len(rows), k)) for _, k in shapes(fit)),
-        rows=_further_rows(fit, table) if target == "score" else np.zeros((len(rows), fit.problem.n_strata)),
-    )
-    variance, df = _variances(fit, rows[:, fit.problem.kept], terms, unseen)
+    new = [np.where((codes < 0)[:, None], basis, 0.0) for basis, codes in terms]  # of levels that are not in the fit
+    new = new or [np.zeros((len(rows), k)) for _, k in shapes(fit)]
+    residual = _further_rows(fit, table) if target == "score" else np.zeros((len(rows), fit.problem.n_strata))
+    variance, df = _variances(fit, rows[:, fit.problem.kept], terms, new, residual)
     se = np.sqrt(variance)
     half = stdtrit(df, 0.5 + level / 2.0) * se
     return pd.DataFrame(
@@ -121,26 +119,28 @@ def prediction_intervals(
 
 
 def _variances(
-    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]], unseen: prediction.Unseen
+    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]], new: Sequence[Array], residual: Array
 ) -> tuple[Array, Array]:
     """Variances of predictions and their degrees of freedom, ``(n,)`` each."""
 
-    problem, x, at = fit.problem, fit.optim.theta, fit.optim.criterion
+    where = fit.problem, fit.optim.theta, fit.optim.criterion
 
-    def targets(part: Any) -> prediction.Targets:
+    def targets(part: Any) -> tuple[Array, Sequence[Array]]:
         count = len(rows[part])
         random = [
             _coefficients(q, basis[part], codes[part])
             for (q, _), (basis, codes) in zip(shapes(fit), terms, strict=False)
         ]
         nothing = [np.zeros((q, k, count)) for q, k in shapes(fit)]
-        return prediction.Targets(fixed=rows[part], random=tuple(random or nothing))
+        return rows[part], random or nothing
 
     def variances(part: Any) -> Array:
-        return prediction.covariance(problem, x, at, targets(part)).diagonal() + unseen[part].variances(problem, x, at)
+        unseen = prediction.unseen_variances(*where, [basis[part] for basis in new], residual[part])
+        return prediction.covariance(*where, *targets(part)).diagonal() + unseen
 
     def slopes(part: Any) -> Array:
-        return prediction.slopes(problem, x, at, targets(part)) + unseen[part].slopes(problem, x, at)
+        unseen = prediction.unseen_slopes(*where, [basis[part] for basis in new], residual[part])
+        return prediction.slopes(*where, *targets(part)) + unseen
 
     with one_blas_thread():
         parts = [variances(part) for part in batches(np.arange(len(rows)))]

@@ -480,3 +480,49 @@ def test_one_row_of_an_answer_is_kept_as_asked_and_said(keep):
         lt.evaluate(both, **roles)
     with pytest.raises(ArgumentError, match="drop_duplicates must be 'first' or 'last' or 'mean'"):
         lt.evaluate(both, drop_duplicates="all", **roles)
+
+
+# ---------------------------------------------------------------------- exactly these items
+
+
+def repeated(epochs: int = 3) -> pd.DataFrame:
+    draws = np.random.default_rng(4)
+    chance = draws.uniform(0.2, 0.9, (3, 2, 12))
+    right = (draws.random((epochs, *chance.shape)) < chance).astype(int)
+    epoch, model, task, item = np.indices(right.shape).reshape(4, -1)
+    return pd.DataFrame({"epoch": epoch, "model": np.array([*"ABC"])[model], "task": task, "item": item,
+                         "right": right.ravel()})  # fmt: skip
+
+
+ROLES_OF_RUNS = {"model": "model", "task": "task", "item": "item", "epoch": "epoch", "score": "right"}
+
+
+def test_on_exactly_these_items_the_variance_is_that_of_the_runs() -> None:
+    table = repeated()
+    found = lt.evaluate(table, **ROLES_OF_RUNS).pairs.set_index(["left", "right"])
+    cells = table.groupby(["model", "task", "item"])["right"].agg(["mean", "var", "size"])
+    part = cells["var"] / cells["size"] / (12 * 2) ** 2
+    variance, doubt = part.groupby("model").sum(), (part**2 / (cells["size"] - 1)).groupby("model").sum()
+    mean = cells["mean"].groupby("model").mean()
+    for (left, right), row in found.iterrows():
+        se2 = variance[left] + variance[right]
+        assert row["estimate_items"] == pytest.approx(mean[left] - mean[right], abs=1e-12)
+        assert row["se_items"] ** 2 == pytest.approx(se2, rel=1e-12)
+        assert row["df_items"] == pytest.approx(se2**2 / (doubt[left] + doubt[right]), rel=1e-12)
+
+
+def test_single_runs_say_nothing_of_exactly_these_items() -> None:
+    table = repeated()
+    once = lt.evaluate(table[table["epoch"] == 0].drop(columns="epoch"), **{**ROLES_OF_RUNS, "epoch": None})
+    some = lt.evaluate(table.drop(index=table.index[[0]]).query("epoch != 2 or item > 0"), **ROLES_OF_RUNS)
+    for found in (once, some):
+        assert found.items is None
+        assert "estimate_items" not in found.pairs
+        with pytest.raises(DesignError, match="two runs of each model on every item"):
+            found.decisions("these items")
+
+
+def test_models_that_always_answer_alike_are_not_tested_over_runs() -> None:
+    table = repeated().assign(right=lambda frame: (frame["item"] + (frame["model"] == "A")) % 2)
+    found = lt.evaluate(table, **ROLES_OF_RUNS).pairs
+    assert found["p_value_items"].isna().all()

@@ -10,8 +10,8 @@ from growth import exponent, peak
 import lmemtest as lt
 from lmemtest.lmm.engine import absorbed
 from lmemtest.lmm.engine.absorbed import absorbed_problem
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.optimize import optimise
+from lmemtest.lmm.engine.structure import RandomTerm
 
 
 def table_of(algorithms: int, benchmarks: int, seeds: int, missing: float = 0.0, empty: bool = False) -> pd.DataFrame:

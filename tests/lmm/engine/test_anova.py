@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.ddf import curvature
 from lmemtest.lmm.engine.hessian import hessian
 from lmemtest.lmm.engine.optimize import optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
-from lmemtest.lmm.engine.profile import Constrained, ResidualDeviation, StandardDeviation
+from lmemtest.lmm.engine.profile import Constrained, Target
 from lmemtest.lmm.engine.profile_path import follow
+from lmemtest.lmm.engine.structure import RandomTerm
 
 ALGORITHMS, BENCHMARKS, SEEDS = 3, 7, 4
 
@@ -91,7 +91,7 @@ def test_profiles_are_those_of_the_elimination_and_need_none(kind, reml, monkeyp
     x = optimise(made).theta
     found = {}
     for problem in (plain, made):
-        for target in (StandardDeviation(0, 0), ResidualDeviation()):
+        for target in (Target("sd", 0, (0,)), Target("residual sd")):
             held = Constrained(problem, target, reml=reml)
             u, phi = held.at_fit(x, made.evaluate(x))
             at = held.evaluate(1.1 * u, phi + 0.1)
@@ -99,7 +99,7 @@ def test_profiles_are_those_of_the_elimination_and_need_none(kind, reml, monkeyp
             path = follow(problem, x, made.evaluate(x), target, cut=1.5, reml=reml)
             free = [np.ravel(part) for part in in_free]
             got = np.concatenate([[at.value, in_u], in_phi, *free])
-            found.setdefault(target, []).append((got, [path.low.value, path.high.value]))
+            found.setdefault(target.kind, []).append((got, [path.low, path.high]))
         monkeypatch.setattr("lmemtest.lmm.engine.profile.sweep", None)
     for (want, interval), (got, of_squares) in found.values():
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)

@@ -9,13 +9,12 @@ from pytest import approx
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import products
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.cross import DenseCross, SparseCross
-from lmemtest.lmm.engine.fixed import independent_columns
-from lmemtest.lmm.engine.information import average_information
+from lmemtest.lmm.engine.hessian import average_information
 from lmemtest.lmm.engine.optimize import optimise
 from lmemtest.lmm.engine.problem import build_problem
-from lmemtest.lmm.engine.structure import group_terms, split_chain
+from lmemtest.lmm.engine.span import independent_columns
+from lmemtest.lmm.engine.structure import RandomTerm, group_terms, split_chain
 
 
 def tables(n_cells: int = 400):

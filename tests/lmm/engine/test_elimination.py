@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.lmm.engine import ddf, fixed, leaf, optimize, products, structure
+from lmemtest.lmm.engine import ddf, optimize, products, residual, span, structure
 from lmemtest.lmm.engine import problem as problems
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.alike import rotated
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.cross import PartedCross
 from lmemtest.lmm.engine.ddf import curvature
-from lmemtest.lmm.engine.error_slopes import log_scale_slopes
-from lmemtest.lmm.engine.hessian import hessian
-from lmemtest.lmm.engine.information import average_information
+from lmemtest.lmm.engine.hessian import average_information, hessian
 from lmemtest.lmm.engine.kenward_roger import kenward_roger
-from lmemtest.lmm.engine.optimize import absent_terms, moment_start, optimise, zero_slopes
-from lmemtest.lmm.engine.problem import Problem, build_problem
-from lmemtest.lmm.engine.profile import Constrained, LinearFunction, ResidualDeviation, StandardDeviation
-from lmemtest.lmm.engine.structure import candidates
+from lmemtest.lmm.engine.optimize import moment_start, optimise
+from lmemtest.lmm.engine.prediction import log_scale_slopes
+from lmemtest.lmm.engine.problem import Problem, absent_terms, build_problem, zero_slopes
+from lmemtest.lmm.engine.products import rotated
+from lmemtest.lmm.engine.profile import Constrained, Target
+from lmemtest.lmm.engine.structure import RandomTerm, candidates
 from lmemtest.lmm.engine.sweep import conditional_modes
 
 ALGORITHMS, BENCHMARKS, SEEDS = 4, 6, 3
@@ -157,7 +155,7 @@ def test_means_of_algorithms_in_families_meet_those_of_their_family_alone(monkey
     cell_means[:, 0] = 1.0  # neither orthogonal nor sparse
     data |= {"X": cell_means, "rows": mean}
     plain = build_problem(**data)
-    monkeypatch.setattr(fixed, "_MANY", 0)
+    monkeypatch.setattr(span, "_MANY", 0)
     monkeypatch.setattr(products, "_SPARSE_FROM", 0)
     monkeypatch.setattr(products, "prefer_sparse", lambda *_: False)
     made = build_problem(**data)
@@ -322,7 +320,7 @@ def with_cells(data: dict, *, equal: bool, place: int = 1) -> dict:
 @pytest.fixture
 def _few_cells(monkeypatch):
     """Intercepts are absorbed in small designs too."""
-    monkeypatch.setattr(leaf, "MANY_CELLS", 0)
+    monkeypatch.setattr(residual, "MANY_CELLS", 0)
 
 
 @pytest.mark.usefixtures("_few_cells")
@@ -383,8 +381,8 @@ def test_a_held_parameter_has_the_same_criterion_without_the_intercepts_of_cells
     plain, rng = replace(made, leaf=None), np.random.default_rng(7)
     x = made.point(rng.uniform(0.2, 1.0, made.n_theta))
     row = np.arange(1.0, ALGORITHMS + 1)
-    targets = [(StandardDeviation(1, 0), True), (StandardDeviation(0, 0), False), (ResidualDeviation(), True)]
-    for target, reml in [*targets, (LinearFunction(row), False)]:
+    targets = [(Target("sd", 1, (0,)), True), (Target("sd", 0, (0,)), False), (Target("residual sd"), True)]
+    for target, reml in [*targets, (Target("linear", row=row), False)]:
         ours, theirs = Constrained(made, target, reml=reml), Constrained(plain, target, reml=reml)
         u, phi = theirs.at_fit(x, plain.evaluate(x))
         u, phi = 1.1 * u, phi + 0.1 * rng.normal(size=len(phi))
@@ -404,7 +402,7 @@ def test_intercepts_are_absorbed_only_where_that_is_exact_and_pays(change, monke
     if change == "few cells":
         data["weight"] = np.append(2.0, data["weight"][1:])
     if change == "many weights":
-        monkeypatch.setattr(leaf, "MANY_CELLS", 0)
+        monkeypatch.setattr(residual, "MANY_CELLS", 0)
         data["weight"] = np.linspace(1.0, 2.0, size)
     if change == "one row":
         data["ss"] = np.zeros(size)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lmemtest.core.codes import Keys
-from lmemtest.lmm.engine.fixed import fixed_part, independent_columns
+from lmemtest.lmm.engine.span import fixed_part, independent_columns
 from lmemtest.lmm.formula import build_design, parse_formula
 
 
@@ -14,15 +14,16 @@ def test_distinct_rows_give_the_least_squares_of_all_cells():
     X = np.column_stack([np.ones(6), np.eye(6)[:, 1:], np.arange(6.0)])  # the last column depends on the others
     rows, omega = rng.integers(0, 5, 400), rng.uniform(0.5, 3, 400)  # and the sixth row does not occur
     y = 1e6 + 1e-3 * rng.normal(size=400)
-    few, all_cells = fixed_part(X, rows, y, omega), fixed_part(X[rows], None, y, omega)
-    assert few.kept.tolist() == all_cells.kept.tolist() == [0, 1, 2, 3, 4]
-    Q = few.Q[few.rows]
-    np.testing.assert_allclose(Q @ few.RX, X[rows][:, few.kept], atol=1e-12)
+    kept, Q, row, RX, _, residual = fixed_part(X, rows, y, omega)
+    kept_of_all, *_, residual_of_all = fixed_part(X[rows], None, y, omega)
+    assert kept.tolist() == kept_of_all.tolist() == [0, 1, 2, 3, 4]
+    Q = Q[row]
+    np.testing.assert_allclose(Q @ RX, X[rows][:, kept], atol=1e-12)
     np.testing.assert_allclose((Q * omega[:, None]).T @ Q, np.eye(5), atol=1e-12)
     # the residual keeps what the scores have of the noise: 1e-3 of 1e6
     expected = y - np.array([np.average(y[rows == i], weights=omega[rows == i]) for i in range(5)])[rows]
-    np.testing.assert_allclose(few.residual, expected, atol=1e-8)
-    np.testing.assert_allclose(all_cells.residual, expected, atol=1e-8)
+    np.testing.assert_allclose(residual, expected, atol=1e-8)
+    np.testing.assert_allclose(residual_of_all, expected, atol=1e-8)
 
 
 def test_the_later_of_dependent_columns_goes_however_many_there_are():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.held import Held
+from lmemtest.lmm.engine.structure import RandomTerm
 
 BENCHMARKS, ALGORITHMS, SEEDS = 4, 3, 5
 

@@ -9,10 +9,10 @@ import pytest
 import lmemtest as lt
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import products
-from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.cross import DenseCross, SparseCross
 from lmemtest.lmm.engine.hessian import hessian
 from lmemtest.lmm.engine.problem import Problem, build_problem
+from lmemtest.lmm.engine.structure import RandomTerm
 
 ROWS = 300
 

@@ -12,7 +12,7 @@ from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.lmm.engine import kenward_roger, products, projected
+from lmemtest.lmm.engine import kenward_roger, products
 from lmemtest.lmm.engine.kenward_roger import matched_moments
 
 
@@ -237,7 +237,7 @@ def test_aliased_columns_are_left_out():
 
 
 def test_too_many_crossed_columns_are_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr(projected, "_MAX_COLUMNS", 8)
+    monkeypatch.setattr(kenward_roger, "_MAX_COLUMNS", 8)
     fit = lt.fit_lmm("y ~ a + (1|run) + (1|task)", a_table())
     assert refusal(lambda: fit.df(np.eye(3), "kenward-roger"), DesignError) == (
         "ddf='kenward-roger' needs dense algebra that these random effects (24 levels x 1, 6 levels x 1) are too large "

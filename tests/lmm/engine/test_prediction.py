@@ -64,32 +64,30 @@ def test_errors_are_those_of_the_mixed_model_equations(formula: str, options: di
     for q, k in shapes(fit):
         parts.append(K[start : start + q * k].reshape(q, k, 4))
         start += q * k
-    targets = prediction.Targets(fixed=L, random=tuple(parts))
-    got = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+    got = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, L, parts)
     C = henderson(fit)
     both = np.hstack([L, K.T])
     np.testing.assert_allclose(got, both @ C @ both.T, rtol=1e-7, atol=1e-9 * np.abs(got).max())
-    given = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets, conditional=True)
+    given = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, L, parts, conditional=True)
     inner = henderson(fit, conditional=True)
     np.testing.assert_allclose(given, K.T @ inner @ K, rtol=1e-7, atol=1e-9 * np.abs(given).max())
 
 
-def degrees_of_freedom(fit: lt.LmmFit, targets: prediction.Targets) -> np.ndarray:
-    where = (fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+def degrees_of_freedom(fit: lt.LmmFit, L: np.ndarray, K: list[np.ndarray]) -> np.ndarray:
+    where = (fit.problem, fit.optim.theta, fit.optim.criterion, L, K)
     return fit.curvature.error_df(prediction.covariance(*where).diagonal(), prediction.slopes(*where))
 
 
 def test_degrees_of_freedom_of_fixed_effects_are_satterthwaites() -> None:
     fit = lt.fit_lmm("y ~ a + (1 + x | g) + (1 | h)", table())
     L = np.random.default_rng(2).normal(size=(3, fit.rank))
-    nothing = tuple(np.zeros((q, k, 3)) for q, k in shapes(fit))
-    targets = prediction.Targets(fixed=L, random=nothing)
-    np.testing.assert_allclose(degrees_of_freedom(fit, targets), fit.df(L), rtol=1e-9)
+    nothing = [np.zeros((q, k, 3)) for q, k in shapes(fit)]
+    np.testing.assert_allclose(degrees_of_freedom(fit, L, nothing), fit.df(L), rtol=1e-9)
 
 
 def test_a_model_without_random_effects_has_the_errors_of_least_squares() -> None:
     fit = lt.fit_lmm("y ~ a + x", table())
-    targets = prediction.Targets(fixed=np.eye(fit.rank), random=())
-    got = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+    L = np.eye(fit.rank)
+    got = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, L, [])
     np.testing.assert_allclose(got, fit.cov_params(), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(degrees_of_freedom(fit, targets), 150 - fit.rank)
+    np.testing.assert_allclose(degrees_of_freedom(fit, L, []), 150 - fit.rank)

@@ -15,8 +15,7 @@ from scipy.optimize import minimize
 import lmemtest as lt
 from lmemtest.lmm.cells import compress
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.fixed import independent_columns
-from lmemtest.lmm.engine.saturation import no_residual, unbounded
+from lmemtest.lmm.engine.span import independent_columns, no_residual, unbounded
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model.fit import engine_terms

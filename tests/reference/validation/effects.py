@@ -45,10 +45,9 @@ def prediction_lines() -> list[Line]:
             L, K = rng.normal(size=(4, fit.rank)), rng.normal(size=(width, 4))
             ends = np.cumsum([q * k for q, k in shapes(fit)])[:-1]
             parts = [part.reshape(q, k, 4) for part, (q, k) in zip(np.split(K, ends), shapes(fit), strict=True)]
-            targets = prediction.Targets(fixed=L, random=tuple(parts))
             for conditional in (False, True):
                 got = prediction.covariance(
-                    fit.problem, fit.optim.theta, fit.optim.criterion, targets, conditional=conditional
+                    fit.problem, fit.optim.theta, fit.optim.criterion, L, parts, conditional=conditional
                 )
                 both = K.T if conditional else np.hstack([L, K.T])
                 want = both @ brute.henderson(fit, conditional=conditional) @ both.T
