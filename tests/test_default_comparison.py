@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 
@@ -54,15 +55,7 @@ def bundled(prior: str, budget: int, scale: str) -> lt.Runs:
 
 def priorband(folder: Path, score: str, budget: int) -> lt.Runs:
     table = pd.read_parquet(folder / "priorband.parquet")
-    return lt.Runs(
-        table[table["used_fidelity"] == budget],
-        score=score,
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        metafeatures=("prior",),
-    )
+    return as_runs(table[table["used_fidelity"] == budget], score=score)
 
 
 def hpob(folder: Path, scale: str) -> lt.Runs:
@@ -70,14 +63,8 @@ def hpob(folder: Path, scale: str) -> lt.Runs:
     table = pd.read_parquet(folder / "hpob.parquet")
     table = table[(table["trial"] == 50) & (table["method"] != "RF")].copy()
     table["task"] = table["search_space"].astype(str) + "/" + table["dataset"].astype(str)
-    runs = lt.Runs(
-        table[["method", "task", "seed", "best_accuracy"]],
-        score="best_accuracy",
-        direction="maximize",
-        algorithm="method",
-        benchmark="task",
-        seed="seed",
-    )
+    table = table[["method", "task", "seed", "best_accuracy"]]
+    runs = as_runs(table, "maximize", score="best_accuracy", algorithm="method")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lt.errors.DataWarning)  # 2 tasks on which all scores are equal
         return runs if scale == "raw" else runs.normalize(scale)

@@ -225,10 +225,8 @@ DIRECTION = "It is direction='maximize' or direction='minimize' here."
     ],
 )
 def test_an_argument_by_another_name_is_told_the_right_one(function, argument, hint):
-    assert (
-        refusal(lambda: getattr(lt, function)(DATA, **{argument: "descending"}), TypeError)
-        == f"{function}() has no argument {argument!r}. {hint}"
-    )
+    said = refusal(lambda: getattr(lt, function)(DATA, **{argument: "descending"}), TypeError)
+    assert said == f"{function}() has no argument {argument!r}. {hint}"
 
 
 def test_other_type_errors_are_left_alone():

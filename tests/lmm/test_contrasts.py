@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from pytest import approx
 from refusals import refusal
+from study import make_runs
 
-from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import fit_lmm
@@ -24,13 +24,8 @@ def em(fitted):
 
 @pytest.fixture
 def runs():
-    rng = np.random.default_rng(5)
-    table = pd.DataFrame(
-        [(a, b, s) for a in ("HB", "PB", "RS") for b in "wxyz" for s in range(6)], columns=["algorithm", "task", "seed"]
-    )
-    effect = table["algorithm"].map({"HB": 0.0, "PB": 0.02, "RS": 3.0})
-    table["loss"] = effect + rng.normal(size=len(table)) * 0.5
-    return Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="task", seed="seed")
+    shift = {"PB": 0.02, "RS": 3.0}
+    return make_runs(["HB", "PB", "RS"], "wxyz", 6, sds={}, shift=shift, noise=0.5, benchmark="task")
 
 
 def test_pairs_are_left_minus_right_in_level_order_within_groups(em):

@@ -278,4 +278,3 @@ def test_result_to_frame_and_text(fitted):
     assert list(frame.columns) == want.split()
     assert frame.loc[0, "statistic"] == got.statistic
     assert "Reference: 0.5 chi2(1) + 0.5 chi2(2); ML log-likelihoods." in got.summary()
-    assert got._repr_html_().startswith("<table")

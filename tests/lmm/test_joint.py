@@ -147,10 +147,8 @@ def test_a_fit_by_maximum_likelihood_is_refitted_with_a_note(bench):
         numbers = result.to_frame().select_dtypes("number").to_numpy()
         assert numbers == approx(want.to_frame().select_dtypes("number").to_numpy(), rel=1e-6)
     assert ml.anova().notes == ()
-    assert (
-        refusal(lambda: f_test(ml, np.eye(8)[1:], ddf="kenward-roger"), ArgumentError)
-        == "ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True)."
-    )
+    said = refusal(lambda: f_test(ml, np.eye(8)[1:], ddf="kenward-roger"), ArgumentError)
+    assert said == "ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True)."
 
 
 def test_missing_combinations_are_named(fitted):
@@ -206,8 +204,6 @@ def test_the_result_is_readable(bench):
     text = result.summary()
     assert text.startswith("F-tests of the fixed terms (type III hypotheses)")
     assert "Response y, n = 180 rows; Kenward-Roger degrees of freedom." in text
-    assert repr(result) == text
-    assert "<table" in result._repr_html_()
 
 
 # ---------------------------------------------------------------------- means and pairs with Kenward-Roger

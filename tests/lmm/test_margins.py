@@ -131,20 +131,17 @@ def test_differences_without_a_test_are_undecided(fitted):
     assert "cannot be compared" in result.summary()
 
 
-def test_results_read_as_text_and_html(em):
+def test_results_read_as_text(em):
     equal = em.pairs().equivalence(0.9)
     text = equal.summary()
     assert "equivalence margin -0.9 to 0.9" in text
     assert "a0 and a1 are equivalent within the margin of -0.9 to 0.9 (equivalence p" in text
     assert "a0 and a3 differ, and not provably by less than the margin" in text
-    assert "<table" in equal._repr_html_()
     passed = em.against("a0").noninferiority(0.5, direction="maximize")
     text = passed.summary()
     assert "Non-inferiority of algorithm to a0" in text
     assert "a1 is not worse than a0 by more than 0.5" in text
     assert "a3 is better than a0" in text
-    assert "<table" in passed._repr_html_()
-    assert repr(passed) == text
 
 
 @pytest.mark.parametrize("margin", [0, -1, np.nan, np.inf, "1", None, True, (1, 2), (-1, np.inf), (1,)])

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from references import values
 from scipy import special, stats
+from study import as_runs, make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
@@ -16,30 +17,24 @@ from lmemtest.lmm.means.adjust import adjust_raw, most_true_pairs, step_down
 from lmemtest.lmm.means.moderation import fit_scaled_f, moderation, squeeze, trigamma_inverse
 
 REFERENCE = values("moderation")
-ROLES = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
 FORMULA = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
 
 
 def table(sds, n_benchmarks=12, n_seeds=3, shifts=None, noise=0.3, seed=0):
     """Runs of algorithms whose advantages have standard deviations of their own."""
-    rng = np.random.default_rng(seed)
-    k = len(sds)
-    effects = rng.normal(size=(n_benchmarks, 1)) + rng.normal(size=(n_benchmarks, k)) * np.asarray(sds)
-    effects += np.zeros(k) if shifts is None else np.asarray(shifts)
-    scores = effects[:, :, None] + noise * rng.normal(size=(n_benchmarks, k, n_seeds))
-    b, a, s = np.indices(scores.shape)
-    return pd.DataFrame(
-        {
-            "benchmark": [f"b{i:02d}" for i in b.ravel()],
-            "algorithm": [f"A{i:02d}" for i in a.ravel()],
-            "seed": s.ravel(),
-            "score": scores.ravel(),
-        }
-    )
+    counts = {"benchmark": n_benchmarks, "algorithm": len(sds), "seed": n_seeds}
+    start = 0.0 if shifts is None else np.reshape(shifts, (-1, 1))
+    effects = {"benchmark": 1.0, "benchmark:algorithm": sds}
+    scores = make_scores(np.random.default_rng(seed), counts, effects, noise=noise, start=start)
+    names = {
+        "benchmark": [f"b{i:02d}" for i in range(n_benchmarks)],
+        "algorithm": [f"A{i:02d}" for i in range(len(sds))],
+    }
+    return table_of_scores(scores, **names)
 
 
 def fitted(frame, formula=FORMULA):
-    return lt.fit_lmm(formula, lt.Runs(frame, **ROLES))
+    return lt.fit_lmm(formula, as_runs(frame))
 
 
 ERRATIC = table([0.4, 0.4, 0.4, 0.4, 3.0])
@@ -228,7 +223,7 @@ def test_groups_have_families_of_their_own():
         [table([0.4] * 4, seed=1).assign(prior="good"), table([0.4, 0.4, 0.4, 4.0], seed=2).assign(prior="bad")]
     )
     formula = "score ~ algorithm * prior + (0 + prior | benchmark) + (0 + prior | benchmark:algorithm)"
-    fit = lt.fit_lmm(formula, lt.Runs(frame, **ROLES, metafeatures=["prior"]))
+    fit = lt.fit_lmm(formula, as_runs(frame))
     em = fit.emmeans("algorithm", by="prior")
     notes = [note for note in em.notes if "varies about" in note]
     assert len(notes) == 1
@@ -286,7 +281,7 @@ def test_refusals_name_the_next_step():
         fit.emmeans("algorithm", vcov="moderated", ddf="asymptotic")
     with pytest.raises(ArgumentError, match=r"Make it from this fit: moderated\(fit, 'benchmark'\)"):
         fit.emmeans("algorithm", vcov=plain.moderated("benchmark"))
-    one = lt.fit_lmm("score ~ algorithm + (1 | seed)", lt.Runs(ERRATIC[ERRATIC["benchmark"] == "b00"], **ROLES))
+    one = lt.fit_lmm("score ~ algorithm + (1 | seed)", as_runs(ERRATIC[ERRATIC["benchmark"] == "b00"]))
     with pytest.raises(DesignError, match="has one level"):
         one.emmeans("algorithm", vcov="moderated")
 

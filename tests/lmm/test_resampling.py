@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
+import study
 from pytest import approx
 from refusals import refusal
 from scipy import stats
@@ -21,12 +21,8 @@ FORMULA = "loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)"
 
 
 def make_table(benchmarks=8, seeds=4, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), "AB", range(seeds))
-    table = pd.DataFrame(list(rows), columns=["benchmark", "algorithm", "seed"])
-    b, s = table["benchmark"].to_numpy(), table["seed"].to_numpy()
-    noise = rng.normal(size=len(table)) + rng.normal(size=benchmarks)[b] + rng.normal(size=(benchmarks, seeds))[b, s]
-    return table.assign(loss=noise)
+    sds = {"benchmark": 1.0, "benchmark:seed": 1.0}
+    return study.make_table("AB", range(benchmarks), seeds, sds=sds, rng=seed)
 
 
 @pytest.fixture(scope="module")
