@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from harness import at_most, covers, differs, each, printed, rate_of
-from study import runs_of_scores, table_of_scores
+from study import as_runs, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 
@@ -45,11 +45,8 @@ class Design:
 
 
 def runs_of(y: np.ndarray, family: np.ndarray, benchmark: np.ndarray) -> lt.Runs:
-    table = table_of_scores(y, "row algorithm", family=family[:, None], benchmark=benchmark[:, None]).drop(
-        columns="row"
-    )
-    roles = {"algorithm": "algorithm", "benchmark": "benchmark", "family": "family"}
-    return lt.Runs(table, score="score", direction="minimize", **roles)
+    table = table_of_scores(y, "row algorithm", family=family[:, None], benchmark=benchmark[:, None])
+    return as_runs(table.drop(columns="row"))
 
 
 def compared(runs: lt.Runs, population: str | None) -> tuple[bool, float, bool]:
