@@ -7,6 +7,8 @@ HPO-B need LMEMTEST_DATA.
 from __future__ import annotations
 
 import os
+import re
+import runpy
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 
@@ -52,15 +55,7 @@ def bundled(prior: str, budget: int, scale: str) -> lt.Runs:
 
 def priorband(folder: Path, score: str, budget: int) -> lt.Runs:
     table = pd.read_parquet(folder / "priorband.parquet")
-    return lt.Runs(
-        table[table["used_fidelity"] == budget],
-        score=score,
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        metafeatures=("prior",),
-    )
+    return as_runs(table[table["used_fidelity"] == budget], score=score)
 
 
 def hpob(folder: Path, scale: str) -> lt.Runs:
@@ -68,14 +63,8 @@ def hpob(folder: Path, scale: str) -> lt.Runs:
     table = pd.read_parquet(folder / "hpob.parquet")
     table = table[(table["trial"] == 50) & (table["method"] != "RF")].copy()
     table["task"] = table["search_space"].astype(str) + "/" + table["dataset"].astype(str)
-    runs = lt.Runs(
-        table[["method", "task", "seed", "best_accuracy"]],
-        score="best_accuracy",
-        direction="maximize",
-        algorithm="method",
-        benchmark="task",
-        seed="seed",
-    )
+    table = table[["method", "task", "seed", "best_accuracy"]]
+    runs = as_runs(table, "maximize", score="best_accuracy", algorithm="method")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lt.errors.DataWarning)  # 2 tasks on which all scores are equal
         return runs if scale == "raw" else runs.normalize(scale)
@@ -125,6 +114,23 @@ def tables() -> Iterator[tuple[str, lt.Runs]]:
                 yield f"PriorBand, {score}, budget {budget}", priorband(folder, score, budget)
         for scale in ("raw", "rank", "normalized_regret"):
             yield f"HPO-B, {scale}", hpob(folder, scale)
+
+
+# ---------------------------------------------------------------------- the verdicts of docs/families.md
+
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "four_verdicts.py"
+
+
+@pytest.mark.level(2)
+@pytest.mark.usefixtures("data_dir")
+def test_one_table_has_the_verdicts_of_the_page(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [SCRIPT.name])
+    runpy.run_path(str(SCRIPT), run_name="__main__")
+    found = [int(n) for n in re.findall(r"(\d+) of 78 pairs differ", capsys.readouterr().out)]
+    assert found == [41, 28, 31, 28, 14, 19, 27, 8, 18, 6]
 
 
 if __name__ == "__main__":

@@ -11,17 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from exported import (
-    FRAMES,
-    amlb,
-    answers,
-    battles,
-    inspect_log,
-    mlflow,
-    optuna_studies,
-    trajectories,
-    wandb_chart,
-)
+from exported import FRAMES, amlb, answers, battles, inspect_log, mlflow, optuna_studies, trajectories, wandb_chart
 from typer.testing import CliRunner, Result
 
 from lmemtest.cli import app

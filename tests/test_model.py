@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
+from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, DesignError, UnknownColumnError
 
 
 @pytest.mark.parametrize("method", ["ML", "REML"])
@@ -302,3 +303,34 @@ def test_algorithms_that_are_numbers_are_noted():
         "to compare them as names.",
     )
     assert lt.fit_lmm("loss ~ C(tool)", runs).notes == ()
+
+
+# ---------------------------------------------------------------------- generated models of many shapes
+
+
+@pytest.fixture(scope="module")
+def tables(reference_input):
+    frame = reference_input("generated")
+    return dict(iter(frame.groupby("id", sort=False)))
+
+
+@pytest.mark.parametrize("method", ["ML", "REML"])
+def test_log_likelihood_is_never_below_the_best_of_lme4s_optimisers(reference, tables, method):
+    models = reference("generated")["models"]
+    assert len(models) >= 100
+    worse, uncertified = [], []
+    for model in models:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fit = lt.fit_lmm(model["formula"], _own_columns(tables[model["id"]]), reml=method == "REML")
+        best = model[method]["llf"]
+        if fit.llf < best - 1e-6 * abs(best):
+            worse.append((model["id"], model["shape"], model["formula"], fit.llf - best))
+        if not fit.converged:
+            uncertified.append((model["id"], model["formula"], fit.optim.message))
+    assert worse == []
+    assert uncertified == []
+
+
+def _own_columns(table: pd.DataFrame) -> pd.DataFrame:
+    return table.drop(columns="id")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from pytest import approx
+from references import values
 
 import lmemtest as lt
 
-TABLE = json.loads((Path(__file__).parent / "reference" / "priorband_table.json").read_text(encoding="utf-8"))
+TABLE = values("priorband_table")
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from growth import calls, exponent, peak
-from study import make_study
+from study import make_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.study import labels
@@ -23,18 +23,14 @@ from lmemtest.lmm.engine.structure import RandomTerm
 
 pytestmark = pytest.mark.level(1)
 
-AXES = {
-    "benchmarks": ((4, 12, 3), (4, 48, 3)),
-    "algorithms": ((4, 8, 3), (16, 8, 3)),
-    "seeds": ((4, 6, 5), (4, 6, 20)),
-}
+AXES = {"benchmarks": ((4, 12, 3), (4, 48, 3)), "algorithms": ((4, 8, 3), (16, 8, 3)), "seeds": ((4, 6, 5), (4, 6, 20))}
 
 
 def runs_of(*sizes: int) -> lt.Runs:
-    counts = dict(zip(("algorithm", "benchmark", "seed"), sizes, strict=True))
+    """Of algorithms, benchmarks and seeds."""
+    algorithms, benchmarks, seeds = ([*map(str, range(n))] for n in sizes)
     sds = {"benchmark": 1.0, "benchmark:algorithm": 0.2, "benchmark:seed": 0.1}
-    table = make_study(np.random.default_rng(0), counts, sds, noise=0.3).astype(dict.fromkeys(counts, str))
-    return lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+    return make_runs(algorithms, benchmarks, seeds, sds=sds, noise=0.3, rng=0)
 
 
 def default_pairs(runs: lt.Runs) -> Any:

@@ -1,4 +1,4 @@
-"""Who may import whom, what `import lmemtest` may cost, and what is never imported."""
+"""Who may import whom, what `import lmemtest` may cost, what is never imported, and tables of modules in docstrings."""
 
 from __future__ import annotations
 
@@ -229,3 +229,15 @@ def test_a_plain_installation_has_what_is_imported_and_nothing_else():
     optional = {"dask", "openpyxl"}  # imported where the caller has a table or a file of theirs
     used = {name.partition(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names)
     assert {brought.get(name, name) for name in used - optional - {"lmemtest"}} == declared
+
+
+FOLDERS = ("lmm/engine", "lmm/diagnostics", "bench/power", "lmm/model")
+
+
+def test_tables_of_modules_are_those_of_the_files() -> None:
+    for folder in FOLDERS:
+        text = ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text())) or ""
+        table = re.search(r"^=+  =+$(.*)^=+  =+$", text, flags=re.MULTILINE | re.DOTALL)
+        assert table is not None, folder
+        listed = re.findall(r"^(\w+)  ", table[1], flags=re.MULTILINE)
+        assert sorted(listed) == sorted(module.stem for module in (PACKAGE / folder).glob("[a-z]*.py")), folder

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import lmemtest as lt
+from lmemtest.core.result import Result
 
 MOST_BYTES = 1_000_000  # of a result of the small tables here
 READ = """
@@ -55,6 +56,14 @@ def test_results_read_the_same_in_another_process(results: dict[str, Any], tmp_p
 def test_results_take_no_more_than_they_hold(results: dict[str, Any]) -> None:
     sizes = {name: len(pickle.dumps(result)) for name, result in results.items()}
     assert {name: size for name, size in sizes.items() if size > MOST_BYTES} == {}
+
+
+def test_results_print_their_summary_and_are_tables_in_a_notebook(results: dict[str, Any]) -> None:
+    shown = {name: result for name, result in results.items() if isinstance(result, Result)}
+    assert len(shown) > 60
+    for name, result in shown.items():
+        assert repr(result) == result.summary(), name
+        assert "<table" in result._repr_html_(), name
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])

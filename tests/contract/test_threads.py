@@ -11,10 +11,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.linalg
 import scipy.optimize
+from study import make_runs
 from threadpoolctl import threadpool_info
 
 import lmemtest as lt
@@ -137,16 +137,8 @@ def unguarded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.fixture(scope="module")
 def runs() -> lt.Runs:
-    rng = np.random.default_rng(3)
-    rows = [
-        (tool, f"t{task}", seed, task + i + rng.normal(0, 0.5) * (1 + task % 2) + level)
-        for i, tool in enumerate("ABC")
-        for task in range(7)
-        for level in [rng.normal(0, 0.4)]
-        for seed in range(3)
-    ]
-    frame = pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"])
-    return lt.Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
+    sds = {"benchmark": 2.0, "benchmark:algorithm": 0.4}
+    return make_runs(3, 7, sds=sds, shift=range(3), noise=0.5, rng=3, algorithm="tool", benchmark="task")
 
 
 MODEL = "loss ~ tool + (1 | task) + (1 | task:tool)"

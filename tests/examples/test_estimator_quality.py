@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+from harness import covers, rate_of
 from numpy.testing import assert_allclose
 from paper_figures.estimator_quality import (
     decomposition_plot,
@@ -15,6 +16,7 @@ from paper_figures.estimator_quality import (
     quality_plot,
     variance_of_mean,
 )
+from paper_figures.estimators import fixed_tuning_estimator, ideal_estimator
 from pytest import approx
 from scipy import stats
 
@@ -91,11 +93,7 @@ def test_the_equation_of_the_variance():
 
 def test_without_tuning_it_is_said_and_nothing_is_invented():
     found = quality_from_components({"data": 3.0, "init": 1.0}, k=10)
-    assert list(found.estimators["estimator"]) == [
-        "ideal",
-        "fixed tuning, data new",
-        "fixed tuning, init new",
-    ]
+    assert list(found.estimators["estimator"]) == ["ideal", "fixed tuning, data new", "fixed tuning, init new"]
 
 
 def test_correlation_of_a_published_table():
@@ -163,30 +161,19 @@ def test_ends_of_the_range_of_the_correlation():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda: quality_from_components({"data": -1}),
-            ArgumentError,
-            r"variances\['data'\] must be .* got -1",
-        ),
-        (
-            lambda: quality_from_components({"init with tuning": 1.0}),
-            ArgumentError,
-            "variances has one number for 'init with tuning'",
-        ),
+        (lambda: quality_from_components({"data": -1}), ArgumentError, r"variances\['data'\] must be .* got -1"),
+        (lambda: quality_from_components({"init with tuning": 1.0}), ArgumentError,
+         "variances has one number for 'init with tuning'"),
         (lambda: quality_from_components({"data": 0.0}), ArgumentError, "must hold a variance above 0"),
         (lambda: quality_from_components({"data": 1.0}, randomize=["init"]), ArgumentError, "got 'init'"),
         (lambda: quality_from_scores({"a": [[1, np.nan], [2, 3]]}), DataError, "has 1 scores that are missing"),
         (lambda: quality_from_scores({"ideal": JUDGES}), ArgumentError, "give them as ideal"),
-        (
-            lambda: quality_from_scores({"x": JUDGES[:1]}),
-            DataError,
-            r"scores\['x'\] must .* got \(1, 4\)",
-        ),
+        (lambda: quality_from_scores({"x": JUDGES[:1]}), DataError, r"scores\['x'\] must .* got \(1, 4\)"),
         (lambda: quality_from_scores({"x": np.where(JUDGES > 9, np.nan, JUDGES)}), DataError, "has 1 scores that"),
         (lambda: quality_from_scores({"x": JUDGES}, ideal=[1.0]), DataError, "ideal must be at least 2 scores"),
         (lambda: quality_from_scores({"x": np.ones((3, 3))}), DesignError, "are the same, so nothing varies"),
     ],
-)
+)  # fmt: skip
 def test_what_says_nothing_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
@@ -259,3 +246,65 @@ def test_the_decomposition_has_a_column_for_each_part():
             continue
         spans = [span[:, 0] for span in ax.collections[0].get_segments() if len(span)]
         assert_allclose(spans, table[[f"{name}_low", f"{name}_high"]].dropna())
+
+
+# ---------------------------------------------------------------------- coverage, and real estimates
+
+
+VARIANCES = {"tuning": 1.0, "data": 4.0, "init": 2.0}
+
+
+@pytest.mark.level(3)
+@pytest.mark.parametrize(("m", "n"), [(20, 50), (5, 10)])
+@pytest.mark.parametrize("rho", [0.0, 0.1, 0.5, 0.9])
+def test_coverage_of_intervals_of_the_correlation_and_of_the_standard_error(m, n, rho):
+    """1,000 studies: that of rho is exact, that of the standard error approximate between k = 1 and k = n."""
+    k = np.array([1, 2, n // 2, n])
+    truth = np.sqrt(variance_of_mean(1.0, rho, k))
+
+    def study(rng):
+        scores = rng.normal(scale=rho**0.5, size=(m, 1)) + rng.normal(scale=(1 - rho) ** 0.5, size=(m, n))
+        found = quality_from_scores({"x": scores})
+        return [covers(found.estimators.iloc[0], rho, "rho"), *covers(found.curves.iloc[k - 1], truth)]
+
+    held = rate_of(study, 1000, round(10 * rho) + m)
+    print(m, n, rho, held)
+    assert np.all(np.abs(held - 0.95) < [0.025, 0.04, 0.04, 0.04, 0.025])
+
+
+@pytest.mark.level(3)
+@pytest.mark.parametrize(("m", "N"), [(20, 60), (5, 60), (5, 10)])
+def test_coverage_of_the_interval_of_the_bias(m, N):
+    """1,000 studies with rho = 0.5, 10 scores of each realisation and a bias of one standard deviation."""
+
+    def study(rng):
+        scores = 1.0 + 0.5**0.5 * (rng.normal(size=(m, 1)) + rng.normal(size=(m, 10)))
+        return covers(quality_from_scores({"x": scores}, ideal=rng.normal(size=N)).estimators.iloc[-1], 1.0, "bias")
+
+    assert abs(rate_of(study, 1000, m + N) - 0.95) < 0.025
+
+
+def effect(seeds, name):
+    """A normal number with the variance of its source, by the seed of its source alone."""
+    return VARIANCES[name] ** 0.5 * np.random.default_rng(seeds[name]).normal()
+
+
+def pipeline(hyperparameters, seeds):
+    return hyperparameters + effect(seeds, "data") + effect(seeds, "init")
+
+
+def tuner(_, seeds):
+    return effect(seeds, "tuning")
+
+
+@pytest.mark.level(3)
+@pytest.mark.parametrize("new", ["all", "data", "init", None])
+def test_estimates_have_the_variance_of_the_formula(new):
+    """1,000 estimates from k = 5 repetitions: the ideal estimator, and fixed tuning with each subset of new seeds."""
+    options = {"sources": ["data", "init"]} | ({} if new is None else {"randomize": new})
+    estimator = ideal_estimator if new is None else fixed_tuning_estimator
+    means = [estimator(pipeline, tuner, 5, rng=seed, **options).mean for seed in range(1000)]
+    table = quality_from_components(VARIANCES, k=5).curves.set_index(["estimator", "k"])["variance"]
+    want = table[("ideal" if new is None else f"fixed tuning, {new} new", 5)]
+    print(new, np.var(means, ddof=1), want)
+    assert_allclose(np.var(means, ddof=1), want, rtol=4 * np.sqrt(2 / 999))

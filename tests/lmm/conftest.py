@@ -1,40 +1,11 @@
-"""Fixtures of the inference tests: reference values from R and the data behind them."""
+"""Fixtures of the tests of mixed models: fits of reference data, means from arrays."""
 
-import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-
-REFERENCE = Path(__file__).parent.parent / "reference"
-
-
-@cache
-def load_json(name):
-    return json.loads((REFERENCE / f"{name}.json").read_text())
-
-
-@cache
-def load_input(name):
-    types = json.loads((REFERENCE / "inputs" / "columns.json").read_text())[name]
-    path = REFERENCE / "inputs" / f"{name}.csv"
-    if not path.exists():
-        path = path.with_suffix(".csv.gz")
-    return pd.read_csv(path, dtype={c: str if t == "str" else float for c, t in types.items()})
-
-
-@pytest.fixture
-def r_values():
-    """Load tests/reference/<name>.json."""
-    return load_json
-
-
-@pytest.fixture
-def r_data():
-    """Load tests/reference/inputs/<name>.csv with the column types that R used."""
-    return load_input
+from references import inputs
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +15,7 @@ def fitted():
 
     @cache
     def fit(name, formula, reml=True, weights=None):
-        return fit_lmm(formula, load_input(name), reml=reml, weights=weights)
+        return fit_lmm(formula, inputs(name), reml=reml, weights=weights)
 
     return fit
 

@@ -8,8 +8,8 @@ from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.means.contrasts import constrained_intervals
 
 
-def test_intervals_match_the_formulas_of_hsu_computed_in_r(r_values, means_of):
-    for case in r_values("simultaneous")["best"]:
+def test_intervals_match_the_formulas_of_hsu_computed_in_r(reference, means_of):
+    for case in reference("simultaneous")["best"]:
         table = {key: np.array([row[key] for row in case["table"]], dtype=float) for key in case["table"][0]}
         em = means_of(table["mean"], np.diag(table["variance"]), df=case["df"])
         frame = em.best(alpha=case["alpha"], rng=1).to_frame()
@@ -117,15 +117,13 @@ def test_all_leads_are_covered_as_often_as_promised(true, means_of):
     assert covered / n >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / n)
 
 
-def test_results_read_as_text_and_html(means_of):
+def test_results_read_as_text(means_of):
     result = means_of([0.0, 5.0, 5.1], 0.1 * np.eye(3), df=11).best()
     text = result.summary()
     assert "Comparisons of algorithm with the best" in text
     assert text.endswith("a1 and a2 can be the best; the other one cannot (95 % confidence).")
     alike = means_of([5.0, 5.0, 5.1], 0.1 * np.eye(3), df=11).best().sentences()
     assert alike == ("No level can be ruled out as the best (95 % confidence): a0, a1 and a2.",)
-    assert "<table" in result._repr_html_()
-    assert repr(result) == text
 
 
 def test_bad_arguments_are_named(means_of):

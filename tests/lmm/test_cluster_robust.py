@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
 from scipy import stats
 
 import lmemtest as lt
@@ -499,21 +500,14 @@ def test_notes_say_what_few_clusters_mean(unbalanced):
     text = robust.summary()
     assert text.startswith("Fixed effects, standard errors robust to clusters (benchmark)\n")
     assert "CR1 covariance from 3 clusters (benchmark)" in text
-    assert repr(robust) == text
 
 
 # ---------------------------------------------------------------------- refusals
 
 
-def message(error):
-    return str(error.value)
-
-
 def test_crossed_random_effects_are_refused(unbalanced):
     fit = lt.fit_lmm("score ~ algorithm + (1|benchmark) + (1|seed)", unbalanced)
-    with pytest.raises(DesignError) as error:
-        cluster_robust(fit, "benchmark")
-    assert message(error) == (
+    assert refusal(lambda: cluster_robust(fit, "benchmark"), DesignError) == (
         "clusters must be independent of each other, but the random effect (1 | seed) ties clusters of 'benchmark' "
         "together: its level '1' occurs in several. Choose a coarser cluster= that contains every level of 'seed', or "
         "fit the effect within clusters, benchmark:seed, if its levels are not the same thing in different clusters."
@@ -528,9 +522,7 @@ def test_clusters_finer_than_a_random_effect_are_refused(unbalanced):
 
 def test_bad_arguments_are_named(unbalanced):
     fit = lt.fit_lmm("score ~ algorithm + (1|benchmark)", unbalanced.assign(one="x"))
-    with pytest.raises(DesignError) as error:
-        cluster_robust(fit, "one")
-    assert message(error) == (
+    assert refusal(lambda: cluster_robust(fit, "one"), DesignError) == (
         "cluster='one' has one level, and the scatter of a single cluster shows no variance. Choose a column with at "
         "least two levels, better ten or more."
     )
@@ -557,9 +549,7 @@ def test_simulated_scores_cannot_be_sorted_by_a_column_outside_of_the_model(unba
     fit = lt.fit_lmm("score ~ algorithm + (1|benchmark)", rows)
     again = fit.refit(cells=fit.simulate(rng=1))
     assert cluster_robust(again, "benchmark").n_clusters == 9
-    with pytest.raises(DataError) as error:
-        cluster_robust(again, "family")
-    assert message(error) == (
+    assert refusal(lambda: cluster_robust(again, "family"), DataError) == (
         "the fit was made from other scores than its table holds (a refit to simulated cells), so its rows cannot be "
         "sorted into clusters by family. Fit the table itself, or name columns of the formula."
     )
@@ -569,18 +559,15 @@ def test_a_covariance_must_come_from_the_same_fit_and_alone(unbalanced):
     fit = lt.fit_lmm("score ~ algorithm + (1|benchmark)", unbalanced)
     other = lt.fit_lmm("score ~ algorithm", unbalanced)
     robust = cluster_robust(fit, "benchmark")
-    with pytest.raises(ArgumentError) as error:
-        other.emmeans("algorithm", vcov=robust)
-    assert message(error) == (
+    assert refusal(lambda: other.emmeans("algorithm", vcov=robust), ArgumentError) == (
         "vcov belongs to another fit (score ~ algorithm + (1|benchmark)) than the one given (score ~ algorithm). Make "
         "it from this fit: cluster_robust(fit, 'benchmark')."
     )
-    with pytest.raises(ArgumentError) as error:
+    with pytest.raises(ArgumentError, match=r"^vcov must be 'moderated' or 'model', got 'CR2'\.$"):
         fit.emmeans("algorithm", vcov="CR2")
-    assert message(error) == ("vcov must be 'moderated' or 'model', got 'CR2'.")
-    with pytest.raises(ArgumentError) as error:
-        fit.emmeans("algorithm", vcov=robust, ddf="residual")
-    assert message(error) == ("vcov= brings its own degrees of freedom, so ddf='residual' has no use. Leave ddf out.")
+    assert refusal(lambda: fit.emmeans("algorithm", vcov=robust, ddf="residual"), ArgumentError) == (
+        "vcov= brings its own degrees of freedom, so ddf='residual' has no use. Leave ddf out."
+    )
     with pytest.raises(ArgumentError, match="has_variance"):
         cluster_robust(lt.fit_lmm("score ~ benchmark", unbalanced), "benchmark").f_test(np.eye(9)[1:3])
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
+from study import make_runs
 
-from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.means.contrasts import NAMED_CONTRASTS, helmert, named_contrasts
 from lmemtest.lmm.means.emmeans import emmeans
@@ -30,14 +31,8 @@ def em(fitted):
 
 @pytest.fixture
 def runs():
-    rng = np.random.default_rng(5)
-    table = pd.DataFrame(
-        [(a, b, s) for a in ("HB", "PB", "RS") for b in "wxyz" for s in range(6)],
-        columns=["algorithm", "task", "seed"],
-    )
-    effect = table["algorithm"].map({"HB": 0.0, "PB": 0.02, "RS": 3.0})
-    table["loss"] = effect + rng.normal(size=len(table)) * 0.5
-    return Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="task", seed="seed")
+    shift = {"PB": 0.02, "RS": 3.0}
+    return make_runs(["HB", "PB", "RS"], "wxyz", 6, sds={}, shift=shift, noise=0.5, benchmark="task")
 
 
 def test_pairs_are_left_minus_right_in_level_order_within_groups(em):
@@ -167,8 +162,8 @@ def test_arguments_are_checked(em):
         em.pairs(alpha=1.0)
 
 
-def test_estimates_scale_with_the_response(fitted, r_data):
-    data = r_data("bench_unbalanced")
+def test_estimates_scale_with_the_response(fitted, reference_input):
+    data = reference_input("bench_unbalanced")
     formula = "y ~ algorithm + (1|benchmark)"
     one = emmeans(fitted("bench_unbalanced", formula), "algorithm").pairs().to_frame()
     big = emmeans(fit_lmm(formula, data.assign(y=data["y"] * 1e6)), "algorithm").pairs().to_frame()
@@ -183,9 +178,7 @@ def test_dunnett_is_referred_to_the_function_that_knows_a_control(em):
         "'sidak' or 'bonferroni' or 'fdr' or 'none'."
     )
     for call in (lambda: em.pairs(adjust="dunnett"), lambda: em.contrast({"a": [1, -1]}, adjust="dunnett")):
-        with pytest.raises(ArgumentError) as raised:
-            call()
-        assert str(raised.value) == message
+        assert refusal(call, ArgumentError) == message
 
 
 @pytest.mark.parametrize(

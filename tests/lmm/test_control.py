@@ -16,8 +16,8 @@ def with_df(em, df):
     return replace(em, df_function=lambda rows: np.full(len(rows), df), df=np.full(len(em.df), df))
 
 
-def rows_of(r_values, fitted):
-    for model in r_values("simultaneous")["models"]:
+def rows_of(reference, fitted):
+    for model in reference("simultaneous")["models"]:
         fit = fitted(model["data"], model["formula"])
         em = emmeans(fit, model["specs"], ddf="asymptotic")
         yield with_df(em, np.inf), model["asymptotic"]
@@ -35,13 +35,13 @@ def assert_rows(frame, rows, sign):
         assert ours["ci_high"] - ours["ci_low"] == pytest.approx(row["ci_high"] - row["ci_low"], abs=0.015 * se)
 
 
-def test_pairs_with_mvt_match_emmeans(r_values, fitted):
-    for em, want in rows_of(r_values, fitted):
+def test_pairs_with_mvt_match_emmeans(reference, fitted):
+    for em, want in rows_of(reference, fitted):
         assert_rows(em.pairs(adjust="mvt", rng=1).to_frame(), want["pairs"], 1.0)
 
 
-def test_comparisons_with_a_control_match_emmeans(r_values, fitted):
-    for em, want in rows_of(r_values, fitted):
+def test_comparisons_with_a_control_match_emmeans(reference, fitted):
+    for em, want in rows_of(reference, fitted):
         frame = em.against(em.labels()[0], rng=1).to_frame()
         assert_rows(frame, want["control"], 1.0)
         assert em.against(em.labels()[0], adjust="mvt", rng=1).to_frame().equals(frame)  # R's name of it
@@ -127,15 +127,13 @@ def test_differences_without_a_test_stay_nan_and_leave_the_family(fitted):
     assert (mvt["p_value"].dropna() >= plain["p_value"].dropna() - 1e-12).all()
 
 
-def test_results_read_as_text_and_html(means_of):
+def test_results_read_as_text(means_of):
     result = means_of([0.0, 5.0, 0.1], 0.1 * np.eye(3), df=11, direction="minimize").against("a0")
     text = result.summary()
     assert "Differences of algorithm from a0" in text
     assert "Dunnett adjustment for 2 comparisons" in text
     assert "a0 is better than a1 by 5" in text
     assert "a2 and a0 are not significantly different" in text
-    assert "<table" in result._repr_html_()
-    assert repr(result) == text
 
 
 def test_bad_arguments_are_named(means_of):

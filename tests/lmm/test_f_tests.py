@@ -9,14 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from references import values
+from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.means.f_tests import anova, combined_df, f_test, joint_tests
 
-REFERENCE = Path(__file__).parent.parent / "reference"
-EMM = json.loads((REFERENCE / "emm.json").read_text())["models"]
-JOINT = json.loads((REFERENCE / "kenward_roger.json").read_text())["joint_tests"]
+EMM = values("emm")["models"]
+JOINT = values("kenward_roger")["joint_tests"]
 DDF = [("satterthwaite", "satterthwaite"), ("kenward-roger", "kenward_roger")]
 WEIGHTED = 3  # pbkrtest ignores weights; see tests/lmm/engine/test_kenward_roger.py
 ONE_TERM = 10  # see test_one_unbalanced_term...
@@ -36,8 +37,8 @@ NOT_SEEN = (4, 2, "prior")  # see test_a_term_inside_a_nested_one...
 
 
 @pytest.fixture
-def bench(r_data):
-    return lt.fit_lmm(EMM[13]["formula"], r_data("bench_prior_unbalanced"))
+def bench(reference_input):
+    return lt.fit_lmm(EMM[13]["formula"], reference_input("bench_prior_unbalanced"))
 
 
 @pytest.mark.parametrize(("ddf", "key"), DDF)
@@ -101,17 +102,17 @@ def test_one_hypothesis_has_one_p_value(bench, ddf):
 @pytest.mark.parametrize(
     "coding", ["C(algorithm, contr.sum)", "C(algorithm, contr.helmert)", "C(algorithm, contr.SAS)"]
 )
-def test_the_coding_of_a_factor_does_not_matter(bench, r_data, coding):
+def test_the_coding_of_a_factor_does_not_matter(bench, reference_input, coding):
     formula = EMM[13]["formula"].replace("algorithm * prior", f"{coding} * C(prior, contr.sum)")
-    other = lt.fit_lmm(formula, r_data("bench_prior_unbalanced"))
+    other = lt.fit_lmm(formula, reference_input("bench_prior_unbalanced"))
     for ddf in ("satterthwaite", "kenward-roger"):
         columns = ["df_num", "df_den", "f_ratio", "p_value", "f_scale"]
         want = anova(bench, ddf=ddf).to_frame()[columns].to_numpy()
         assert anova(other, ddf=ddf).to_frame()[columns].to_numpy() == approx(want, rel=1e-5)
 
 
-def test_a_covariate_in_another_unit_changes_only_what_is_tested_at_zero(r_data):
-    table = r_data("nested_slopes")
+def test_a_covariate_in_another_unit_changes_only_what_is_tested_at_zero(reference_input):
+    table = reference_input("nested_slopes")
     formula = EMM[17]["formula"]
     one = anova(lt.fit_lmm(formula, table), ddf="kenward-roger").to_frame()
     far = lt.fit_lmm(formula, table.assign(x=1e5 * table["x"]))
@@ -163,9 +164,8 @@ def test_a_fit_by_maximum_likelihood_is_refitted_with_a_note(bench):
         numbers = result.to_frame().select_dtypes("number").to_numpy()
         assert numbers == approx(want.to_frame().select_dtypes("number").to_numpy(), rel=1e-6)
     assert ml.anova().notes == ()
-    with pytest.raises(ArgumentError) as error:
-        f_test(ml, np.eye(8)[1:], ddf="kenward-roger")
-    assert str(error.value) == "ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True)."
+    said = refusal(lambda: f_test(ml, np.eye(8)[1:], ddf="kenward-roger"), ArgumentError)
+    assert said == "ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True)."
 
 
 def test_missing_combinations_are_named(fitted):
@@ -177,15 +177,15 @@ def test_missing_combinations_are_named(fitted):
         f_test(fit, np.eye(len(fit.params))[np.isnan(fit.params.to_numpy())])
 
 
-def test_a_term_without_columns_of_its_own_is_named(r_data):
-    table = r_data("bench").assign(twice=lambda d: 2 * d["fidelity"])
+def test_a_term_without_columns_of_its_own_is_named(reference_input):
+    table = reference_input("bench").assign(twice=lambda d: 2 * d["fidelity"])
     result = anova(lt.fit_lmm("y ~ algorithm + fidelity + twice + (1|benchmark)", table))
     assert list(result.to_frame()["term"]) == ["algorithm"]
     assert result.notes == ("The data identify no hypothesis of their own for fidelity, twice.",)
 
 
-def test_models_without_intercept_and_without_terms(r_data):
-    table = r_data("bench")
+def test_models_without_intercept_and_without_terms(reference_input):
+    table = reference_input("bench")
     means = anova(lt.fit_lmm("y ~ 0 + algorithm + (1|benchmark)", table)).to_frame()
     assert list(means["df_num"]) == [4]  # all means are zero
     only = lt.fit_lmm("y ~ 1 + (1|benchmark)", table)
@@ -193,16 +193,14 @@ def test_models_without_intercept_and_without_terms(r_data):
     with pytest.raises(ArgumentError, match=r"^joint_tests needs a factor or a number in the fixed part"):
         joint_tests(only)
     one = lt.fit_lmm("y ~ algorithm + (1|benchmark)", table)
-    with pytest.raises(ArgumentError) as raised:
-        joint_tests(one, by="algorithm")
-    assert str(raised.value) == (
+    assert refusal(lambda: joint_tests(one, by="algorithm"), ArgumentError) == (
         "by= names algorithm, and the fixed part has nothing else that could be tested within its levels. Leave it "
         "out: joint_tests(fit) tests algorithm."
     )
 
 
-def test_functions_of_a_number_are_tested_inside_its_range(r_data):
-    table = r_data("bench")
+def test_functions_of_a_number_are_tested_inside_its_range(reference_input):
+    table = reference_input("bench")
     fit = lt.fit_lmm("y ~ algorithm + log(fidelity) + (1|benchmark)", table)
     slope = fit.to_frame().set_index("term").loc["log(fidelity)"]
     assert joint_tests(fit).to_frame().set_index("term").loc["fidelity", "f_ratio"] == approx(slope["t_ratio"] ** 2)
@@ -223,8 +221,6 @@ def test_the_result_is_readable(bench):
     text = result.summary()
     assert text.startswith("F-tests of the fixed terms (type III hypotheses)")
     assert "Response y, n = 180 rows; Kenward-Roger degrees of freedom." in text
-    assert repr(result) == text
-    assert "<table" in result._repr_html_()
 
 
 # ---------------------------------------------------------------------- means and pairs with Kenward-Roger

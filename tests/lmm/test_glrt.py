@@ -1,18 +1,16 @@
 """Likelihood-ratio tests: lme4's numbers, the references, nesting and its errors."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from references import values
 from scipy import stats
 
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
 from lmemtest.lmm.hypotheses.glrt import check_nesting, glrt
 from lmemtest.lmm.model import fit_lmm
 
-TESTS = json.loads((Path(__file__).parent.parent / "reference" / "lrt.json").read_text())["tests"]
+TESTS = values("lrt")["tests"]
 CASES = [
     pytest.param(test, method, id=f"{test['data']}-{i}-{method}")
     for i, test in enumerate(TESTS)
@@ -149,8 +147,8 @@ def test_statistic_of_a_variance_estimated_as_zero_is_zero_with_p_one(fitted):
     assert glrt(null, alternative, reference="mixture").p_value == 1.0
 
 
-def test_exact_test_of_dyestuff_matches_the_f_test_it_is_equivalent_to(fitted, r_data):
-    data = r_data("Dyestuff")
+def test_exact_test_of_dyestuff_matches_the_f_test_it_is_equivalent_to(fitted, reference_input):
+    data = reference_input("Dyestuff")
     groups = [g["Yield"] for _, g in data.groupby("Batch")]
     for reml in (True, False):
         null, alternative = (fitted("Dyestuff", f"Yield ~ 1{r}", reml) for r in ("", " + (1|Batch)"))
@@ -185,23 +183,12 @@ def test_swapped_models_are_named_as_swapped(fitted):
 @pytest.mark.parametrize(
     ("null", "alternative", "reason"),
     [
-        (
-            "y ~ algorithm + (1|benchmark)",
-            "y ~ prior + (1|benchmark) + (1|seed)",
-            "fixed part of the alternative",
-        ),
-        (
-            "y ~ algorithm + (1|seed)",
-            "y ~ algorithm + prior + (1|benchmark)",
-            r"no random term .* contains \(1 \| seed\)",
-        ),
-        (
-            "y ~ algorithm + (1|benchmark)",
-            "y ~ algorithm + prior + (1|benchmark:seed)",
-            r"contains \(1 \| benchmark\)",
-        ),
+        ("y ~ algorithm + (1|benchmark)", "y ~ prior + (1|benchmark) + (1|seed)", "fixed part of the alternative"),
+        ("y ~ algorithm + (1|seed)", "y ~ algorithm + prior + (1|benchmark)",
+         r"no random term .* contains \(1 \| seed\)"),
+        ("y ~ algorithm + (1|benchmark)", "y ~ algorithm + prior + (1|benchmark:seed)", r"contains \(1 \| benchmark\)"),
     ],
-)
+)  # fmt: skip
 def test_models_that_are_not_nested_are_refused_with_the_reason(fitted, null, alternative, reason):
     fits = [fitted("bench_prior", formula, False) for formula in (null, alternative)]
     with pytest.raises(NestingError, match=rf"not nested in the alternative .*{reason}"):
@@ -255,8 +242,8 @@ def test_a_number_behind_a_factor_is_nested_in_the_factor(fitted):
     assert glrt(null, alternative).df == 4
 
 
-def test_different_data_or_responses_are_refused(r_data):
-    data = r_data("bench_prior")
+def test_different_data_or_responses_are_refused(reference_input):
+    data = reference_input("bench_prior")
     null = fit_lmm("y ~ 1 + (1|benchmark)", data, reml=False)
     with pytest.raises(NestingError, match=r"different data: \d+ rows in the null, \d+ in the alternative"):
         glrt(null, fit_lmm("y ~ algorithm + (1|benchmark)", data.iloc[:-5], reml=False))
@@ -290,4 +277,3 @@ def test_result_to_frame_and_text(fitted):
     assert list(frame.columns) == want.split()
     assert frame.loc[0, "statistic"] == got.statistic
     assert "Reference: 0.5 chi2(1) + 0.5 chi2(2); ML log-likelihoods." in got.summary()
-    assert got._repr_html_().startswith("<table")

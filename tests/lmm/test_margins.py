@@ -48,12 +48,7 @@ def test_holm_adjusts_the_p_values_of_the_pairs(em):
 def test_the_four_decisions(means_of):
     em = means_of([0.0, 0.01, 0.3, 3.0, 0.4], np.diag([1e-4, 1e-4, 1e-4, 1e-4, 0.4]), df=40)
     frame = em.against("a0").equivalence(0.5).to_frame().set_index("left")["decision"]
-    assert frame.to_dict() == {
-        "a1": "equivalent",
-        "a2": "trivially different",
-        "a3": "different",
-        "a4": "undecided",
-    }
+    assert frame.to_dict() == {"a1": "equivalent", "a2": "trivially different", "a3": "different", "a4": "undecided"}
 
 
 def test_few_data_never_make_means_equal(means_of):
@@ -136,20 +131,17 @@ def test_differences_without_a_test_are_undecided(fitted):
     assert "cannot be compared" in result.summary()
 
 
-def test_results_read_as_text_and_html(em):
+def test_results_read_as_text(em):
     equal = em.pairs().equivalence(0.9)
     text = equal.summary()
     assert "equivalence margin -0.9 to 0.9" in text
     assert "a0 and a1 are equivalent within the margin of -0.9 to 0.9 (equivalence p" in text
     assert "a0 and a3 differ, and not provably by less than the margin" in text
-    assert "<table" in equal._repr_html_()
     passed = em.against("a0").noninferiority(0.5, direction="maximize")
     text = passed.summary()
     assert "Non-inferiority of algorithm to a0" in text
     assert "a1 is not worse than a0 by more than 0.5" in text
     assert "a3 is better than a0" in text
-    assert "<table" in passed._repr_html_()
-    assert repr(passed) == text
 
 
 @pytest.mark.parametrize("margin", [0, -1, np.nan, np.inf, "1", None, True, (1, 2), (-1, np.inf), (1,)])
@@ -161,31 +153,20 @@ def test_margins_that_are_none_are_refused(em, margin):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda e: e.pairs().equivalence(1).equivalence(1),
-            r"equivalence is for the result of pairs\(\) or against\(\), and this is that of equivalence\(\)\.",
-        ),
-        (
-            lambda e: e.pairs().equivalence(-0.5),
-            r"margin must be a finite number above 0, got -0\.5: the largest difference that is of no practical",
-        ),
+        (lambda e: e.pairs().equivalence(1).equivalence(1),
+         r"equivalence is for the result of pairs\(\) or against\(\), and this is that of equivalence\(\)\."),
+        (lambda e: e.pairs().equivalence(-0.5),
+         r"margin must be a finite number above 0, got -0\.5: the largest difference that is of no practical"),
         (lambda e: e.pairs().equivalence((0.1, 1)), r"must have low < 0 < high, got \(0\.1, 1\)\."),
-        (
-            lambda e: e.pairs().equivalence(1, alpha=0.5),
-            r"alpha must be below 0\.5 for tests against a margin, got 0\.5",
-        ),
+        (lambda e: e.pairs().equivalence(1, alpha=0.5),
+         r"alpha must be below 0\.5 for tests against a margin, got 0\.5"),
         (lambda e: e.pairs().equivalence(1, adjust="tukey"), "adjust must be 'holm' or 'bonferroni'"),
-        (
-            lambda e: e.pairs().noninferiority(1),
-            r"noninferiority is for the result of against\(\), and this is that of pairs\(\)\.",
-        ),
+        (lambda e: e.pairs().noninferiority(1),
+         r"noninferiority is for the result of against\(\), and this is that of pairs\(\)\."),
         (lambda e: e.against("a0").noninferiority(0), "margin must be a finite number above 0, got 0: "),
-        (
-            lambda e: e.against("a0").noninferiority(1, direction="up"),
-            "direction must be 'minimize' or 'maximize'",
-        ),
+        (lambda e: e.against("a0").noninferiority(1, direction="up"), "direction must be 'minimize' or 'maximize'"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments_are_named(em, call, message):
     with pytest.raises(ArgumentError, match=message):
         call(em)

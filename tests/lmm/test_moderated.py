@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from references import values
 from scipy import special, stats
+from study import as_runs, make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.means.adjust import adjust_raw, most_true_pairs, step_down
 from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, moderation, squeeze, trigamma_inverse
 
-REFERENCE = json.loads((Path(__file__).parents[1] / "reference" / "moderation.json").read_text())
-ROLES = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
+REFERENCE = values("moderation")
 FORMULA = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
 
 
 def table(sds, n_benchmarks=12, n_seeds=3, shifts=None, noise=0.3, seed=0):
     """Runs of algorithms whose advantages have standard deviations of their own."""
-    rng = np.random.default_rng(seed)
-    k = len(sds)
-    effects = rng.normal(size=(n_benchmarks, 1)) + rng.normal(size=(n_benchmarks, k)) * np.asarray(sds)
-    effects += np.zeros(k) if shifts is None else np.asarray(shifts)
-    scores = effects[:, :, None] + noise * rng.normal(size=(n_benchmarks, k, n_seeds))
-    b, a, s = np.indices(scores.shape)
-    return pd.DataFrame(
-        {
-            "benchmark": [f"b{i:02d}" for i in b.ravel()],
-            "algorithm": [f"A{i:02d}" for i in a.ravel()],
-            "seed": s.ravel(),
-            "score": scores.ravel(),
-        }
-    )
+    counts = {"benchmark": n_benchmarks, "algorithm": len(sds), "seed": n_seeds}
+    start = 0.0 if shifts is None else np.reshape(shifts, (-1, 1))
+    effects = {"benchmark": 1.0, "benchmark:algorithm": sds}
+    scores = make_scores(np.random.default_rng(seed), counts, effects, noise=noise, start=start)
+    names = {
+        "benchmark": [f"b{i:02d}" for i in range(n_benchmarks)],
+        "algorithm": [f"A{i:02d}" for i in range(len(sds))],
+    }
+    return table_of_scores(scores, **names)
 
 
 def fitted(frame, formula=FORMULA):
-    return lt.fit_lmm(formula, lt.Runs(frame, **ROLES))
+    return lt.fit_lmm(formula, as_runs(frame))
 
 
 ERRATIC = table([0.4, 0.4, 0.4, 0.4, 3.0])
@@ -53,13 +47,13 @@ ERRATIC = table([0.4, 0.4, 0.4, 0.4, 3.0])
 def test_prior_and_posterior_are_those_of_limma(case):
     x, df = np.array(case["x"]), np.array(case["df"])
     s0, d0 = fit_scaled_f(x, df)
-    if case["d0"] == "Inf":  # limma takes the mean of x there, the fit of the logarithms is ours
+    if np.isinf(case["d0"]):  # limma takes the mean of x there, the fit of the logarithms is ours
         assert np.isinf(d0)
         s0 = x.mean()
     else:
         np.testing.assert_allclose([s0, d0], [case["s0"], case["d0"]], rtol=1e-10)
     np.testing.assert_allclose(
-        squeeze(x, df, s0, d0)[0], case["posterior"], rtol=1e-8 if case["d0"] == "Inf" else 1e-10
+        squeeze(x, df, s0, d0)[0], case["posterior"], rtol=1e-8 if np.isinf(case["d0"]) else 1e-10
     )
 
 
@@ -229,7 +223,7 @@ def test_groups_have_families_of_their_own():
         [table([0.4] * 4, seed=1).assign(prior="good"), table([0.4, 0.4, 0.4, 4.0], seed=2).assign(prior="bad")]
     )
     formula = "score ~ algorithm * prior + (0 + prior | benchmark) + (0 + prior | benchmark:algorithm)"
-    fit = lt.fit_lmm(formula, lt.Runs(frame, **ROLES, metafeatures=["prior"]))
+    fit = lt.fit_lmm(formula, as_runs(frame))
     em = fit.emmeans("algorithm", by="prior")
     notes = [note for note in em.notes if "varies about" in note]
     assert len(notes) == 1
@@ -287,7 +281,7 @@ def test_refusals_name_the_next_step():
         fit.emmeans("algorithm", vcov="moderated", ddf="asymptotic")
     with pytest.raises(ArgumentError, match=r"Make it from this fit: moderated\(fit, 'benchmark'\)"):
         fit.emmeans("algorithm", vcov=plain.moderated("benchmark"))
-    one = lt.fit_lmm("score ~ algorithm + (1 | seed)", lt.Runs(ERRATIC[ERRATIC["benchmark"] == "b00"], **ROLES))
+    one = lt.fit_lmm("score ~ algorithm + (1 | seed)", as_runs(ERRATIC[ERRATIC["benchmark"] == "b00"]))
     with pytest.raises(DesignError, match="has one level"):
         one.emmeans("algorithm", vcov="moderated")
 

@@ -34,15 +34,15 @@ def test_the_range_of_three_normals_matches_adaptive_quadrature(q):
     assert ptukey(q, 3, np.inf) == pytest.approx(quad(density, -9, 9 + q, epsabs=1e-14)[0], abs=1e-13)
 
 
-def test_probabilities_match_the_reference_quadrature(r_values):
-    rows = r_values("ptukey")["probabilities"]
+def test_probabilities_match_the_reference_quadrature(reference):
+    rows = reference("ptukey")["probabilities"]
     q, k, df = (np.array([float(r[name]) for r in rows]) for name in ("q", "k", "df"))
     np.testing.assert_allclose(ptukey(q, k, df), [r["p"] for r in rows], rtol=0, atol=1e-10)
     np.testing.assert_allclose(ptukey(q, k, df, upper=True), [r["p_upper"] for r in rows], rtol=0, atol=1e-10)
 
 
-def test_probabilities_match_r_to_the_error_that_r_has(r_values):
-    rows = [r for r in r_values("ptukey")["probabilities"] if r["r_ptukey"] is not None]
+def test_probabilities_match_r_to_the_error_that_r_has(reference):
+    rows = [r for r in reference("ptukey")["probabilities"] if r["r_ptukey"] is not None]
     q, k, df, p, r_p = (np.array([float(r[n]) for r in rows]) for n in ("q", "k", "df", "p", "r_ptukey"))
     assert np.all(np.abs(ptukey(q, k, df) - r_p) <= np.abs(p - r_p) + 1e-10)
     accurate = np.abs(p - r_p) < 1e-9
@@ -50,8 +50,8 @@ def test_probabilities_match_r_to_the_error_that_r_has(r_values):
     np.testing.assert_allclose(ptukey(q, k, df)[accurate], r_p[accurate], rtol=0, atol=1e-8)
 
 
-def test_quantiles_match_the_reference_quadrature(r_values):
-    rows = r_values("ptukey")["quantiles"]
+def test_quantiles_match_the_reference_quadrature(reference):
+    rows = reference("ptukey")["quantiles"]
     p, k, df, q = (np.array([float(r[name]) for r in rows]) for name in ("p", "k", "df", "q"))
     np.testing.assert_allclose(qtukey(p, k, df), q, rtol=1e-8)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 FORMULA = "loss ~ tool + (1 | task) + (1 | task:tool)"
 NUMBERS = ["estimate", "se", "df", "t_ratio", "p_value", "ci_low", "ci_high"]
 
@@ -32,7 +32,7 @@ CHAIN = table({"t1": "AB", "t2": "AB", "t3": "AB", "t4": "BC", "t5": "BC", "t6":
 
 @pytest.fixture(scope="module")
 def means():
-    return lt.fit_lmm(FORMULA, lt.Runs(CHAIN, **ROLES)).emmeans("tool", vcov="model")
+    return lt.fit_lmm(FORMULA, as_runs(CHAIN)).emmeans("tool", vcov="model")
 
 
 def test_a_pair_that_never_met_has_no_number_and_the_others_keep_theirs(means):
@@ -75,7 +75,7 @@ def test_comparisons_with_a_control_and_with_the_best_leave_it_out(means):
 
 def test_within_groups_the_same_holds():
     frame = CHAIN.assign(kind=lambda d: d["seed"] % 2)
-    runs = lt.Runs(frame, metafeatures=["kind"], **ROLES)
+    runs = as_runs(frame, metafeatures=["kind"])
     fit = lt.fit_lmm("loss ~ tool * C(kind) + (1 | task) + (1 | task:tool)", runs)
     found = fit.emmeans("tool", by="kind").pairs().to_frame()
     assert found.loc[(found["left"] == "A") & (found["right"] == "C"), "p_value"].isna().all()

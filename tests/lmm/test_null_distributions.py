@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
@@ -81,10 +80,9 @@ def test_p_values_of_real_fits_are_uniform_above_the_mass_at_zero(sizes):
 
 
 def blocks(levels=6, seed=0, treatments=3, sd=1.0):
-    rng = np.random.default_rng(seed)
-    table = pd.DataFrame(list(itertools.product(range(levels), range(treatments))), columns=["block", "tool"])
-    y = sd * rng.normal(size=levels)[table["block"]] + 0.6 * table["tool"] + rng.normal(size=len(table))
-    return table.assign(tool=table["tool"].map(lambda i: f"t{i}"), y=y)
+    counts, start = {"block": levels, "tool": treatments}, 0.6 * np.arange(treatments)
+    y = make_scores(np.random.default_rng(seed), counts, {"block": sd}, start=start)
+    return table_of_scores(y, "block tool", "y", tool=[f"t{i}" for i in range(treatments)])
 
 
 def test_a_single_variance_has_its_exact_null_distribution():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import as_runs, make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.power.components import VarianceComponents
@@ -24,16 +24,12 @@ NESTED = "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:
 @pytest.fixture(scope="module")
 def runs() -> lt.Runs:
     """Six spaces of three tasks, four tools, three seeds."""
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(product(range(6), range(3), range(4), range(3)), columns=["f", "b", "a", "seed"])
-    own, within = rng.normal(size=(6, 4)), 0.6 * rng.normal(size=(6, 3, 4))
-    f, b, a = (frame[name] for name in "fba")
-    level = rng.normal(size=(6, 1)) + rng.normal(size=(6, 3))
-    frame["loss"] = level[f, b] + own[f, a] + within[f, b, a] + 0.5 * rng.normal(size=len(frame))
-    frame = frame.assign(space="s" + f.astype(str), task="t" + f.astype(str) + b.astype(str), tool="m" + a.astype(str))
-    return lt.Runs(
-        frame, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed", family="space"
-    )
+    counts = {"space": 6, "place": 3, "tool": 4, "seed": 3}
+    sds = {"space:tool": 1.0, "space:place:tool": 0.6, "space": 1.0, "space:place": 1.0}
+    loss = make_scores(np.random.default_rng(3), counts, sds, noise=0.5)
+    names = {"space": [f"s{f}" for f in range(6)], "tool": [f"m{a}" for a in range(4)]}
+    task = np.array([[f"t{f}{b}" for b in range(3)] for f in range(6)])[:, :, None, None]
+    return as_runs(table_of_scores(loss, " ".join(counts), "loss", task=task, **names), ignore=["place"])
 
 
 @pytest.fixture(scope="module")

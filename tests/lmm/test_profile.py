@@ -372,7 +372,6 @@ def test_the_summary_says_what_was_done(fit):
     assert result.cut == approx(1.6448536269514722)
     assert "y ~ x + (x | g); 90 % intervals, not simultaneous, from the profile of the likelihood" in result.summary()
     assert "from the profile of the restricted likelihood" in profile(fit, "sd", reml=True).summary()
-    assert "<table" in result._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -380,43 +379,29 @@ def test_the_summary_says_what_was_done(fit):
     [
         ({"fit": 3}, "fit must be a fitted model, got int. Fit one with fit_lmm(...)."),
         ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
-        (
-            {"parameters": "sd Intercep | g"},
-            "parameters: 'sd Intercep | g' is not a parameter of this model. Kinds: sd, corr, residual sd, fixed. "
-            "Groups: g, Residual. Parameters: sd Intercept | g, sd x | g, corr Intercept, x | g, residual sd, "
-            "Intercept, x. Did you mean 'sd Intercept | g'?",
-        ),
-        (
-            {"parameters": []},
-            "parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got [].",
-        ),
-        (
-            {"parameters": 7},
-            "parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got 7.",
-        ),
+        ({"parameters": "sd Intercep | g"},
+         "parameters: 'sd Intercep | g' is not a parameter of this model. Kinds: sd, corr, residual sd, fixed. "
+         "Groups: g, Residual. Parameters: sd Intercept | g, sd x | g, corr Intercept, x | g, residual sd, "
+         "Intercept, x. Did you mean 'sd Intercept | g'?"),
+        ({"parameters": []},
+         "parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got []."),
+        ({"parameters": 7},
+         "parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got 7."),
         ({"linear": [1, 2]}, "linear must be a dict of names to coefficients over Intercept, x, got list."),
-        (
-            {"linear": {"d": [1]}},
-            "linear['d'] must have 2 finite coefficients that are not all zero, one for each of Intercept, x; got [1].",
-        ),
-        (
-            {"linear": {"d": ["a", "b"]}},
-            "linear['d'] must have 2 finite coefficients that are not all zero, one for each of Intercept, x; "
-            "got ['a', 'b'].",
-        ),
-        (
-            {"linear": {"d": [0, 0]}},
-            "linear['d'] must have 2 finite coefficients that are not all zero, one for each of Intercept, x; "
-            "got [0, 0].",
-        ),
-        (
-            {"parameters": ["sd", "x"], "reml": True},
-            "reml=True is for standard deviations and correlations, and 'x' is a function of the fixed effects, which "
-            "the restricted likelihood does not hold. Use reml=False, or emmeans() for intervals with degrees of "
-            "freedom.",
-        ),
+        ({"linear": {"d": [1]}},
+         "linear['d'] must have 2 finite coefficients that are not all zero, one for each of Intercept, x; got [1]."),
+        ({"linear": {"d": ["a", "b"]}},
+         "linear['d'] must have 2 finite coefficients that are not all zero, one for each of Intercept, x; "
+         "got ['a', 'b']."),
+        ({"linear": {"d": [0, 0]}},
+         "linear['d'] must have 2 finite coefficients that are not all zero, one for each of Intercept, x; "
+         "got [0, 0]."),
+        ({"parameters": ["sd", "x"], "reml": True},
+         "reml=True is for standard deviations and correlations, and 'x' is a function of the fixed effects, which "
+         "the restricted likelihood does not hold. Use reml=False, or emmeans() for intervals with degrees of "
+         "freedom."),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments_are_named(fit, arguments, message):
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         profile(**({"fit": fit} | arguments))

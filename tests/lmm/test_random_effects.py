@@ -12,14 +12,14 @@ from lmemtest.lmm.intervals.random_effects import random_effects
 from lmemtest.lmm.model.predictions import representatives
 
 
-def fits(r_values) -> list[dict]:
-    return r_values("random_effects")["fits"]
+def fits(reference) -> list[dict]:
+    return reference("random_effects")["fits"]
 
 
 @pytest.mark.parametrize("index", range(6))
-def test_modes_and_conditional_sds_are_lme4s(r_values, r_data, index):
-    want = fits(r_values)[index]
-    fit = lt.fit_lmm(want["formula"], r_data(want["data"]), weights=want["weights"])
+def test_modes_and_conditional_sds_are_lme4s(reference, reference_input, index):
+    want = fits(reference)[index]
+    fit = lt.fit_lmm(want["formula"], reference_input(want["data"]), weights=want["weights"])
     for group in want["groups"]:
         got = fit.random_effects(group["group"], simultaneous=False).to_frame()
         for j, name in enumerate(group["names"]):

@@ -1,17 +1,15 @@
 """Tests of every random term against lmerTest's ranova (tests/reference/anova.R) and against glrt."""
 
-import json
-from pathlib import Path
-
 import pytest
 from pytest import approx
+from references import values
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.hypotheses.ranova import _changes, ranova
 
-MODELS = json.loads((Path(__file__).parent.parent / "reference" / "anova.json").read_text())["random"]
+MODELS = values("anova")["random"]
 
 
 @pytest.mark.parametrize("method", ["ML", "REML"])

@@ -1,18 +1,17 @@
 """Slopes of numeric columns against emmeans' emtrends (tests/reference/contrasts.R) and by their own definition."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from references import values
+from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.lmm.means.emmeans import emtrends
 from lmemtest.lmm.means.estimates import Estimates
 
-TRENDS = json.loads((Path(__file__).parent.parent / "reference" / "contrasts.json").read_text())["trends"]
+TRENDS = values("contrasts")["trends"]
 TERMS = [
     "x",
     "log(x)",
@@ -140,9 +139,7 @@ def test_robust_covariances_hold_for_slopes(fitted):
 )
 def test_what_has_no_slope_is_refused(fitted, var, kind, message):
     fit = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark)")
-    with pytest.raises(kind) as error:
-        emtrends(fit, "algorithm", var=var)
-    assert message in str(error.value)
+    assert message in refusal(lambda: emtrends(fit, "algorithm", var=var), kind)
 
 
 def test_a_kink_has_no_slope(table):

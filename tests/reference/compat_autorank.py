@@ -145,10 +145,7 @@ PHRASES = (
 
 def seen(text: str) -> dict[str, list[str]]:
     """The phrases that a text holds, and the populations that it names with a p-value."""
-    return {
-        "phrases": [phrase for phrase in PHRASES if phrase in text],
-        "named": re.findall(r"(\w+) \(p=", text),
-    }
+    return {"phrases": [phrase for phrase in PHRASES if phrase in text], "named": re.findall(r"(\w+) \(p=", text)}
 
 
 def answer(data: pd.DataFrame, options: dict[str, Any]) -> dict[str, Any]:

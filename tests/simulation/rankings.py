@@ -386,10 +386,7 @@ OF_MODEL = ("normal", "skewed", "one erratic", "20 items")
 
 # name: (what is printed, its designs)
 PRINTED: dict[str, tuple[Callable[..., object], Iterable[tuple[object, ...]]]] = {
-    "sizes": (
-        lambda shape, k, n: sizes(shape, k, n, number(shape, k, N_TABLES)),
-        product(SHAPES, COUNTS, BLOCKS),
-    ),
+    "sizes": (lambda shape, k, n: sizes(shape, k, n, number(shape, k, N_TABLES)), product(SHAPES, COUNTS, BLOCKS)),
     "unlike": (sizes_of_unlike, product(UNLIKE_ONES, [N_TABLES])),
     "against": (
         lambda shape, control, k, n: sizes_against(shape, k, n, N_TABLES, control=control),

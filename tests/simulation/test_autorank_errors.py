@@ -10,11 +10,7 @@ from pytest import approx
 from scipy import stats
 
 from lmemtest.compat.autorank import RankResult
-from lmemtest.compat.autorank._util import (
-    rank_multiple_nonparametric,
-    rank_multiple_normal_homoscedastic,
-    rank_two,
-)
+from lmemtest.compat.autorank._util import rank_multiple_nonparametric, rank_multiple_normal_homoscedastic, rank_two
 from lmemtest.compat.autorank.decisions import differ
 from lmemtest.lmm.distributions.studentized_range import ptukey
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import about, at_least, at_most, rate_of
-from study import table_of_scores
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.checks.audit import audit
@@ -21,8 +21,7 @@ def priorband(data_dir):
 
 
 def runs_of(table, score="value", metafeatures=("prior",)):
-    roles = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed", "budget": "used_fidelity"}
-    return lt.Runs(table, score=score, direction="minimize", metafeatures=metafeatures, **roles)
+    return as_runs(table, score=score, budget="used_fidelity", metafeatures=metafeatures)
 
 
 def two_algorithms(table, budget=None):

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import ALPHA, at_most, rate_of
-from study import make_scores, runs_of_scores, table_of_scores
+from study import as_runs, make_scores, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_interactions import interactions
@@ -56,10 +56,8 @@ def own_benchmarks(rng: np.random.Generator, tools: int, seeds: int) -> lt.Runs:
 
 
 def a_run_id(rng: np.random.Generator, tools: int, seeds: int) -> lt.Runs:
-    table = table_of_scores(noise(rng, tools=tools, seeds=seeds), "algorithm task seed").assign(
-        run=lambda d: range(len(d))
-    )
-    return lt.Runs(table, score="score", direction="minimize", algorithm="algorithm", benchmark="run")
+    table = table_of_scores(noise(rng, tools=tools, seeds=seeds), "algorithm task seed")
+    return as_runs(table.assign(run=range(len(table))), benchmark="run", seed=None)
 
 
 @pytest.mark.parametrize("make", [own_benchmarks, a_run_id])
@@ -144,8 +142,7 @@ def wall_clock(rng: np.random.Generator) -> lt.Runs:
                 loss = np.minimum.accumulate(task + np.exp(-seconds / 60) + rng.normal(0, 0.05, len(seconds)))
                 rows += [(tool, f"t{task}", seed, *row) for row in zip(seconds, loss, strict=True)]
     frame = pd.DataFrame(rows, columns=["algorithm", "task", "seed", "seconds", "loss"])
-    roles = {"algorithm": "algorithm", "benchmark": "task", "seed": "seed", "budget": "seconds"}
-    return lt.Runs(frame, score="loss", direction="minimize", **roles)
+    return as_runs(frame, budget="seconds")
 
 
 def single_trials(rng: np.random.Generator) -> lt.Runs:
@@ -175,7 +172,6 @@ def test_budgets_of_ones_own_from_one_range_are_called_unlike_rarely() -> None:
         scores = noise(rng, tasks=5, seeds=4)
         seconds = np.stack([rng.uniform(0, 9, scores.shape) for _ in range(2)])
         table = table_of_scores(np.stack([scores] * 2), f"half {AXES}", budget=seconds).drop(columns="half")
-        roles = {role: role for role in ("algorithm", "benchmark", "seed", "budget")}
-        return budgets_unlike(lt.Runs(table, score="score", direction="minimize", **roles).study)
+        return budgets_unlike(as_runs(table).study)
 
     assert at_most(rate_of(study, 200, 8), 200, 0.005)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from harness import at_most, covers, differs, printed, rate_of
-from study import runs_of_scores, table_of_scores
+from harness import at_most, covers, differs, each, printed, rate_of
+from study import as_runs, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 
@@ -45,11 +45,8 @@ class Design:
 
 
 def runs_of(y: np.ndarray, family: np.ndarray, benchmark: np.ndarray) -> lt.Runs:
-    table = table_of_scores(y, "row algorithm", family=family[:, None], benchmark=benchmark[:, None]).drop(
-        columns="row"
-    )
-    roles = {"algorithm": "algorithm", "benchmark": "benchmark", "family": "family"}
-    return lt.Runs(table, score="score", direction="minimize", **roles)
+    table = table_of_scores(y, "row algorithm", family=family[:, None], benchmark=benchmark[:, None])
+    return as_runs(table.drop(columns="row"))
 
 
 def compared(runs: lt.Runs, population: str | None) -> tuple[bool, float, bool]:
@@ -107,6 +104,37 @@ def test_families_that_are_ignored_make_differences():
     found = rates(Design(8, 0.5), 100)
     assert found["ignored"] > 0.3
     assert found["these, taken for new"] > 0.3
+
+
+TABLES = 120
+
+
+def undeclared_rates(families: int, tasks: int, share: float) -> np.ndarray:
+    """Shares of tables of equal algorithms: with a false difference; with the warning; with the first and not both."""
+    names = [f"space{i}-t{j}" for i in range(families) for j in range(tasks)]
+
+    def study(rng: np.random.Generator) -> tuple[bool, bool, bool]:
+        of_families = np.repeat(rng.normal(size=(families, 3)), tasks, axis=0)
+        y = np.sqrt(share) * of_families + np.sqrt(1.0 - share) * rng.normal(size=(families * tasks, 3))
+        analysis = lt.analyze(runs_of_scores(y, "benchmark algorithm", direction="maximize", benchmark=names))
+        false, warned = bool(analysis.decisions.significant.to_numpy().any()), analysis.undeclared.shows
+        return false, warned, false and not warned
+
+    return rate_of(study, TABLES, each(families))
+
+
+@pytest.mark.parametrize(("families", "tasks"), [(5, 4), (16, 5)])
+def test_names_without_families_behind_them_are_rarely_warned_about(families, tasks):
+    for rate in undeclared_rates(families, tasks, 0.0)[:2]:
+        assert at_most(rate, TABLES)
+
+
+@pytest.mark.parametrize(("families", "tasks", "share"), [(5, 4, 0.5), (16, 5, 0.3)])
+def test_families_that_make_false_differences_are_warned_about(families, tasks, share):
+    false, warned, silent = undeclared_rates(families, tasks, share)
+    assert false > 0.1
+    assert warned > 0.7
+    assert at_most(silent, TABLES)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from harness import rate_of
-from study import make_study
+from study import make_scores, table_of_scores
 
 import lmemtest as lt
 
@@ -14,12 +14,8 @@ def null_table(rng: np.random.Generator) -> pd.DataFrame:
     """Five equal classifiers on 15 data sets with 10 folds; each does better on some data sets than on others."""
     counts = {"classifier": 5, "dataset": 15, "fold": 10}
     sds = {"dataset": 0.01, "classifier:dataset": 0.03, "dataset:fold": 0.01}
-    table = make_study(rng, counts, sds, noise=0.02, score="accuracy")
-    return table.assign(
-        classifier=table["classifier"].map("c{}".format),
-        dataset=table["dataset"].map("d{}".format),
-        accuracy=0.8 + table["accuracy"],
-    )
+    names = {"classifier": [f"c{i}" for i in range(5)], "dataset": [f"d{i}" for i in range(15)]}
+    return table_of_scores(0.8 + make_scores(rng, counts, sds, noise=0.02), " ".join(counts), "accuracy", **names)
 
 
 def claims(n: int, rng: int, headline: str = "", **roles: object) -> float:

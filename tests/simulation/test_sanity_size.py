@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from harness import about, at_least, at_most, covers, rate_of
 from scipy.stats import ncf
-from study import runs_of_scores, table_of_scores
+from study import as_runs, runs_of_scores, table_of_scores
 
-import lmemtest as lt
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.lmm.distributions.student import noncentrality_interval
@@ -17,8 +16,7 @@ from lmemtest.lmm.distributions.student import noncentrality_interval
 def test_seed_check_with_repeated_runs_of_one_benchmark():
     def study(rng):  # each seed three times
         table = table_of_scores(rng.normal(size=(3, 8, 3)), "algorithm seed again").drop(columns="again")
-        roles = {"algorithm": "algorithm", "seed": "seed"}
-        return bool(seed_effect(lt.Runs(table, score="score", direction="minimize", **roles)).significant)
+        return bool(seed_effect(as_runs(table)).significant)
 
     assert about(rate_of(study, 400, 1), 400)
 
@@ -62,10 +60,7 @@ def test_intervals_of_share_and_variance_cover():
     def study(rng):
         scores = rng.normal(size=(2, 3, 10)) + means[:, None]
         row = benchmark_information(runs_of_scores(scores), rank_benchmarks=True).table.iloc[0]
-        return (
-            covers(row, noncentral / (noncentral + 30), "share"),
-            covers(row, np.var(means, ddof=1), "variance"),
-        )
+        return (covers(row, noncentral / (noncentral + 30), "share"), covers(row, np.var(means, ddof=1), "variance"))
 
     share, variance = rate_of(study, 300, 5)
     assert about(share, 300, 0.95)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import as_runs, make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.lmm.diagnostics.advantages import (
@@ -26,22 +27,15 @@ FORMULA = "y ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
 
 
 def table(sds, benchmarks: int = 12, runs: int = 5, seed: int = 1) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    b, a, s = (x.ravel() for x in np.meshgrid(*map(range, (benchmarks, len(sds), runs)), indexing="ij"))
-    advantage = rng.normal(size=(benchmarks, len(sds))) * np.asarray(sds)
-    y = 2.0 * rng.normal(size=benchmarks)[b] + advantage[b, a] + 0.3 * rng.normal(size=len(a))
-    names = {"algorithm": [f"a{k}" for k in a], "benchmark": [f"b{k:02d}" for k in b], "seed": s}
-    return pd.DataFrame({**names, "y": y})
-
-
-def runs_of(frame: pd.DataFrame) -> lt.Runs:
-    roles = {"score": "y", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
-    return lt.Runs(frame, **roles)
+    counts = {"benchmark": benchmarks, "algorithm": len(sds), "seed": runs}
+    scores = make_scores(np.random.default_rng(seed), counts, {"benchmark:algorithm": sds, "benchmark": 2.0}, noise=0.3)
+    names = {"benchmark": [f"b{i:02d}" for i in range(benchmarks)], "algorithm": [f"a{k}" for k in range(len(sds))]}
+    return table_of_scores(scores, score="y", **names)
 
 
 @pytest.fixture(scope="module")
 def erratic() -> lt.LmmFit:
-    return lt.fit_lmm(FORMULA, runs_of(table([0.5, 0.5, 0.5, 0.5, 0.5, 2.5])))
+    return lt.fit_lmm(FORMULA, as_runs(table([0.5, 0.5, 0.5, 0.5, 0.5, 2.5])))
 
 
 def test_an_erratic_algorithm_is_named_with_its_ratio_and_the_next_step(erratic):
@@ -60,7 +54,7 @@ def test_an_erratic_algorithm_is_named_with_its_ratio_and_the_next_step(erratic)
 
 
 def test_diagnosis_acts_and_does_not_say_that_tests_stand():
-    fit = lt.fit_lmm(FORMULA, runs_of(table([0.5] * 5 + [4.0], 20)))
+    fit = lt.fit_lmm(FORMULA, as_runs(table([0.5] * 5 + [4.0], 20)))
     found = fit.diagnose(influence=False, rng=1)
     assert found.severity == "warning"
     assert found.advantages.severity == "warning"
@@ -73,14 +67,14 @@ def test_diagnosis_acts_and_does_not_say_that_tests_stand():
 
 
 def test_alike_algorithms_are_fine():
-    fit = lt.fit_lmm(FORMULA, runs_of(table([0.5] * 6, seed=2)))
+    fit = lt.fit_lmm(FORMULA, as_runs(table([0.5] * 6, seed=2)))
     found = advantages(fit, rng=1)
     assert found.p_value > 0.05
     assert (found.severity, found.advice) == ("fine", "No difference between the algorithms beyond chance.")
 
 
 def test_quiet_algorithms_are_named_where_they_are_the_fewer():
-    found = advantages(lt.fit_lmm(FORMULA, runs_of(table([2.0, 2.0, 2.0, 2.0, 0.2], 30))), rng=1)
+    found = advantages(lt.fit_lmm(FORMULA, as_runs(table([2.0, 2.0, 2.0, 2.0, 0.2], 30))), rng=1)
     assert found.advice.startswith("The others vary ")
     assert " as much from benchmark to benchmark as a4, so" in found.advice
 
@@ -118,21 +112,21 @@ def test_every_exchange_of_a_small_table_is_drawn_with_its_probability():
 def test_missing_cells_stay_missing_in_an_exchange():
     frame = table([0.5, 0.5, 0.5, 0.5, 2.5], 15)
     frame = frame[~((frame["algorithm"] == "a1") & frame["benchmark"].isin(["b00", "b03", "b07"]))]
-    found = advantages(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1)
+    found = advantages(lt.fit_lmm(FORMULA, as_runs(frame)), rng=1)
     assert found.table["benchmarks"].tolist() == [15, 12, 15, 15, 15]
     assert found.severity == "warning"
 
 
 def test_what_cannot_be_judged_is_not():
-    assert advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 2.5]))), rng=1) is None
-    few = advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 0.5, 2.5], 3))), rng=1)
+    assert advantages(lt.fit_lmm(FORMULA, as_runs(table([0.5, 2.5]))), rng=1) is None
+    few = advantages(lt.fit_lmm(FORMULA, as_runs(table([0.5, 0.5, 2.5], 3))), rng=1)
     assert (few.severity, few.advice) == ("skipped", "Too few levels of benchmark to judge.")
     assert few.check.message == "too few levels"
 
 
 @pytest.mark.parametrize("random", ["(1 | benchmark) + diag(algorithm | benchmark)", "(0 + algorithm | benchmark)"])
 def test_a_model_with_variances_of_their_own_is_not_judged(random):
-    fit = lt.fit_lmm(f"y ~ algorithm + {random}", runs_of(table([0.5, 0.5, 2.5])))
+    fit = lt.fit_lmm(f"y ~ algorithm + {random}", as_runs(table([0.5, 0.5, 2.5])))
     assert advantages(fit, rng=1) is None
 
 
@@ -140,7 +134,7 @@ def test_a_table_without_roles_is_read_from_its_formula():
     frame = table([0.5, 0.5, 0.5, 2.5])
     assert advantages(lt.fit_lmm(FORMULA, frame), rng=1).check.subject == "by algorithm"
     assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", frame), rng=1) is None
-    assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", runs_of(frame)), rng=1).severity == "warning"
+    assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", as_runs(frame)), rng=1).severity == "warning"
 
 
 def test_the_report_acts_on_it(erratic):

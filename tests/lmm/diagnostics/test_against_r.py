@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from pytest import approx
+from references import values
 
 import lmemtest as lt
 from lmemtest.lmm.diagnostics import collinearity, explained_variance
 
-REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "diagnostics.json").read_text())["models"]
+REFERENCE = values("diagnostics")["models"]
 MEASURES = ("r2_marginal", "r2_conditional", "icc_adjusted", "icc_unadjusted")
 
 

@@ -25,8 +25,10 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("data", "formula", "weights", "dispersion"), MODELS)
-def test_the_table_of_the_fit_gives_the_residuals_and_modes_of_the_fit(r_data, data, formula, weights, dispersion):
-    fit = lt.fit_lmm(formula, r_data(data), weights=weights, dispersion=dispersion)
+def test_the_table_of_the_fit_gives_the_residuals_and_modes_of_the_fit(
+    reference_input, data, formula, weights, dispersion
+):
+    fit = lt.fit_lmm(formula, reference_input(data), weights=weights, dispersion=dispersion)
     held = HeldFit.of(fit, rows_of(fit))
     y = fit.cells.mean
     residuals, modes = held.split(np.column_stack([y, 2.0 * y - 7.0]))
@@ -132,8 +134,8 @@ def _first(parts):
     return float(parts.z[0])
 
 
-def test_reach_is_the_share_of_a_term_in_the_variance_of_an_estimate(r_data):
-    fit = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", r_data("sleepstudy_unbalanced"))
+def test_reach_is_the_share_of_a_term_in_the_variance_of_an_estimate(reference_input):
+    fit = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", reference_input("sleepstudy_unbalanced"))
     ((intercept, slope),) = reach(HeldFit.of(fit, rows_of(fit)), fit)
     # the dense formula: A = (X'V^-1 X)^-1 X'V^-1, one term
     (term,), (S,) = fit.design.random, fit.covariances

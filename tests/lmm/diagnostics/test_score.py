@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.lmm.diagnostics import diagnose
 from lmemtest.lmm.diagnostics.scores import rows_of, score_of
 
-ROLES = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
 FORMULA = "score ~ tool + (1|task)"
 
 
@@ -33,8 +35,7 @@ def times():
     return frame.assign(score=np.minimum(np.exp(log), 3600.0))
 
 
-def runs_of(frame, direction="maximize"):
-    return lt.Runs(frame, score="score", direction=direction, **ROLES)
+runs_of = partial(as_runs, direction="maximize")
 
 
 @pytest.mark.parametrize("data", [answers(), runs_of(answers()), runs_of(answers(seeds=3)), answers(seeds=3)])
@@ -70,12 +71,12 @@ def test_few_answers_of_one_kind_are_said_to_be_few():
 
 def test_scores_at_a_limit_are_called_censored():
     frame = times()
-    fit = lt.fit_lmm(FORMULA, runs_of(frame, "minimize"))
+    fit = lt.fit_lmm(FORMULA, as_runs(frame))
     sentence = diagnose(fit, rng=1, influence=False).bounds.advice
     assert "as of a timeout: such scores are censored" in sentence
     assert "PAR10" in sentence
     frame.loc[frame["score"] >= 3600, "score"] = 36000.0
-    found = diagnose(lt.fit_lmm(FORMULA, runs_of(frame, "minimize")), rng=1, influence=False).bounds
+    found = diagnose(lt.fit_lmm(FORMULA, as_runs(frame)), rng=1, influence=False).bounds
     assert (found.severity, "penalty" in found.advice) == ("note", True)
 
 

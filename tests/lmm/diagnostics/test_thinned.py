@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.lmm.diagnostics import diagnose, left_out
@@ -16,12 +17,9 @@ def _few(monkeypatch):
     monkeypatch.setattr(left_out, "MOST_CELLS", 240)
 
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
-
-
 def fitted(make, seed, **options):
     table = make.table(np.random.default_rng(seed), benchmarks=6, seeds=40, **options)
-    return lt.fit_lmm(make.formula, lt.Runs(table, **ROLES))
+    return lt.fit_lmm(make.formula, as_runs(table))
 
 
 def test_shapes_and_scales_are_those_of_the_model_fitted_to_seeds_at_equal_steps(make):
@@ -47,7 +45,7 @@ def test_no_level_of_another_factor_is_left_out(make):
     table = make.table(np.random.default_rng(0), benchmarks=6, seeds=40)
     of_one = table["benchmark"] == "b00"
     table = table[~of_one | (table["seed"] == 1)]
-    fit = lt.fit_lmm(make.formula, lt.Runs(table, **ROLES))
+    fit = lt.fit_lmm(make.formula, as_runs(table))
     assert left_out.thinned(fit) == (fit, "")
 
 

@@ -54,12 +54,7 @@ def test_memory_is_linear_in_benchmarks(missing: float) -> None:
 
     def test(benchmarks: int) -> lt.SeedEffect:
         runs = lt.Runs(
-            table_of(6, benchmarks, 4, missing),
-            score="y",
-            direction="minimize",
-            algorithm="a",
-            benchmark="b",
-            seed="s",
+            table_of(6, benchmarks, 4, missing), score="y", direction="minimize", algorithm="a", benchmark="b", seed="s"
         )
         return lt.seed_effect(runs)
 

@@ -114,13 +114,7 @@ def test_gradient_and_hessian_are_exact_where_the_residual_variance_is_held(reml
 
 def test_a_model_without_random_effects_has_no_hessian():
     problem = build_problem(
-        [],
-        np.ones((5, 1)),
-        np.arange(5.0),
-        n=np.ones(5),
-        weight=np.ones(5),
-        ss=np.zeros(5),
-        reml=True,
+        [], np.ones((5, 1)), np.arange(5.0), n=np.ones(5), weight=np.ones(5), ss=np.zeros(5), reml=True
     )
     assert hessian(problem, np.empty(0), problem.evaluate(np.empty(0))).shape == (0, 0)
 

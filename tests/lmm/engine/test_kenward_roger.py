@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
@@ -238,9 +239,7 @@ def test_aliased_columns_are_left_out():
 def test_too_many_crossed_columns_are_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(kenward_roger, "_MAX_COLUMNS", 8)
     fit = lt.fit_lmm("y ~ a + (1|run) + (1|task)", a_table())
-    with pytest.raises(DesignError) as error:
-        fit.df(np.eye(3), "kenward-roger")
-    assert str(error.value) == (
+    assert refusal(lambda: fit.df(np.eye(3), "kenward-roger"), DesignError) == (
         "ddf='kenward-roger' needs dense algebra that these random effects (24 levels x 1, 6 levels x 1) are too large "
         "for: the limits are 8 columns beside the largest factor and 150,000,000 numbers in one array. Use "
         "ddf='satterthwaite', which has no such limit."

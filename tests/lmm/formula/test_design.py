@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 
 from lmemtest.errors import ArgumentError, DataError, FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import build_design, parse_formula
@@ -59,9 +60,7 @@ def test_no_rows_give_an_empty_matrix():
 
 
 def test_unknown_level_is_named():
-    with pytest.raises(DataError) as caught:
-        build("y ~ algorithm").rows(pd.DataFrame({"algorithm": ["HB", "TPE"]}))
-    assert str(caught.value) == (
+    assert refusal(lambda: build("y ~ algorithm").rows(pd.DataFrame({"algorithm": ["HB", "TPE"]})), DataError) == (
         "column 'algorithm' has the level 'TPE', which the fit has not seen. Levels: HB, PB, RS.\n"
         "    y ~ algorithm\n"
         "        ^^^^^^^^^"
@@ -85,13 +84,7 @@ def test_random_rows_place_known_groups_and_mark_new_ones():
     )
     basis, codes = design.random_rows(0, new)
     assert basis[0].tolist() == [1.0, 3.0]
-    assert [design.random[0].levels[code] if code >= 0 else None for code in codes] == [
-        "n:0",
-        "m:1",
-        None,
-        None,
-        None,
-    ]
+    assert [design.random[0].levels[code] if code >= 0 else None for code in codes] == ["n:0", "m:1", None, None, None]
     assert design.random_rows(1, new)[1].tolist() == [1, -1, 2, 0, 0]
 
 
@@ -142,9 +135,7 @@ UNUSABLE = [
 def test_columns_that_cannot_be_used_are_explained(column, values, message):
     cells = pd.DataFrame({"algorithm": ["a", "b"], "budget": [1.0, 2.0]}).astype({"algorithm": object})
     cells[column] = pd.Series(values, dtype=None if column == "budget" else object)
-    with pytest.raises(DataError) as caught:
-        build("y ~ algorithm + budget", cells)
-    assert str(caught.value).split("\n")[0] == message
+    assert refusal(lambda: build("y ~ algorithm + budget", cells), DataError).split("\n")[0] == message
 
 
 def test_doubled_column_names_are_refused():
@@ -154,9 +145,7 @@ def test_doubled_column_names_are_refused():
 
 
 def test_values_are_checked_after_functions():
-    with pytest.raises(DataError) as caught:
-        build("y ~ log(budget - 1)")
-    assert str(caught.value) == (
+    assert refusal(lambda: build("y ~ log(budget - 1)"), DataError) == (
         "log(budget - 1) is not a finite number in 3 of 12 rows of the table (first where budget = 1); "
         "change the expression or drop these rows.\n"
         "    y ~ log(budget - 1)\n"
@@ -176,9 +165,7 @@ def test_an_empty_table_is_refused():
 
 
 def test_text_as_a_number_is_refused_with_its_place():
-    with pytest.raises(FormulaError) as caught:
-        build("y ~ budget + (scale(algorithm) | benchmark)")
-    assert str(caught.value) == (
+    assert refusal(lambda: build("y ~ budget + (scale(algorithm) | benchmark)"), FormulaError) == (
         "'algorithm' (position 21) is used as a number but holds text; use it as a factor, "
         "without a function, or give a numeric column.\n"
         "    y ~ budget + (scale(algorithm) | benchmark)\n"

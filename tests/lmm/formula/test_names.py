@@ -140,18 +140,7 @@ def test_parts_of_a_formula():
 
 
 PIECES = st.sampled_from(
-    [
-        *"y~+-*/:^()|xf102[],=.{`@ß \n",
-        "||",
-        "**",
-        "'t'",
-        "log(",
-        "C(f",
-        "poly(x, 2)",
-        "(1|g)",
-        "`a b`",
-        "exec",
-    ]
+    [*"y~+-*/:^()|xf102[],=.{`@ß \n", "||", "**", "'t'", "log(", "C(f", "poly(x, 2)", "(1|g)", "`a b`", "exec"]
 )
 
 

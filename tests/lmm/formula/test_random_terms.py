@@ -48,23 +48,11 @@ def random_terms(formula: str) -> list[tuple[str, tuple[str, ...]]]:
         ("y ~ (1|g/(h:f))", [("g", (I,)), ("g:h:f", (I,))]),
         ("y ~ (1|g:h/f)", [("g:h", (I,)), ("g:h:f", (I,))]),
         ("y ~ (1|g:(h/f))", [("g:h", (I,)), ("g:h:f", (I,))]),
-        (
-            "y ~ (x + f||g/h)",
-            [
-                ("g", (I,)),
-                ("g", ("x",)),
-                ("g", ("f[a]", "f[b]", "f[c]")),
-                ("g:h", (I,)),
-                ("g:h", ("x",)),
-                ("g:h", ("f[a]", "f[b]", "f[c]")),
-            ],
-        ),
+        ("y ~ (x + f||g/h)", [("g", (I,)), ("g", ("x",)), ("g", ("f[a]", "f[b]", "f[c]")), ("g:h", (I,)),
+         ("g:h", ("x",)), ("g:h", ("f[a]", "f[b]", "f[c]"))]),
         ("y ~ (f*h|g)", [("g", (I, "f[T.b]", "f[T.c]", "h[T.n]", "f[T.b]:h[T.n]", "f[T.c]:h[T.n]"))]),
         ("y ~ (f:x|g)", [("g", (I, "f[a]:x", "f[b]:x", "f[c]:x"))]),
-        (
-            "y ~ (0+f:h|g)",
-            [("g", ("f[a]:h[m]", "f[b]:h[m]", "f[c]:h[m]", "f[a]:h[n]", "f[b]:h[n]", "f[c]:h[n]"))],
-        ),
+        ("y ~ (0+f:h|g)", [("g", ("f[a]:h[m]", "f[b]:h[m]", "f[c]:h[m]", "f[a]:h[n]", "f[b]:h[n]", "f[c]:h[n]"))]),
         ("y ~ (-1+f*x|g)", [("g", ("f[a]", "f[b]", "f[c]", "x", "f[T.b]:x", "f[T.c]:x"))]),
         ("y ~ (1|g) + (0+x|g)", [("g", (I,)), ("g", ("x",))]),
         ("y ~ (1|g) + x + (1|h)", [("g", (I,)), ("h", (I,))]),
@@ -74,19 +62,14 @@ def random_terms(formula: str) -> list[tuple[str, tuple[str, ...]]]:
         ("y ~ (C(f, contr.sum)|g)", [("g", (I, "C(f, contr.sum)[S.a]", "C(f, contr.sum)[S.b]"))]),
         ("y ~ (1|x)", [("x", (I,))]),
     ],
-)
+)  # fmt: skip
 def test_random_terms_expand_as_in_lme4(formula, expected):
     assert random_terms(formula) == expected
 
 
 def test_labels_state_the_intercept_and_split_double_bars():
     design = build_design(parse_formula("y ~ (f|g) + (0+x|h) + (x||g:h)"), CELLS, np.ones(len(CELLS)))
-    assert [term.label for term in design.random] == [
-        "(1 + f | g)",
-        "(0 + x | h)",
-        "(1 | g:h)",
-        "(0 + x | g:h)",
-    ]
+    assert [term.label for term in design.random] == ["(1 + f | g)", "(0 + x | h)", "(1 | g:h)", "(0 + x | g:h)"]
 
 
 def test_bars_remember_their_text_and_place():

@@ -98,11 +98,7 @@ STATEFUL = [
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    st.lists(st.integers(1, 9), min_size=8, max_size=20),
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([0.0, 1e3]),
-)
+@given(st.lists(st.integers(1, 9), min_size=8, max_size=20), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e3]))
 def test_cells_with_counts_equal_repeated_rows(counts, seed, offset):
     x = offset + np.random.default_rng(seed).permutation(np.arange(1, len(counts) + 1) ** 1.5)
     cells = pd.DataFrame({"x": x, "g": ["a", "b"] * (len(counts) // 2) + ["a"] * (len(counts) % 2)})

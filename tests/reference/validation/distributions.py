@@ -74,7 +74,7 @@ def exact_lines() -> list[Line]:
 
 def largest_t_lines() -> list[Line]:
     """Compare the multivariate t with closed forms, Tukey, mvtnorm and Dunnett's tables; Hsu's intervals with R."""
-    brute = suite_module("lmm/test_simultaneous.py")
+    brute = suite_module("lmm/test_joint_t.py")
     sidak = Line(
         "largest absolute t, independent, infinite df",
         "closed form",

@@ -1,8 +1,11 @@
-"""Reference grids, averaging, estimability and the checks of emmeans (R's numbers: test_against_emmeans)."""
+"""Estimated marginal means: against emmeans, on their reference grids, weights, levels, intervals, refusals."""
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from references import values
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
@@ -31,8 +34,8 @@ def test_equal_weights_average_the_means_by_group(crossed):
     np.testing.assert_allclose(overall["emmean"], by_prior.groupby("algorithm", sort=True)["emmean"].mean(), rtol=1e-12)
 
 
-def test_cells_weights_reproduce_row_means_of_the_fixed_part(crossed, r_data):
-    data = r_data("bench_prior_unbalanced")
+def test_cells_weights_reproduce_row_means_of_the_fixed_part(crossed, reference_input):
+    data = reference_input("bench_prior_unbalanced")
     fixed = crossed.design.rows(data.assign(fidelity=crossed.design.numeric["fidelity"])) @ crossed.params.to_numpy()
     want = pd.Series(fixed).groupby(data["algorithm"].to_numpy()).mean()
     got = emmeans(crossed, "algorithm", weights="cells").to_frame()
@@ -46,16 +49,16 @@ def test_intervals_use_the_degrees_of_freedom_that_were_asked_for(crossed):
     np.testing.assert_allclose((normal.ci_high - normal.ci_low) / normal.se, 2 * 1.959963984540054)
 
 
-def test_means_are_invariant_to_the_coding_of_factors(r_data):
-    data = r_data("bench_prior_unbalanced")
+def test_means_are_invariant_to_the_coding_of_factors(reference_input):
+    data = reference_input("bench_prior_unbalanced")
     treatment = emmeans(fit_lmm("y ~ algorithm * prior + (1|benchmark)", data), "algorithm")
     sums = emmeans(fit_lmm("y ~ C(algorithm, contr.sum) * C(prior, contr.sum) + (1|benchmark)", data), "algorithm")
     np.testing.assert_allclose(treatment.estimate, sums.estimate, rtol=1e-9)
     np.testing.assert_allclose(treatment.se, sums.se, rtol=1e-6)
 
 
-def test_numeric_columns_are_held_at_their_row_mean_or_at_the_values_given(crossed, r_data):
-    mean = r_data("bench_prior_unbalanced")["fidelity"].mean()
+def test_numeric_columns_are_held_at_their_row_mean_or_at_the_values_given(crossed, reference_input):
+    mean = reference_input("bench_prior_unbalanced")["fidelity"].mean()
     default = emmeans(crossed, "algorithm")
     assert default.covariates["fidelity"] == pytest.approx((mean,))
     np.testing.assert_allclose(default.estimate, emmeans(crossed, "algorithm", at={"fidelity": mean}).estimate)
@@ -105,11 +108,7 @@ def test_notes_name_what_was_averaged_over_and_warn_of_interactions(crossed, fit
 
 def test_direction_comes_from_runs_and_follows_increasing_transforms():
     table = pd.DataFrame(
-        {
-            "a": list("pqr") * 8,
-            "b": np.repeat(list("wxyz"), 6),
-            "v": np.random.default_rng(3).gamma(3, size=24),
-        }
+        {"a": list("pqr") * 8, "b": np.repeat(list("wxyz"), 6), "v": np.random.default_rng(3).gamma(3, size=24)}
     )
     table["direction"] = 1.0  # a column of this name must not be taken for the direction
     runs = Runs(table, score="v", direction="maximize", algorithm="a", benchmark="b")
@@ -131,11 +130,7 @@ def test_labels_join_levels_of_several_specs(crossed):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            {"specs": "algoritm"},
-            UnknownColumnError,
-            "Factors: algorithm, prior. Numeric columns: fidelity. Did you",
-        ),
+        ({"specs": "algoritm"}, UnknownColumnError, "Factors: algorithm, prior. Numeric columns: fidelity. Did you"),
         ({"specs": "benchmark"}, UnknownColumnError, "'benchmark' is a grouping factor of the random part"),
         ({"specs": "fidelity"}, ArgumentError, "a numeric column; give the values .* at={'fidelity': "),
         ({"specs": "algorithm", "by": "algorithm"}, ArgumentError, "'algorithm' is in both specs and by"),
@@ -144,46 +139,25 @@ def test_labels_join_levels_of_several_specs(crossed):
         ({"specs": 3}, ArgumentError, r"^specs must be a name or several names of columns, got 3\.$"),
         ({"specs": [3]}, ArgumentError, r"^specs must name columns by strings, got 3 of type int\.$"),
         ({"specs": "prior", "by": 3}, ArgumentError, r"^by must be a name or several names of columns, got 3\.$"),
-        (
-            {"specs": "prior", "at": 3},
-            ArgumentError,
-            r"^at must be a dict of column names and values, got 3\. Write for instance at={'algorithm': \['A', ",
-        ),
-        (
-            {"specs": "prior", "at": {"seeds": 1}},
-            UnknownColumnError,
-            "at names 'seeds', not in the fixed part",
-        ),
-        (
-            {"specs": "prior", "at": {"prior": "goood"}},
-            ArgumentError,
-            r"at\['prior'\] has no level 'goood'. Levels: ",
-        ),
+        ({"specs": "prior", "at": 3}, ArgumentError,
+         r"^at must be a dict of column names and values, got 3\. Write for instance at={'algorithm': \['A', "),
+        ({"specs": "prior", "at": {"seeds": 1}}, UnknownColumnError, "at names 'seeds', not in the fixed part"),
+        ({"specs": "prior", "at": {"prior": "goood"}}, ArgumentError, r"at\['prior'\] has no level 'goood'. Levels: "),
         ({"specs": "prior", "at": {"prior": []}}, ArgumentError, r"at\['prior'\] is empty"),
-        (
-            {"specs": "prior", "at": {"fidelity": "x"}},
-            ArgumentError,
-            r"at\['fidelity'\] must be one or more finite",
-        ),
-        (
-            {"specs": "prior", "weights": "outer"},
-            ArgumentError,
-            "weights must be 'equal' or 'proportional' or",
-        ),
+        ({"specs": "prior", "at": {"fidelity": "x"}}, ArgumentError, r"at\['fidelity'\] must be one or more finite"),
+        ({"specs": "prior", "weights": "outer"}, ArgumentError, "weights must be 'equal' or 'proportional' or"),
         ({"specs": "prior", "ddf": "kr"}, ArgumentError, "ddf must be 'satterthwaite' or"),
         ({"specs": "prior", "alpha": 95}, ArgumentError, "alpha must be a number between 0 and 1"),
     ],
-)
+)  # fmt: skip
 def test_errors_name_the_argument_the_value_and_the_next_step(crossed, call, error, message):
     with pytest.raises(error, match=message):
         emmeans(crossed, **call)
 
 
-def test_summary_and_html_show_the_means_and_the_notes(crossed):
+def test_the_summary_shows_the_means_and_the_notes(crossed):
     em = emmeans(crossed, "algorithm")
     assert "Averaged over prior" in em.summary()
-    assert repr(em) == em.summary()
-    assert em._repr_html_().startswith("<table")
 
 
 def test_results_do_not_change_with_the_frame_that_was_handed_out(crossed):
@@ -197,3 +171,106 @@ def test_results_do_not_change_with_the_frame_that_was_handed_out(crossed):
 def test_what_is_not_a_fit_is_named(call):
     with pytest.raises(ArgumentError, match="must be a fitted model, got str"):
         call()
+
+
+# ---------------------------------------------------------------------- against emmeans (tests/reference/emm.R)
+
+
+MODELS = values("emm")["models"]
+GRIDS = [
+    pytest.param(i, j, method, id=f"{model['data']}-{i}-{'+'.join(g['specs'])}-{j}-{method}")
+    for i, model in enumerate(MODELS)
+    for j, g in enumerate(model["grids"])
+    for method in ("satterthwaite", "asymptotic")
+]
+# lmerTest differentiates numerically; its df carries about 1e-5 relative on regular fits.
+DF_TOLERANCE = 1e-3
+
+
+def number(value):
+    return np.nan if value is None else float(value)
+
+
+def marginal_means(fitted, i, j, ddf):
+    model = MODELS[i]
+    fit = fitted(model["data"], model["formula"], True, model["weights"])
+    grid = model["grids"][j]
+    at = dict(grid["at"])
+    for name in grid["specs"]:  # emmeans takes a numeric column without values to mean its average
+        if name in fit.design.numeric and name not in at:
+            at[name] = [fit.design.numeric[name]]
+    return emmeans(fit, grid["specs"], by=grid["by"] or None, at=at, weights=grid["weights"], ddf=ddf)
+
+
+def keyed(rows, names):
+    def text(value):
+        return value if isinstance(value, str) else f"{value:g}"
+
+    return {tuple(text(row[name]) for name in names): row for row in rows}
+
+
+def assert_close(got, want, name, rel, scale=0.0):
+    got, want = number(got), number(want)
+    if np.isnan(want):
+        assert np.isnan(got), name
+    else:
+        assert got == pytest.approx(want, rel=rel, abs=rel * scale), name
+
+
+@pytest.mark.parametrize(("i", "j", "ddf"), GRIDS)
+def test_means_match_emmeans(fitted, i, j, ddf):
+    em = marginal_means(fitted, i, j, ddf)
+    names = [*em.by, *em.specs]
+    got = keyed(em.to_frame().to_dict("records"), names)
+    want = keyed(MODELS[i]["grids"][j][ddf]["means"], names)
+    assert got.keys() == want.keys()
+    for key, row in want.items():
+        se = number(row["se"])
+        assert_close(got[key]["emmean"], row["emmean"], "emmean", 1e-5, se)
+        assert_close(got[key]["se"], row["se"], "se", 1e-5)
+        assert_close(got[key]["df"], row["df"], "df", DF_TOLERANCE)
+        assert_close(got[key]["ci_low"], row["ci_low"], "ci_low", 1e-5, 10 * se)
+        assert_close(got[key]["ci_high"], row["ci_high"], "ci_high", 1e-5, 10 * se)
+
+
+@pytest.mark.parametrize(("i", "j", "ddf"), GRIDS)
+def test_pairs_match_emmeans(fitted, i, j, ddf):
+    reference = MODELS[i]["grids"][j][ddf].get("pairs")
+    if reference is None:
+        return  # one mean only: nothing to compare
+    em = marginal_means(fitted, i, j, ddf)
+    for adjust, rows in reference.items():
+        pw = em.pairs(adjust=adjust)
+        if pw.intervals in ("stepwise", "selected"):  # beside these p-values R prints the limits of the first step
+            half = pw.half_widths(pw.alpha, first_step=True)
+            pw = replace(
+                pw, table=pw.table.assign(ci_low=pw.table["estimate"] - half, ci_high=pw.table["estimate"] + half)
+            )
+        got = keyed(
+            [
+                {**row, "left": row["left"].replace(", ", " "), "right": row["right"].replace(", ", " ")}
+                for row in pw.to_frame().to_dict("records")
+            ],
+            [*em.by, "left", "right"],
+        )
+        assert len(got) == len(rows)
+        for row in rows:
+            assert_pair(got, row, em.by)
+
+
+def assert_pair(got, row, by):
+    """Compare one pair; combinations of several factors come in another order in R, so the sign may flip."""
+    where = tuple(row[name] if isinstance(row[name], str) else f"{row[name]:g}" for name in by)
+    left, right = (v if isinstance(v, str) else f"{v:g}" for v in (row["left"], row["right"]))
+    sign = 1.0 if (*where, left, right) in got else -1.0
+    ours = got[(*where, left, right) if sign > 0 else (*where, right, left)]
+    se = number(row["se"])
+    low, high = ("ci_low", "ci_high") if sign > 0 else ("ci_high", "ci_low")
+    assert_close(sign * ours["estimate"], row["estimate"], "estimate", 1e-5, se)
+    assert_close(ours["se"], row["se"], "se", 1e-5)
+    assert_close(ours["df"], row["df"], "df", DF_TOLERANCE)
+    # emmeans rounds all df to integers for Tukey if one pair of the table is NaN: 1.1e-5 in p at 76 df
+    assert_close(ours["p_value"], row["p_value"], "p_value", 1e-4, 0.2)
+    # R's qtukey stops at a step of 1e-4 in q below 10 df or so
+    assert_close(sign * ours[low], row["ci_low"], "ci_low", 1e-4, 5 * se)
+    assert_close(sign * ours[high], row["ci_high"], "ci_high", 1e-4, 5 * se)
