@@ -14,7 +14,7 @@ from pathlib import Path
 import lmemtest as lt
 from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.plots import detached_figures
-from lmemtest.plots.selection import selection_plot
+from lmemtest.plots.model import selection_plot
 
 
 def study() -> lt.Runs:

@@ -21,7 +21,7 @@ from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.core.words import small_p
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import cd_diagram, detached_figures
-from lmemtest.plots.horizons import horizons_plot
+from lmemtest.plots.cd_diagrams import horizons_plot
 
 
 def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:

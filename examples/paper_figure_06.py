@@ -15,7 +15,7 @@ from pathlib import Path
 import lmemtest as lt
 from lmemtest.bench.budget.anytime import anytime
 from lmemtest.plots import detached_figures
-from lmemtest.plots.relative_ranks import relative_ranks_plot
+from lmemtest.plots.budget import relative_ranks_plot
 
 
 def study() -> lt.Runs:

@@ -12,9 +12,9 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._columns import draw_columns
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
+from lmemtest.plots._rows import draw_columns
 
 GAP = "optimality_gap"
 _MOST_BANDS = 6  # more bands over each other are mud

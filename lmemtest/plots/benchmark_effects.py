@@ -16,7 +16,6 @@ from lmemtest.core.validate import check_choice, check_direction, check_positive
 from lmemtest.core.words import format_level, plural
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.plots.random_effects import intervals
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "heatmap", "intervals", "caterpillar")
@@ -136,7 +135,7 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
         ),
         comparisons=list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
-        held=intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),
+        held=_rows.intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),
         dashed="; dashed: overall",
         against_mean=effects.contrast == "mean",
         holds=f"zero is outside the {level} interval; the intervals of a column {every}.",

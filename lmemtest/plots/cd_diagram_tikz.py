@@ -13,11 +13,10 @@ from lmemtest.core.validate import check_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw
-from lmemtest.plots._cd_plan import Frame, Plan, plan_of
+from lmemtest.plots._cd_plan import Frame, Plan, board_of, plan_of
 from lmemtest.plots._given import as_decisions, checked_limits
-from lmemtest.plots.diagram import checked_title
+from lmemtest.plots.cd_diagrams import checked_title
 
 _UNITS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 72 / 72.27, "bp": 1.0}  # in points of figures, TeX's bp
 _COLOURS = {

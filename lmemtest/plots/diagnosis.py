@@ -1,4 +1,4 @@
-"""Figures of a diagnosis: quantiles, residuals against predictions, scales, and all of them on one page."""
+"""Figures of a diagnosis: quantiles, residuals against predictions, scales, all of them on one page, and influence."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+from lmemtest.lmm.diagnostics.influence import SURPRISING
 from lmemtest.lmm.diagnostics.scale import FITTED, extremes
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis, Cell
@@ -215,3 +216,62 @@ def _dots(x: NDArray[np.float64], y: NDArray[np.float64], colour: str) -> Callab
         box.plot(x, y, color=colour, label="_points", **style)
 
     return draw
+
+
+_LOOKS = (
+    ("flips a verdict", {"colour": _style.WARM, "marker": "D"}),
+    ("stands out", {"colour": _style.INK, "marker": "s"}),
+    ("neither", {"colour": _style.ACCENT, "marker": "o"}),
+)
+
+
+@_canvas.draws("influence", source="influence()")
+def influence_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the Cook's distance of each level, the largest first.
+
+    Parameters
+    ----------
+    result : Answer
+        From `LmmFit.influence`.
+
+    Returns
+    -------
+    Axes
+        A row per level, sorted; levels that cannot be left out come first. Beside each row the largest shift of a
+        comparison, in standard errors. Colour and shape tell levels without which a verdict changes, and levels that
+        stand out more than chance explains, from the others. Of more than 60 levels the first 60 are shown, and those
+        that are marked.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 17], "tool": ["A", "B"] * 6, "task": list("aabbccddeeff")}
+    >>> ax = lt.fit_lmm("loss ~ tool + (1 | task)", table).influence("task").plot()
+    >>> ax.get_yticklabels()[0].get_text()
+    'f'
+    """
+    table = result.table.sort_values("cooks_distance", ascending=False, na_position="first", kind="stable")
+    changes, outlying = table["n_changed"].to_numpy() > 0, table["chance_p"].to_numpy() < SURPRISING
+    marked = changes | outlying
+    keep = (np.arange(len(table)) < _rows.MOST_ROWS) | marked
+    left_over = int(np.count_nonzero(~keep))
+    table, changes, marked = table[keep].assign(none=0.0), changes[keep], marked[keep]
+    masks = (changes, marked & ~changes, ~marked)
+    kinds = [(name, mask, look) for (name, look), mask in zip(_LOOKS, masks, strict=True)]
+    columns = {"centre": "cooks_distance", "ends": ("none", "cooks_distance")}
+    series = _rows.Series.kinds(table, np.arange(len(table)), kinds, **columns)
+    labels = [str(level) for level in table["level"]]
+    aside = ["" if np.isnan(shift) else _style.fixed(abs(float(shift)), 2) for shift in table["largest_shift"]]
+    if left_over:
+        labels.append(f"and {left_over:,} with less")
+    content = _rows.Rows(
+        labels=labels,
+        series=series,
+        headers=frozenset([len(table)] * bool(left_over)),
+        aside=tuple(aside),
+        aside_title="largest shift (SE)" if any(aside) else "",
+        axis_label=f"Cook's distance without one {result.group}",
+        reference=0.0,
+        legend=len(series) > 1,
+    )
+    return _rows.draw_rows(content, ax)

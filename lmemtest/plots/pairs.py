@@ -1,18 +1,27 @@
-"""All pairwise differences: as intervals for a few means, as a matrix for many."""
+"""All pairs: intervals of few differences, a matrix of many, each row against each column, and p-values in classes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.arrays import Array
 from lmemtest.core.options import ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order
 from lmemtest.core.words import format_level, format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.plots.emmeans import adjustment_name
+from lmemtest.lmm.means.decisions import Decisions
+from lmemtest.plots import _canvas, _heat, _layout, _rows, _style
+from lmemtest.plots._given import PairMatrix, adjustment_name, decided_by, omnibus_text, pair_matrix
 
 UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
@@ -195,3 +204,251 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
 def _cell(p: float) -> str:
     text = format_p(p)
     return UNTESTED if np.isnan(p) else f"p{text}" if text.startswith("<") else f"p={text}"
+
+
+def comparison_matrix_plot(
+    comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    wins: Any = None,
+    ties: Any = None,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw all pairwise comparisons: in each cell the row against the column.
+
+    Parameters
+    ----------
+    comparisons : Ranking, Comparisons, Decisions, or means
+        From `rank`, `Estimates.pairs` or `decisions`; or means of any other analysis as `Decisions.of` takes them,
+        beside their `decisions`.
+    decisions : pandas.DataFrame or array, optional
+        Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
+    wins, ties : pandas.DataFrame or array, optional
+        Where means are given: on how many benchmarks the row was better than the column, and the same.
+    ax : Axes, optional
+        Where to draw, labels included; by default a new figure, as large as its content.
+    **options
+        Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``score``, ``statistic``, ``test``.
+
+    Returns
+    -------
+    Axes
+        Algorithms are in the order of the ranking, best first; cell (x, y) is row y against column x.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is something else, or `ax` is too small for the numbers.
+
+    Notes
+    -----
+    A cell holds the difference, row minus column; wins, ties and losses of the row; and the adjusted p-value, or the
+    posterior probability that the row is better. Its colour is the difference, blue where the row is better. It is bold
+    where the difference is significant, and this is read from the one matrix of decisions: the order of the algorithms
+    and the direction of the score cannot change it. Where cells are small, the difference and the p-value remain.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> names = ["A", "B", "C"]
+    >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], names, names)
+    >>> ax = lt.plots.comparison_matrix_plot({"A": 0.91, "B": 0.84, "C": 0.82}, p, direction="maximize")
+    >>> [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"][0]
+    '0.0700\\n0.040'
+    """
+    _canvas.check_axes(ax)
+    matrix = pair_matrix(comparisons, decisions, wins, ties, options)
+    k = len(matrix.levels)
+    heat = _heat.Heat(
+        rows=matrix.levels,
+        columns=matrix.levels,
+        values=matrix.difference,
+        shown=~np.eye(k, dtype=bool),
+        bold=matrix.decisions.significant.to_numpy(dtype=bool),
+        layers=tuple(_layers(matrix)),
+        all_numbers=True,
+        head_share=_heat.LABEL_SHARE,
+        palette="high is blue" if matrix.direction == "maximize" else "low is blue",
+        scale_label=f"Row − column ({_style.one_line(matrix.unit)})",
+        note=_note(matrix),
+    )
+    return _heat.draw_heat(heat, ax)[0]
+
+
+def _layers(matrix: PairMatrix) -> list[_heat.Texts]:
+    """Texts below the differences: outcomes, then p-values or probabilities."""
+    found: list[_heat.Texts] = []
+    if matrix.wins is not None and matrix.ties is not None:
+        outcomes = zip(matrix.wins, matrix.ties, matrix.wins.T, strict=True)
+        found.append([list(map(_outcome, *lines)) for lines in outcomes])
+    undecided = matrix.decisions.undecided.to_numpy(dtype=bool)
+    if matrix.p is not None:
+        found.append(_texts(matrix.p, undecided, format_p))
+    elif matrix.chance is not None:
+        found.append(_texts(matrix.chance, undecided, _probability))
+    elif undecided.any():
+        found.append([[UNTESTED if cell else "" for cell in line] for line in undecided])
+    return found
+
+
+def _outcome(wins: float, ties: float, losses: float) -> str:
+    return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
+
+
+def _texts(values: Array, undecided: NDArray[np.bool_], write: Callable[[float], str]) -> list[list[str]]:
+    return [
+        [UNTESTED if untested else write(value) for value, untested in zip(line, missing, strict=True)]
+        for line, missing in zip(values, undecided, strict=True)
+    ]
+
+
+def _probability(p: float) -> str:
+    """A probability that is honest at both ends: draws are no proof of 0 or 1."""
+    return ">0.999" if below(1.0 - p, 0.001) else format_p(p)
+
+
+def _note(matrix: PairMatrix) -> str:
+    """What a cell holds, and which are bold."""
+    decisions = matrix.decisions
+    parts = [f"{matrix.what}, row − column"]
+    if matrix.wins is not None:
+        parts.append(_style.nobreak("wins/ties/losses") + " of the row")
+    if matrix.p is not None:
+        parts.append(_style.nobreak("p-value"))
+    elif matrix.chance is not None:
+        parts.append("probability that the row is better")
+    said = f"Cells: {'; '.join(parts)}."
+    word = "decided" if decisions.posterior else "significant"
+    some = decisions.significant.to_numpy(dtype=bool).any()
+    said += f" {f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(decisions)})."
+    if matrix.direction is not None:
+        said += " Blue: the row is better."
+    count, missing = len(matrix.levels), int(decisions.undecided.to_numpy().sum()) // 2
+    if missing:
+        verb = "has" if missing == 1 else "have"
+        said += f" {missing} of {count * (count - 1) // 2} pairs {verb} no test: undecided."
+    return f"{said} {omnibus_text(decisions)}".strip()
+
+
+LEVELS = (0.001, 0.01, 0.05)
+_SHADES = ("#08519c", "#4292c6", "#9ecae1", "#eeeeee", "#ffffff")
+_NAMES = (*(f"p < {level:g}" for level in LEVELS), "p ≥ 0.05", "undecided")
+_FLAGS = ("significant", "not significant", "undecided")
+_CELL = 1.9  # font sizes of a cell in a new figure
+_GAP = 1.2  # between the map and its legend
+
+
+def p_value_plot(
+    comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw the p-values of all pairs as a map of classes, for many algorithms.
+
+    Parameters
+    ----------
+    comparisons : Ranking, Comparisons, Decisions, or means
+        As in `comparison_matrix_plot`; of decisions, which has no p-values, the decisions are drawn.
+    decisions : pandas.DataFrame or array, optional
+        Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
+    ax : Axes, optional
+        Where to draw, labels included; by default a new figure, as large as its content.
+    **options
+        Where means are given, those of `Decisions.of`.
+
+    Returns
+    -------
+    Axes
+        Algorithms are in the order of the ranking, best first, on both axes.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is something else, there are posterior probabilities in place of p-values, or `ax` is too small.
+
+    Notes
+    -----
+    The classes are those of papers, p < 0.001, 0.01, 0.05. The decisions are made at the level of the analysis, and a
+    dot marks the pairs that are significant by it: with alpha = 0.01 a p-value of 0.03 has a colour and no dot.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> names = ["A", "B", "C"]
+    >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], names, names)
+    >>> ax = lt.plots.p_value_plot({"A": 0.91, "B": 0.84, "C": 0.82}, p, direction="maximize")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['p < 0.01', 'p < 0.05', 'p ≥ 0.05']
+    """
+    _canvas.check_axes(ax)
+    matrix = pair_matrix(comparisons, decisions, None, None, options)
+    if matrix.p is None and matrix.chance is not None:
+        raise ArgumentError(
+            "comparisons has posterior probabilities and no p-values. Use comparison_matrix_plot, which writes them."
+        )
+    code, names = _classes(matrix)
+    present = sorted(set(code[~np.eye(len(code), dtype=bool)].tolist()))
+    font = _style.base_font()
+    ruler = _style.Ruler(_canvas.scratch_axes(), font)
+    key = _GAP + 2.6 + ruler.widest(names) / font  # in font sizes: a gap, the patches, the words
+    k = len(matrix.levels)
+    if ax is None:
+        ax = _canvas.new_axes(*_figure_size(matrix.levels, key))
+    decided = matrix.decisions.significant.to_numpy(dtype=bool)
+    dotted = bool((decided != (code < names.index("not significant" if matrix.p is None else "p ≥ 0.05"))).any())
+    room: dict[str, Any] = {"beside": (0.0, key, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
+    what = f"a map of {k} x {k} cells"
+    plan = _heat.grid(ax, matrix.levels, matrix.levels, what, note=_note_of_classes(matrix, dotted=dotted), **room)
+    edges = np.arange(k + 1) - 0.5
+    shades = _SHADES if matrix.p is not None else (_SHADES[1], *_SHADES[-2:])
+    cells = np.ma.masked_where(np.eye(k, dtype=bool), code)
+    look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8, "label": "_cells"}
+    ax.pcolormesh(edges, edges, cells, cmap=ListedColormap(shades), vmin=-0.5, vmax=len(shades) - 0.5, **look)
+    across = 0.18 * min(plan.cell)
+    marks: dict[str, Any] = {"linestyle": "none", "marker": "o", "clip_on": False}
+    if dotted:
+        row, column = np.nonzero(decided)
+        ax.plot(column, row, color="white", markeredgecolor=_style.INK, markersize=2 * across, label="_dots", **marks)
+    row, column = np.nonzero(matrix.decisions.undecided.to_numpy(dtype=bool))
+    marks["marker"] = "x"
+    ax.plot(column, row, color=_style.NEUTRAL, markersize=1.6 * across, label="_undecided", **marks)
+    handles = [Patch(facecolor=shades[i], edgecolor=_style.FAINT, linewidth=0.6) for i in present]
+    place = {"loc": "upper left", "bbox_to_anchor": (1.0 + _GAP * plan.font / plan.inner[0], 1.0), "borderaxespad": 0.0}
+    _layout.draw_legend(ax, handles, [names[i] for i in present], 1, plan.font, **place)
+    return ax
+
+
+def _classes(matrix: PairMatrix) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """The class of each pair, and what the classes are called."""
+    decisions = matrix.decisions
+    undecided = decisions.undecided.to_numpy(dtype=bool)
+    if matrix.p is None:
+        significant = decisions.significant.to_numpy(dtype=bool)
+        return np.where(undecided, 2, np.where(significant, 0, 1)), _FLAGS
+    reached = sum(below(matrix.p, level).astype(np.intp) for level in LEVELS)
+    return np.where(undecided, len(LEVELS) + 1, len(LEVELS) - reached), _NAMES
+
+
+def _note_of_classes(matrix: PairMatrix, *, dotted: bool) -> str:
+    decisions = matrix.decisions
+    what = "Dots" if dotted else "Blue"
+    said = [f"{what}: significant difference ({decided_by(decisions)})."]
+    if decisions.undecided.any(axis=None):
+        said.append("Crosses: no test, undecided.")
+    return " ".join([*said, omnibus_text(decisions)]).strip()
+
+
+def _figure_size(names: tuple[str, ...], key: float) -> tuple[float, float]:
+    """Inches of a new figure."""
+    font = _style.base_font()
+    labels = min(max(map(len, names)) * 0.62 * font, _heat.LABEL_SHARE * _heat.WIDEST * 72)
+    cells = len(names) * min(max(_CELL, 12.0 / len(names)), 3.0 * _CELL) * font
+    width, height = labels + cells + (key + 2.0) * font, cells + labels + 4.0 * font
+    return min(max(width / 72, 4.0), _heat.WIDEST), min(max(height / 72, 2.0), _heat.HIGHEST)

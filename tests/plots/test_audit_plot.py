@@ -7,7 +7,7 @@ from pytest import approx
 
 from lmemtest.bench.checks.audit import _answer, _row
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.audit import audit_plot
+from lmemtest.plots.checks import audit_plot
 
 
 def make_audit():

@@ -14,7 +14,7 @@ from pytest import approx
 from lmemtest.bench.budget.budget_model import BudgetTest
 from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.budget_effect import budget_effect_plot
+from lmemtest.plots.budget import budget_effect_plot
 
 
 def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> Answer:

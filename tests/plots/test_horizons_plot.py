@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
-from lmemtest.plots.horizons import horizons_plot
+from lmemtest.plots.cd_diagrams import horizons_plot
 
 LONG_NAMES = (
     "a very long algorithm name with $\\alpha$ and _under_ <b>bold</b> 1",

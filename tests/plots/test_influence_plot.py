@@ -16,7 +16,7 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.diagnostics.influence import influence
 from lmemtest.plots._rows import MOST_ROWS
-from lmemtest.plots.influence import influence_plot
+from lmemtest.plots.diagnosis import influence_plot
 
 BENCHMARKS = 12
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import posterior_maps_plot
-from lmemtest.plots.posterior_maps import SHOWN, SIGNS, WORDS
+from lmemtest.plots.posterior import SHOWN, SIGNS, WORDS
 
 DECIDED = (1, 2, -1)
 

@@ -13,7 +13,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.intervals.profile import profile, profile_answer
-from lmemtest.plots.profile import profile_plot
+from lmemtest.plots.model import profile_plot
 
 
 @pytest.fixture(scope="module")

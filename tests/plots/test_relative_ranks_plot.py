@@ -13,7 +13,7 @@ from pytest import approx
 
 from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.relative_ranks import relative_ranks_plot
+from lmemtest.plots.budget import relative_ranks_plot
 
 
 def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> Answer:

@@ -14,7 +14,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.selection import selection_plot
+from lmemtest.plots.model import selection_plot
 
 
 def make_runs(k=3, *, long=False):

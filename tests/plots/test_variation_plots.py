@@ -19,8 +19,7 @@ from lmemtest.bench.variation.ranking_reliability import ranking_reliability
 from lmemtest.bench.variation.variance_sources import variance_sources
 from lmemtest.plots.benchmark_clusters import benchmark_clusters_plot
 from lmemtest.plots.benchmark_effects import benchmark_effects_plot
-from lmemtest.plots.ranking_reliability import ranking_reliability_plot
-from lmemtest.plots.variance_sources import variance_sources_plot
+from lmemtest.plots.variation import ranking_reliability_plot, variance_sources_plot
 
 
 def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:
