@@ -186,32 +186,14 @@ LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What a diagram takes over from others beside it.
-
-    `limits` are scores that the axis reaches; `ticks` take the place of its own choice; `zones` are the least widths
-    of the labels left and right of the axis, in points; `title` is a line above; sentences that are `said` below others
-    are left out below this one.
-    """
-
-    limits: tuple[float, float] | None = None
-    ticks: _layout.Ticks | None = None
-    zones: tuple[float, float] = (0.0, 0.0)
-    title: str = ""
-    said: frozenset[str] = frozenset()
-
-
-# ------------------------------------------------------------ where it goes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A board laid out in a rectangle: x and y in points from the upper left corner, downwards negative."""
 
     board: Board
     font: float
     labels: tuple[str, ...]
-    ticks: _layout.Ticks
+    ticks: tuple[float, ...]
+    tick_labels: list[str]
     axis: tuple[float, float]  # x of the first and of the last tick
     columns: tuple[float, ...]  # x of the vertical line of each algorithm
     dots: tuple[float, ...]  # x of each algorithm on the bars: its exact place, or its column
@@ -221,7 +203,7 @@ class Plan:
     value_width: float  # of the widest of the values beside the names
     marks: tuple[str, ...]  # lines below the diagram that must not be overlooked, then the others
     foot: tuple[str, ...]
-    said: tuple[str, ...]  # the sentences of the foot
+    sentences: tuple[str, ...]  # of the foot
     title: str
     top: float  # the upper edge of the header
     y_axis: float
@@ -233,18 +215,18 @@ class Plan:
 
     def x(self, value: float) -> float:
         """Return the place of a score on the axis."""
-        low, high = self.ticks.values[0], self.ticks.values[-1]
+        low, high = self.ticks[0], self.ticks[-1]
         return self.axis[0] + (value - low) / (high - low) * (self.axis[1] - self.axis[0])
 
     def score(self, place: float) -> float:
         """Return the score at a place: the inverse of `x`."""
-        low, high = self.ticks.values[0], self.ticks.values[-1]
+        low, high = self.ticks[0], self.ticks[-1]
         return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
 
 
-def figure_height(board: Board, width: float, frame: Frame) -> float:
+def figure_height(board: Board, width: float, **frame: Any) -> float:
     """Return the inches that a diagram of `width` inches needs, with the default font."""
-    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), frame)
+    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), **frame)
     return (plan.height + 2 * _canvas.PAD) / 72
 
 
@@ -259,28 +241,53 @@ def figure_width(boards: Sequence[Board]) -> float:
     return min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
 
 
-def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> Plan:
-    """Lay a board out in `width` points with a font of `font` points."""
-    extra = _style.font_for((*board.names, *board.missing, frame.title))
+def plan_of(
+    ax: Axes,
+    board: Board,
+    width: float,
+    font: float,
+    *,
+    limits: tuple[float, float] | None = None,
+    ticks: tuple[tuple[float, ...], list[str]] | None = None,
+    zones: tuple[float, float] = (0.0, 0.0),
+    title: str = "",
+    without: frozenset[str] = frozenset(),
+) -> Plan:
+    """Lay a board out in `width` points with a font of `font` points.
+
+    `limits` are scores that the axis reaches; `title` is a line above. What a diagram takes over from others beside it:
+    `ticks` with their labels in place of its own choice, the least widths of the `zones` of labels left and right of
+    the axis, in points, and sentences `without` which its foot is, because they are below others.
+    """
+    extra = _style.font_for((*board.names, *board.missing, title))
     ruler = _style.Ruler(ax, font, **extra)
     labels, own = label_zones(board, width, ruler)
-    zones = (max(own[0], frame.zones[0]), max(own[1], frame.zones[1]))
-    axis, ticks = _axis(ax, board, width, zones, font, frame)
-    start = ticks.values[0]
-    scale = (axis[1] - axis[0]) / (ticks.values[-1] - start)
+    zones = (max(own[0], zones[0]), max(own[1], zones[1]))
+    low, high = axis_range(board)
+    if limits is not None:
+        low, high = min(low, limits[0]), max(high, limits[1])
+    axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
+    if axis[1] - axis[0] < 6 * font:
+        raise _canvas.too_small(ax, "a critical-difference diagram")
+    numbers = _style.Ruler(ax, font)
+    places, names = ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], numbers, cover=True)
+    first, last = numbers.width(names[0]) / 2, numbers.width(names[-1]) / 2
+    axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
+    start = places[0]
+    scale = (axis[1] - axis[0]) / (places[-1] - start)
     exact = [axis[0] + (mean - start) * scale for mean in board.means]
     columns = _layout.spread(exact, COLUMN_GAP * font, axis)
     apart = _hides_members(board, exact, font)
     dots = columns if apart else tuple(exact)
     levels = stack([(dots[group[0]], dots[group[-1]]) for group in board.groups], 1.2 * font)
-    places = zip(board.intervals, board.means, strict=False)  # an interval that is missing takes no room
-    ends = [(low, high) if low <= high else (mean, mean) for (low, high), mean in places]
+    whiskers = zip(board.intervals, board.means, strict=False)  # an interval that is missing takes no room
+    ends = [(low, high) if low <= high else (mean, mean) for (low, high), mean in whiskers]
     lanes = stack([(axis[0] + (low - start) * scale, axis[0] + (high - start) * scale) for low, high in ends], font)
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
     moved = shift > 0.5
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if moved else 0.6 * font
     header_rows = _header_rows(board, axis, scale, ruler)
-    top = -_canvas.PAD - TITLE * font * bool(frame.title)
+    top = -_canvas.PAD - TITLE * font * bool(title)
     y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
     y_free = y_axis - (WHISKER * (max(lanes) + 1) + 0.3) * font if lanes else y_axis
     bars = BAR * (max(levels) + 1) * font if levels else 0.0
@@ -295,14 +302,15 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         y_first = y_columns - 0.8 * font
     small = _style.Ruler(ax, FOOT_FONT * font, **extra)
     marks = _lines([board.omnibus] * bool(board.omnibus), _BOLD * width, small)
-    said = [text for text in _foot(board, apart=apart and moved) if text not in frame.said]
-    foot = _lines([" ".join(said)], width, small)
+    sentences = [text for text in _foot(board, apart=apart and moved) if text not in without]
+    foot = _lines([" ".join(sentences)], width, small)
     y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
     return Plan(
         board=board,
         font=font,
         labels=tuple(labels),
-        ticks=ticks,
+        ticks=places,
+        tick_labels=names,
         axis=axis,
         columns=columns,
         dots=dots,
@@ -312,8 +320,8 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         value_width=_value_width(board, ruler),
         marks=marks,
         foot=foot,
-        said=tuple(said),
-        title=_style.shorten([frame.title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
+        sentences=tuple(sentences),
+        title=_style.shorten([title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
         top=top,
         y_axis=y_axis,
         y_fan=y_fan,
@@ -359,22 +367,6 @@ def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[s
 def _value_width(board: Board, ruler: _style.Ruler) -> float:
     """Width of the values beside the names, with what is between them."""
     return ruler.widest(board.values) + VALUE_GAP * ruler.size if board.values else 0.0
-
-
-def _axis(
-    ax: Axes, board: Board, width: float, zones: tuple[float, float], font: float, frame: Frame
-) -> tuple[tuple[float, float], _layout.Ticks]:
-    low, high = axis_range(board)
-    if frame.limits is not None:
-        low, high = min(low, frame.limits[0]), max(high, frame.limits[1])
-    axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
-    if axis[1] - axis[0] < 6 * font:
-        raise _canvas.too_small(ax, "a critical-difference diagram")
-    ruler = _style.Ruler(ax, font)
-    ticks = frame.ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
-    first, last = ruler.width(ticks.labels[0]) / 2, ruler.width(ticks.labels[-1]) / 2
-    axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
-    return axis, ticks
 
 
 def axis_range(board: Board) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -142,17 +142,10 @@ def _broken(name: str, room: float, ruler: _style.Ruler) -> str | None:
 # ---------------------------------------------------------------------------------------------------- axes
 
 
-class Ticks(NamedTuple):
-    """Tick positions with their labels; the labels do not touch."""
-
-    values: tuple[float, ...]
-    labels: tuple[str, ...]
-
-
 def choose_ticks(
     low: float, high: float, room: float, ruler: _style.Ruler, *, cover: bool, whole: bool = False
-) -> Ticks:
-    """Return round ticks for an axis of `room` points, which enclose the range (`cover`) or lie inside it.
+) -> tuple[tuple[float, ...], list[str]]:
+    """Round ticks for an axis of `room` points, which enclose the range (`cover`) or lie inside it, and their labels.
 
     With `whole` the axis counts something, and only whole numbers are ticks.
     """
@@ -174,11 +167,11 @@ def choose_ticks(
         places = (values - start) / (end - start) * room
         half = np.array([ruler.width(label) for label in labels]) / 2.0
         if ((places - half)[1:] - (places + half)[:-1] > ruler.size / 2).all():
-            return Ticks(tuple(values.tolist()), tuple(labels))
+            return tuple(values.tolist()), labels
     middle = (low + high) / 2.0
     nearest = float(np.round(middle))
     ends = (float(low), float(high)) if cover else (nearest if whole and low <= nearest <= high else middle,)
-    return Ticks(ends, tuple(_style.tick_labels(ends)))
+    return ends, _style.tick_labels(ends)
 
 
 def all_whole(values: ArrayLike) -> bool:
@@ -244,11 +237,11 @@ class Axis:
         low, high = sorted(self.limits)
         values, labels = self.ticks, list(self.labels)
         if values is None and self.root:
-            ticks = choose_ticks(float(signed_root(low)), float(signed_root(high)), room, ruler, cover=False)
-            values = signed_square(np.array(ticks.values)).round(12)
+            ticks, _ = choose_ticks(float(signed_root(low)), float(signed_root(high)), room, ruler, cover=False)
+            values = signed_square(np.array(ticks)).round(12)
         elif values is None and not self.log:
-            ticks = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
-            values, labels = np.array(ticks.values), list(ticks.labels)
+            ticks, labels = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
+            values = np.array(ticks)
             if len(values) < 2 and not self.whole:  # one number is no scale: the farthest two round ones
                 ends = np.array(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]).tick_values(low, high))
                 ends = ends[(ends >= low) & (ends <= high)][[0, -1]] if len(ends) else ends
@@ -259,8 +252,8 @@ class Axis:
         if values is None:
             values = round_numbers(low, high)
             if len(values) < 2:  # there are none between 21 and 49
-                few = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
-                values = np.array(few.values) if self.small is None else self.small
+                few, _ = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
+                values = np.array(few) if self.small is None else self.small
         labels = labels or [f"{value:g}" for value in values]
         where = np.abs(self.share(values)) * room
         kept = apart(where, [ruler.width(label) for label in labels], ruler.size)

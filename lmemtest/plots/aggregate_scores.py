@@ -64,7 +64,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     which = [f"{_style.one_line(result.score)}, {_better(result.direction)}"] if set(result.measures) - {GAP} else []
     if GAP in result.measures and (result.direction == "maximize" or not which):
         which.append("optimality gap: lower is better")
-    return draw_columns(columns, f"{'; '.join(which)}.\n{result.band}", ax)
+    return draw_columns(columns, (f"{'; '.join(which)}.", result.band), ax)
 
 
 def _better(direction: str) -> str:

@@ -203,7 +203,7 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
         emphasis=content.holds,
         palette="high is blue" if content.direction == "maximize" else "low is blue",
         scale_label=what + content.better,
-        note=(note + left_out).strip(" "),
+        note=(note.strip(), left_out.strip()),
     )
 
 

@@ -18,7 +18,6 @@ from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import (
     Board,
-    Frame,
     Plan,
     axis_range,
     board_of,
@@ -118,13 +117,13 @@ def cd_diagram(
     _canvas.check_axes(ax)
     found = as_decisions(result, decisions, options)
     board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
-    frame = Frame(limits=checked_limits(limits), title=checked_title(title))
+    frame: dict[str, Any] = {"limits": checked_limits(limits), "title": checked_title(title)}
     if ax is None:
         width = figure_width([board])
-        ax = _canvas.new_axes(width, figure_height(board, width, frame))
+        ax = _canvas.new_axes(width, figure_height(board, width, **frame))
     width, height = _canvas.size_in_points(ax)
     for font in _layout.fonts():
-        plan = plan_of(ax, board, width, font, frame)
+        plan = plan_of(ax, board, width, font, **frame)
         if plan.height + 2 * _canvas.PAD <= height + 0.5:
             draw_plan(ax, plan, width, height)
             return ax
@@ -133,7 +132,7 @@ def cd_diagram(
 
 def axes_of_width(decisions: Decisions, width: float) -> Axes:
     """New axes of some inches, as high as the diagram needs there."""
-    return _canvas.new_axes(width, figure_height(board_of(decisions), width, Frame()))
+    return _canvas.new_axes(width, figure_height(board_of(decisions), width))
 
 
 def checked_title(title: object) -> str:
@@ -281,40 +280,38 @@ def _plans(
     rulers = [_style.Ruler(ax, font, **_style.font_for(board.names)) for board in boards]
     own = [label_zones(board, width, ruler)[1] for board, ruler in zip(boards, rulers, strict=True)]
     left, right = (max(zone[side] for zone in own) for side in (0, 1))
-    titles = list(titles)
-    frames = [Frame(zones=(left, right))] * len(boards)
+    frames: list[dict[str, Any]] = [{"zones": (left, right), "title": title} for title in titles]
     if share_axis:
         low, high = zip(*map(axis_range, boards), strict=True)
         span = max(b - a for a, b in zip(low, high, strict=True))
         if max(high) - min(low) > _MOST_MOVEMENT * span:
-            titles[0] += " – same scale, own start each"
+            frames[0]["title"] += " – same scale, own start each"
             middles = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
             room = width - left - right - 2 * _canvas.PAD
-            ticks = _own_starts(middles, span, room, _style.Ruler(ax, font))
-            frames = [replace(frame, ticks=own) for frame, own in zip(frames, ticks, strict=True)]
+            every = _own_starts(middles, span, room, _style.Ruler(ax, font))
+            frames = [frame | {"ticks": ticks} for frame, ticks in zip(frames, every, strict=True)]
         else:
-            frames = [replace(frame, limits=(min(low), max(high))) for frame in frames]
-    frames = [replace(frame, title=title) for frame, title in zip(frames, titles, strict=True)]
+            frames = [frame | {"limits": (min(low), max(high))} for frame in frames]
     plans: list[Plan] = []
-    said: set[str] = set()  # what a later one says below need not be said above
+    below: set[str] = set()  # sentences of a later diagram, which an earlier one need not repeat
     for board, frame in zip(reversed(boards), reversed(frames), strict=True):
-        plans.append(plan_of(ax, board, width, font, replace(frame, said=frozenset(said))))
-        said.update(plans[-1].said)
+        plans.append(plan_of(ax, board, width, font, without=frozenset(below), **frame))
+        below.update(plans[-1].sentences)
     return plans[::-1]
 
 
-def _own_starts(middles: Sequence[float], span: float, room: float, ruler: _style.Ruler) -> list[_layout.Ticks]:
-    """Ticks of the same step and number around each middle, whose labels do not touch."""
-    base = _layout.choose_ticks(0.0, span, max(room, ruler.size), ruler, cover=True).values
-    step = base[1] - base[0]
+def _own_starts(
+    middles: Sequence[float], span: float, room: float, ruler: _style.Ruler
+) -> list[tuple[tuple[float, ...], list[str]]]:
+    """Ticks of the same step and number around each middle, and their labels, which do not touch."""
+    (first, second, *_), _ = _layout.choose_ticks(0.0, span, max(room, ruler.size), ruler, cover=True)
+    step = second - first
     while True:
         count = math.ceil(span / step * (1 - 1e-9)) + 1
-        ticks = []
-        for middle in middles:
-            first = round((middle - count * step / 2) / step)
-            values = tuple(float((first + i) * step) for i in range(count + 1))
-            ticks.append(_layout.Ticks(values, tuple(_style.tick_labels(values))))
-        widest = max(ruler.width(label) for tick in ticks for label in tick.labels)
+        starts = [round((middle - count * step / 2) / step) for middle in middles]
+        every = [tuple(float((start + i) * step) for i in range(count + 1)) for start in starts]
+        ticks = [(values, _style.tick_labels(values)) for values in every]
+        widest = ruler.widest([label for _, labels in ticks for label in labels])
         if count == 2 or widest + ruler.size / 2 <= room / count:
             return ticks
         step *= 2

@@ -172,7 +172,8 @@ def _scale_rows(scale: Answer, most: int) -> _rows.Rows:
         series=(_rows.Series(row=np.arange(len(kept)), colour=COLOURS[scale.severity], **values),),
         reference=0.0,
         axis_label=f"SD over the model's, in doublings{some}",
-        title=f"scale by {scale.column}: {scale.severity}",
+        title=f"scale by {scale.column}",
+        title_end=f": {scale.severity}",
     )
 
 

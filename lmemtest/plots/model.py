@@ -289,8 +289,7 @@ def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> A
     what = f"a matrix of {len(table)} models and {len(terms)} terms"
     room: dict[str, Any] = {"beside": (0.0, right, right), "above": 1.6, "head_share": _HEAD_SHARE}
     shared = f"Every model holds {_style.one_line(result.start.formula)}; dots: the terms that it has beyond."
-    plan = _heat.grid(ax, names, terms, what, note=shared, tight=(_TIGHT, _TIGHT), upright=True, **room)
-    size = plan.font
+    size, cells, *_ = _heat.grid(ax, names, terms, what, note=[shared], tight=(_TIGHT, _TIGHT), upright=True, **room)
     for row, (own, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
         ax.axhline(row, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
         has = np.array([text in own for text in terms])
@@ -301,7 +300,7 @@ def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> A
             ax.plot(places, np.full(len(places), row), label=label, clip_on=False, zorder=3, **style)
     for tick, best in zip(ax.get_yticklabels(), table["best"], strict=True):
         tick.set(color=_style.ACCENT if best else _style.INK, fontweight="bold" if best else "normal")
-    side = ax.inset_axes((1.0 + _GAP * size / plan.inner[0], 0.0, _BAR * size / plan.inner[0], 1.0))
+    side = ax.inset_axes((1.0 + _GAP * size / cells.width, 0.0, _BAR * size / cells.width, 1.0))
     _canvas.bare(side)
     delta = table["delta"].to_numpy(dtype=float)
     side.set_xlim(0.0, float(delta.max()) or 1.0)

@@ -10,7 +10,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.arrays import Array
@@ -21,7 +20,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _heat, _layout, _rows, _style
-from lmemtest.plots._given import PairMatrix, adjustment_name, decided_by, omnibus_text, pair_matrix
+from lmemtest.plots._given import adjustment_name, decided_by, first_group, omnibus_text, pair_matrix
 
 UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
@@ -163,10 +162,9 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     """
     _check_pairs(pairs)
     if pairs.by:
-        group = ", ".join(f"{name}={format_level(v)!r}" for name, v in pairs.estimates.groups()[0][0].items())
         raise ArgumentError(
             f"pairs_matrix_plot draws one group, but these pairs are in groups by {', '.join(pairs.by)}. "
-            f"Select one first: pairs.select({group})."
+            f"Select one first: pairs.select({first_group(pairs)})."
         )
     table = pairs.to_frame()
     means = dict(zip(pairs.levels, map(float, pairs.estimates.estimate), strict=True))
@@ -196,7 +194,7 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         layers=(tuple(tuple(map(_cell, line)) for line in p[1:, :-1]),),
         palette="from zero",
         scale_label=f"Column {relation} by ({_style.one_line(pairs.estimates.score)})",
-        note=note,
+        note=[note],
     )
     return _heat.draw_heat(heat, ax)[0]
 
@@ -260,77 +258,71 @@ def comparison_matrix_plot(
     '0.0700\\n0.040'
     """
     _canvas.check_axes(ax)
-    matrix = pair_matrix(comparisons, decisions, wins, ties, options)
-    k = len(matrix.levels)
+    decided, cells, (unit, what, direction) = pair_matrix(comparisons, decisions, wins, ties, options)
     heat = _heat.Heat(
-        rows=matrix.levels,
-        columns=matrix.levels,
-        values=matrix.difference,
-        shown=~np.eye(k, dtype=bool),
-        bold=matrix.decisions.significant.to_numpy(dtype=bool),
-        layers=tuple(_layers(matrix)),
+        rows=decided.levels,
+        columns=decided.levels,
+        values=cells["difference"],
+        shown=~np.eye(len(decided.levels), dtype=bool),
+        bold=decided.significant.to_numpy(dtype=bool),
+        layers=tuple(_layers(decided, cells)),
         all_numbers=True,
         head_share=_heat.LABEL_SHARE,
-        palette="high is blue" if matrix.direction == "maximize" else "low is blue",
-        scale_label=f"Row − column ({_style.one_line(matrix.unit)})",
-        note=_note(matrix),
+        palette="high is blue" if direction == "maximize" else "low is blue",
+        scale_label=f"Row − column ({_style.one_line(unit)})",
+        note=[_note(decided, cells, what, direction)],
     )
     return _heat.draw_heat(heat, ax)[0]
 
 
-def _layers(matrix: PairMatrix) -> list[_heat.Texts]:
+def _layers(decisions: Decisions, cells: Mapping[str, Array]) -> list[_heat.Texts]:
     """Texts below the differences: outcomes, then p-values or probabilities."""
-    found: list[_heat.Texts] = []
-    if matrix.wins is not None and matrix.ties is not None:
-        outcomes = zip(matrix.wins, matrix.ties, matrix.wins.T, strict=True)
-        found.append([list(map(_outcome, *lines)) for lines in outcomes])
-    undecided = matrix.decisions.undecided.to_numpy(dtype=bool)
-    if matrix.p is not None:
-        found.append(_texts(matrix.p, undecided, format_p))
-    elif matrix.chance is not None:
-        found.append(_texts(matrix.chance, undecided, _probability))
-    elif undecided.any():
-        found.append([[UNTESTED if cell else "" for cell in line] for line in undecided])
-    return found
+    layers: list[_heat.Texts] = []
+    if "wins" in cells:
+        outcomes = zip(cells["wins"], cells["ties"], cells["wins"].T, strict=True)
+        layers.append([list(map(_outcome, *lines)) for lines in outcomes])
+    undecided = decisions.undecided.to_numpy(dtype=bool)
+    # draws are no proof of a probability of 1
+    chance: Callable[[float], str] = lambda p: ">0.999" if below(1.0 - p, 0.001) else format_p(p)  # noqa: E731
+    name, write = ("p", format_p) if "p" in cells else ("chance", chance)
+    if name in cells or undecided.any():
+        values = cells.get(name)
+        layers.append(
+            [
+                [
+                    UNTESTED if untested else "" if values is None else write(values[i, j])
+                    for j, untested in enumerate(line)
+                ]
+                for i, line in enumerate(undecided)
+            ]
+        )
+    return layers
 
 
 def _outcome(wins: float, ties: float, losses: float) -> str:
     return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
 
 
-def _texts(values: Array, undecided: NDArray[np.bool_], write: Callable[[float], str]) -> list[list[str]]:
-    return [
-        [UNTESTED if untested else write(value) for value, untested in zip(line, missing, strict=True)]
-        for line, missing in zip(values, undecided, strict=True)
-    ]
-
-
-def _probability(p: float) -> str:
-    """A probability that is honest at both ends: draws are no proof of 0 or 1."""
-    return ">0.999" if below(1.0 - p, 0.001) else format_p(p)
-
-
-def _note(matrix: PairMatrix) -> str:
+def _note(decisions: Decisions, cells: Mapping[str, Array], what: str, direction: str | None) -> str:
     """What a cell holds, and which are bold."""
-    decisions = matrix.decisions
-    parts = [f"{matrix.what}, row − column"]
-    if matrix.wins is not None:
+    parts = [f"{what}, row − column"]
+    if "wins" in cells:
         parts.append(_style.nobreak("wins/ties/losses") + " of the row")
-    if matrix.p is not None:
+    if "p" in cells:
         parts.append(_style.nobreak("p-value"))
-    elif matrix.chance is not None:
+    elif "chance" in cells:
         parts.append("probability that the row is better")
-    said = f"Cells: {'; '.join(parts)}."
     word = "decided" if decisions.posterior else "significant"
     some = decisions.significant.to_numpy(dtype=bool).any()
-    said += f" {f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(decisions)})."
-    if matrix.direction is not None:
-        said += " Blue: the row is better."
-    count, missing = len(matrix.levels), int(decisions.undecided.to_numpy().sum()) // 2
+    sentences = [f"Cells: {'; '.join(parts)}."]
+    sentences.append(f"{f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(decisions)}).")
+    if direction is not None:
+        sentences.append("Blue: the row is better.")
+    count, missing = len(decisions.levels), int(decisions.undecided.to_numpy().sum()) // 2
     if missing:
         verb = "has" if missing == 1 else "have"
-        said += f" {missing} of {count * (count - 1) // 2} pairs {verb} no test: undecided."
-    return f"{said} {omnibus_text(decisions)}".strip()
+        sentences.append(f"{missing} of {count * (count - 1) // 2} pairs {verb} no test: undecided.")
+    return " ".join([*sentences, omnibus_text(decisions)]).strip()
 
 
 LEVELS = (0.001, 0.01, 0.05)
@@ -388,67 +380,48 @@ def p_value_plot(
     ['p < 0.01', 'p < 0.05', 'p ≥ 0.05']
     """
     _canvas.check_axes(ax)
-    matrix = pair_matrix(comparisons, decisions, None, None, options)
-    if matrix.p is None and matrix.chance is not None:
+    result, numbers, _ = pair_matrix(comparisons, decisions, None, None, options)
+    if "p" not in numbers and "chance" in numbers:
         raise ArgumentError(
             "comparisons has posterior probabilities and no p-values. Use comparison_matrix_plot, which writes them."
         )
-    code, names = _classes(matrix)
-    present = sorted(set(code[~np.eye(len(code), dtype=bool)].tolist()))
+    levels, k = result.levels, len(result.levels)
+    decided, undecided = (matrix.to_numpy(dtype=bool) for matrix in (result.significant, result.undecided))
+    if "p" in numbers:
+        reached = sum(below(numbers["p"], level).astype(np.intp) for level in LEVELS)
+        code, names = np.where(undecided, len(LEVELS) + 1, len(LEVELS) - reached), list(_NAMES)
+    else:
+        code, names = np.where(undecided, 2, np.where(decided, 0, 1)), list(_FLAGS)
+    shades = _SHADES if "p" in numbers else (_SHADES[1], *_SHADES[-2:])
+    dotted = bool((decided != (code < len(names) - 2)).any())  # the last two classes: not significant, undecided
+    present = sorted(set(code[~np.eye(k, dtype=bool)].tolist()))
     font = _style.base_font()
-    ruler = _style.Ruler(_canvas.scratch_axes(), font)
-    key = _GAP + 2.6 + ruler.widest(names) / font  # in font sizes: a gap, the patches, the words
-    k = len(matrix.levels)
+    key = _GAP + 2.6 + _style.Ruler(_canvas.scratch_axes(), font).widest(names) / font  # a gap, the patches, the words
     if ax is None:
-        ax = _canvas.new_axes(*_figure_size(matrix.levels, key))
-    decided = matrix.decisions.significant.to_numpy(dtype=bool)
-    dotted = bool((decided != (code < names.index("not significant" if matrix.p is None else "p ≥ 0.05"))).any())
+        labels = min(max(map(len, levels)) * 0.62 * font, _heat.LABEL_SHARE * _heat.WIDEST * 72)
+        side = k * min(max(_CELL, 12.0 / k), 3.0 * _CELL) * font
+        width, height = labels + side + (key + 2.0) * font, side + labels + 4.0 * font
+        ax = _canvas.new_axes(min(max(width / 72, 4.0), _heat.WIDEST), min(max(height / 72, 2.0), _heat.HIGHEST))
+    note = [f"{'Dots' if dotted else 'Blue'}: significant difference ({decided_by(result)})."]
+    if undecided.any():
+        note.append("Crosses: no test, undecided.")
     room: dict[str, Any] = {"beside": (0.0, key, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
-    what = f"a map of {k} x {k} cells"
-    plan = _heat.grid(ax, matrix.levels, matrix.levels, what, note=_note_of_classes(matrix, dotted=dotted), **room)
+    words = " ".join([*note, omnibus_text(result)]).strip()
+    font, place, cell, _ = _heat.grid(ax, levels, levels, f"a map of {k} x {k} cells", note=[words], **room)
     edges = np.arange(k + 1) - 0.5
-    shades = _SHADES if matrix.p is not None else (_SHADES[1], *_SHADES[-2:])
     cells = np.ma.masked_where(np.eye(k, dtype=bool), code)
     look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8, "label": "_cells"}
     ax.pcolormesh(edges, edges, cells, cmap=ListedColormap(shades), vmin=-0.5, vmax=len(shades) - 0.5, **look)
-    across = 0.18 * min(plan.cell)
+    across = 0.18 * min(cell)
     marks: dict[str, Any] = {"linestyle": "none", "marker": "o", "clip_on": False}
     if dotted:
         row, column = np.nonzero(decided)
         ax.plot(column, row, color="white", markeredgecolor=_style.INK, markersize=2 * across, label="_dots", **marks)
-    row, column = np.nonzero(matrix.decisions.undecided.to_numpy(dtype=bool))
+    row, column = np.nonzero(undecided)
     marks["marker"] = "x"
     ax.plot(column, row, color=_style.NEUTRAL, markersize=1.6 * across, label="_undecided", **marks)
     handles = [Patch(facecolor=shades[i], edgecolor=_style.FAINT, linewidth=0.6) for i in present]
-    place = {"loc": "upper left", "bbox_to_anchor": (1.0 + _GAP * plan.font / plan.inner[0], 1.0), "borderaxespad": 0.0}
-    _layout.draw_legend(ax, handles, [names[i] for i in present], 1, plan.font, **place)
+    corner = (1.0 + _GAP * font / place.width, 1.0)
+    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": corner, "borderaxespad": 0.0}
+    _layout.draw_legend(ax, handles, [names[i] for i in present], 1, font, **where)
     return ax
-
-
-def _classes(matrix: PairMatrix) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """The class of each pair, and what the classes are called."""
-    decisions = matrix.decisions
-    undecided = decisions.undecided.to_numpy(dtype=bool)
-    if matrix.p is None:
-        significant = decisions.significant.to_numpy(dtype=bool)
-        return np.where(undecided, 2, np.where(significant, 0, 1)), _FLAGS
-    reached = sum(below(matrix.p, level).astype(np.intp) for level in LEVELS)
-    return np.where(undecided, len(LEVELS) + 1, len(LEVELS) - reached), _NAMES
-
-
-def _note_of_classes(matrix: PairMatrix, *, dotted: bool) -> str:
-    decisions = matrix.decisions
-    what = "Dots" if dotted else "Blue"
-    said = [f"{what}: significant difference ({decided_by(decisions)})."]
-    if decisions.undecided.any(axis=None):
-        said.append("Crosses: no test, undecided.")
-    return " ".join([*said, omnibus_text(decisions)]).strip()
-
-
-def _figure_size(names: tuple[str, ...], key: float) -> tuple[float, float]:
-    """Inches of a new figure."""
-    font = _style.base_font()
-    labels = min(max(map(len, names)) * 0.62 * font, _heat.LABEL_SHARE * _heat.WIDEST * 72)
-    cells = len(names) * min(max(_CELL, 12.0 / len(names)), 3.0 * _CELL) * font
-    width, height = labels + cells + (key + 2.0) * font, cells + labels + 4.0 * font
-    return min(max(width / 72, 4.0), _heat.WIDEST), min(max(height / 72, 2.0), _heat.HIGHEST)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +14,7 @@ from matplotlib.colors import Colormap, ListedColormap, Normalize
 from numpy.typing import NDArray
 
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import Verdict, turned
@@ -22,9 +22,6 @@ from lmemtest.core.words import MISSING, listed, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _layout, _style
 from lmemtest.plots._rows import Rows, Series, draw_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SHOWN = ("all", "better", "equivalent", "worse", "decision")
 COLUMNS = ("left", "right", "rope", "p_left", "p_equal", "p_right", "verdict")
@@ -38,31 +35,6 @@ COLOURS = {BETTER: _style.ACCENT, EQUIVALENT: _style.PALETTE[4], WORSE: _style.W
 INKS = {BETTER: "white", EQUIVALENT: _style.INK, WORSE: "white", UNDECIDED: _style.MUTED}
 KEY_GAP, KEY, KEY_LINE = 1.0, 1.2, 1.9  # font sizes: of what the signs mean, beside the map
 WIDEST = 6.5  # inches of one of several maps
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Maps:
-    """Matrices of algorithms x algorithms, rows and columns in one order; NaN where a pair has no probabilities."""
-
-    algorithms: tuple[str, ...]
-    better: NDArray[np.float64]
-    equivalent: NDArray[np.float64]
-    decision: NDArray[np.int8]
-    rope: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, pairs: pd.DataFrame, algorithms: Sequence[str]) -> _Maps:
-        k = len(algorithms)
-        left, right = (pd.Index(algorithms).get_indexer(pd.Index(pairs[side])) for side in ("left", "right"))
-        p_left, p_equal, p_right = (pairs[name].to_numpy(dtype=float) for name in ("p_left", "p_equal", "p_right"))
-        better, equivalent = np.full((k, k), np.nan), np.full((k, k), np.nan)
-        better[left, right], better[right, left] = p_left, p_right
-        equivalent[left, right] = equivalent[right, left] = p_equal
-        code = pairs["verdict"].to_numpy(dtype=np.int8)
-        code = np.where(code == Verdict.NOT_TESTED, np.int8(UNDECIDED), code)
-        decision = np.full((k, k), UNDECIDED, dtype=np.int8)
-        decision[left, right], decision[right, left] = code, turned(code)
-        return cls(tuple(algorithms), better, equivalent, decision, pairs["rope"].to_numpy(dtype=float))
 
 
 @_canvas.draws(Ranking, pd.DataFrame, source="rank(method='bayesian') or a table of its pairs")
@@ -110,12 +82,37 @@ def posterior_maps_plot(
     ['A', 'B', 'C']
     """
     check_choice(show, "show", SHOWN)
-    maps = _maps(pairs, order)
-    if show != "all":
-        return _draw(maps, show, ax)
-    shown = SHOWN[1:] if (maps.rope > 0).any() else ("better", "decision")
-    rows = len(shown) // 2
-    width, height = (min(x, WIDEST) for x in _size(maps))
+    names, better, equivalent, decision, rope = _matrices(pairs, order)
+    has_rope = bool((rope > 0).any())
+    shown = (show,) if show != "all" else SHOWN[1:] if has_rope else ("better", "decision")
+    exists = ~np.eye(len(names), dtype=bool)
+    heats = {
+        name: _heat.Heat(
+            rows=names,
+            columns=names,
+            values=values,
+            shown=exists,
+            bold=(decision == code) & np.isfinite(values),
+            emphasis="decided.",
+            palette="from zero",
+            most=1.0,
+            scale_label=label,
+            note=[_rope(rope)] if name == "equivalent" else [],
+        )
+        for name, values, code, label in (
+            ("better", better, BETTER, "P(row better)"),
+            ("equivalent", equivalent, EQUIVALENT, "P(equivalent)"),
+            ("worse", better.T, WORSE, "P(row worse)"),
+        )
+    }
+    width, height = _heat.figure_size(heats["better"])
+    width += 2.0 * _style.base_font() / 72.0  # the key of the decisions is wider than a colour scale
+    if len(shown) == 1:
+        if show == "decision":
+            axes = _canvas.new_axes(width, height) if ax is None else ax
+            return _draw_decisions(names, decision, exists, exists & np.isfinite(better), axes)
+        return _heat.draw_heat(heats[show], ax)[0]
+    rows, width, height = len(shown) // 2, min(width, WIDEST), min(height, WIDEST)
     if ax is None:
         ax = _canvas.new_axes(2.0 * width, rows * height)
     _canvas.size_in_points(ax)  # lets a layout engine run before the rectangle is read
@@ -123,12 +120,19 @@ def posterior_maps_plot(
     (x0, y0), (x1, y1) = ax.figure.transSubfigure.inverted().transform(ax.get_window_extent().corners()[[0, 3]])
     width, height = (x1 - x0) / 2.0, (y1 - y0) / rows
     for i, name in enumerate(shown):
-        box = (x0 + (i % 2) * width, max(y1 - (1 + i // 2) * height, 0.0), width, height)
-        _draw(maps, name, ax.figure.add_axes(box))
+        box = ax.figure.add_axes((x0 + (i % 2) * width, max(y1 - (1 + i // 2) * height, 0.0), width, height))
+        if name == "decision":
+            _draw_decisions(names, decision, exists, exists & np.isfinite(better), box)
+        else:
+            _heat.draw_heat(heats[name], box)
     return ax
 
 
-def _maps(pairs: Ranking | pd.DataFrame, order: Sequence[str] | None) -> _Maps:
+def _matrices(
+    pairs: Ranking | pd.DataFrame, order: Sequence[str] | None
+) -> tuple[list[str], Array, Array, NDArray[np.int8], Array]:
+    """Algorithms; of the row against the column the probabilities better and equivalent (NaN where there are none) and
+    the decision; and the rope of each pair."""
     table = pairs.pairs.assign(verdict=pairs.codes) if isinstance(pairs, Ranking) else pairs
     if "p_left" not in table.columns and isinstance(pairs, Ranking):
         raise ArgumentError(
@@ -147,89 +151,51 @@ def _maps(pairs: Ranking | pd.DataFrame, order: Sequence[str] | None) -> _Maps:
         raise ArgumentError(
             f"order must have each algorithm of the pairs once, {listed(present)}; got {listed(order)}."
         )
-    return _Maps.of(table, order)
+    left, right = (pd.Index(order).get_indexer(pd.Index(table[side])) for side in ("left", "right"))
+    better, equivalent = np.full((2, len(order), len(order)), np.nan)
+    better[left, right], better[right, left] = table["p_left"].to_numpy(float), table["p_right"].to_numpy(float)
+    equivalent[left, right] = equivalent[right, left] = table["p_equal"].to_numpy(float)
+    code = table["verdict"].to_numpy(dtype=np.int8)
+    code = np.where(code == Verdict.NOT_TESTED, np.int8(UNDECIDED), code)
+    decision = np.full((len(order), len(order)), UNDECIDED, dtype=np.int8)
+    decision[left, right], decision[right, left] = code, turned(code)
+    return order, better, equivalent, decision, table["rope"].to_numpy(dtype=float)
 
 
-def _draw(maps: _Maps, show: str, ax: Axes | None) -> Axes:
-    if show == "decision":
-        return _draw_decisions(maps, ax)
-    return _heat.draw_heat(_heat_of(maps, show), ax)[0]
-
-
-def _heat_of(maps: _Maps, show: str) -> _heat.Heat:
-    """The map of one of the three probabilities."""
-    values, code, label = {
-        "better": (maps.better, BETTER, "P(row better)"),
-        "equivalent": (maps.equivalent, EQUIVALENT, "P(equivalent)"),
-        "worse": (maps.better.T, WORSE, "P(row worse)"),
-    }[show]
-    bold = (maps.decision == code) & np.isfinite(values)
-    return _heat.Heat(
-        rows=maps.algorithms,
-        columns=maps.algorithms,
-        values=values,
-        shown=~np.eye(len(maps.algorithms), dtype=bool),
-        bold=bold,
-        emphasis="decided.",
-        palette="from zero",
-        most=1.0,
-        scale_label=label,
-        note=_rope(maps) if show == "equivalent" else "",
-    )
-
-
-def _rope(maps: _Maps) -> str:
+def _rope(rope: Array) -> str:
     """What counts as equivalent."""
-    known = maps.rope[np.isfinite(maps.rope)]
-    low, high = float(known.min(initial=np.inf)), float(known.max(initial=0.0))
+    finite = rope[np.isfinite(rope)]
+    low, high = float(finite.min(initial=np.inf)), float(finite.max(initial=0.0))
     by_pair = ", by pair" if low < high else ""
     return f"Equivalent: a difference of at most {span(min(low, high), high, '.3g')}{by_pair}."
 
 
-def _size(maps: _Maps) -> tuple[float, float]:
-    """Inches of a new figure of one map: the key of the decisions is wider than a colour scale."""
-    width, height = _heat.figure_size(_heat_of(maps, "better"))
-    return width + 2.0 * _style.base_font() / 72.0, height
-
-
-def _draw_decisions(maps: _Maps, ax: Axes | None) -> Axes:
+def _draw_decisions(names: Sequence[str], decision: NDArray[np.int8], exists: Mask, compared: Mask, ax: Axes) -> Axes:
     """Signs on colours, and what they say beside them."""
-    names = maps.algorithms
-    if ax is None:
-        ax = _canvas.new_axes(*_size(maps))
-    exists = ~np.eye(len(names), dtype=bool)
-    compared = exists & np.isfinite(maps.better)
-    said = {code: word for code, word in WORDS.items() if (maps.decision[compared] == code).any()}
     words = _style.Ruler(ax, 10.0).widest(list(WORDS.values())) / 10.0  # per font size
-    plan = _heat.grid(
-        ax,
-        names,
-        names,
-        f"a map of {len(names)} x {len(names)} cells",
-        beside=(0.0, KEY_GAP + KEY + 0.5 + words, 0.0),
-        note="The row against the column.",
-        above=0.5,
+    what, beside = f"a map of {len(names)} x {len(names)} cells", (0.0, KEY_GAP + KEY + 0.5 + words, 0.0)
+    font, _, cell, _ = _heat.grid(
+        ax, names, names, what, beside=beside, note=["The row against the column."], above=0.5
     )
     edges = np.arange(len(names) + 1) - 0.5
     colours = ListedColormap([COLOURS[code] for code in sorted(COLOURS)])
-    values = np.ma.masked_where(~exists, maps.decision)
+    values = np.ma.masked_where(~exists, decision)
     look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8, "vmin": min(COLOURS), "vmax": max(COLOURS)}
     ax.pcolormesh(edges, edges, values, cmap=colours, label="_cells", **look)
-    size = min(plan.font, *(0.8 * side for side in plan.cell))
+    size = min(font, *(0.8 * side for side in cell))
     for row, column in np.argwhere(exists):
-        code = Verdict(maps.decision[row, column])
+        code = Verdict(decision[row, column])
         sign = SIGNS[code] if compared[row, column] else MISSING
         ax.text(column, row, sign, ha="center", va="center", **_style.text_style(size, color=INKS[code]))
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
-    for line, (code, word) in enumerate(said.items()):
-        at, down = KEY_GAP * plan.font, -(line + 0.5) * KEY_LINE * plan.font
+    present = [code for code in WORDS if (decision[compared] == code).any()]
+    for line, code in enumerate(present):
+        at, down = KEY_GAP * font, -(line + 0.5) * KEY_LINE * font
         box = {"boxstyle": "square,pad=0.2", "facecolor": COLOURS[code], "edgecolor": "none"}
-        style = _style.text_style(plan.font, color=INKS[code])
-        ax.annotate(
-            SIGNS[code], (1.0, 1.0), (at + KEY / 2.0 * plan.font, down), ha="center", bbox=box, **place, **style
-        )
-        start = (at + (KEY + 0.5) * plan.font, down)
-        ax.annotate(word, (1.0, 1.0), start, ha="left", **place, **_style.text_style(plan.font))
+        style = _style.text_style(font, color=INKS[code])
+        ax.annotate(SIGNS[code], (1.0, 1.0), (at + KEY / 2.0 * font, down), ha="center", bbox=box, **place, **style)
+        start = (at + (KEY + 0.5) * font, down)
+        ax.annotate(WORDS[code], (1.0, 1.0), start, ha="left", **place, **_style.text_style(font))
     return ax
 
 
@@ -247,7 +213,7 @@ def draw_posterior(sample: NDArray[np.float64], chances: Sequence[float], names:
     return _triangle(sample, chances, names)
 
 
-def _said(name: str, chance: float) -> str:
+def _with_chance(name: str, chance: float) -> str:
     return f"{_style.one_line(name)}: {written(float(chance), '.3f')}"
 
 
@@ -263,7 +229,8 @@ def _histogram(right: NDArray[np.float64], chances: Sequence[float], names: Sequ
     ax.set_xlabel(f"Probability that {_style.one_line(names[1])} is larger, by draw", **_style.text_style(font))
     for x, side, name, chance in ((0.0, "left", names[0], chances[0]), (1.0, "right", names[1], chances[2])):
         place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom", "ha": side}
-        ax.annotate(_said(f"P({name} larger)", chance), (x, 1.0), (0.0, 0.6 * font), **place, **_style.text_style(font))
+        text = _with_chance(f"P({name} larger)", chance)
+        ax.annotate(text, (x, 1.0), (0.0, 0.6 * font), **place, **_style.text_style(font))
     return ax
 
 
@@ -284,7 +251,7 @@ def _triangle(sample: NDArray[np.float64], chances: Sequence[float], names: Sequ
         ax.plot(*np.stack([middle, edge]).T, color=_style.MUTED, linewidth=0.7)
     texts = (f"P({names[0]} larger)", "P(equivalent)", f"P({names[1]} larger)")
     for (x, y), text, chance in zip(CORNERS, texts, chances, strict=True):
-        ax.text(x, y + (0.03 if y else -0.04), _said(text, chance), ha="center", va="bottom" if y else "top",
+        ax.text(x, y + (0.03 if y else -0.04), _with_chance(text, chance), ha="center", va="bottom" if y else "top",
                 **_style.text_style(font))  # fmt: skip
     return ax
 
@@ -323,13 +290,20 @@ def draw_posterior_maps(
         colours = _default(CMAPS[which]) if cmaps is None else _resolved(cmaps[which], len(signs))
         norm = Normalize(-0.5, len(signs) - 0.5) if signs else Normalize(0.0, 1.0)
         cells = ScalarMappable(norm, colours)
-        plan = _heat.grid(ax, names[:-1], names[1:], f"a map of {len(names)} populations", beside=(0.4, 0.6, 0.6),
-                          note="A in rows, B in columns", above=ABOVE)  # fmt: skip
+        what, note = f"a map of {len(names)} populations", ["A in rows, B in columns"]
+        font, _, cell, _ = _heat.grid(ax, names[:-1], names[1:], what, beside=(0.4, 0.6, 0.6), note=note, above=ABOVE)
         edges = np.arange(len(names)) - 0.5
         shown = np.ma.masked_where(~above | np.isnan(values), values)
         ax.pcolormesh(edges, edges, shown, cmap=cells.cmap, norm=norm, edgecolors="white", linewidth=0.8)
-        ax.set_title(TITLES[which], loc="left", pad=0.5 * plan.font, **_style.text_style(plan.font))
-        _write(ax, shown, plan, cells, (INK if annot_colors is None else annot_colors)[which], signs)
+        ax.set_title(TITLES[which], loc="left", pad=0.5 * font, **_style.text_style(font))
+        ink = (INK if annot_colors is None else annot_colors)[which]
+        per_point = _style.Ruler(ax, font).width("?" if signs else "0.00") / font
+        size = min(0.9 * font, cell[0] / (per_point + 0.5), cell[1] / 1.4)
+        for row, column in np.argwhere(~np.ma.getmaskarray(shown)) if size >= _heat.LEAST_NUMBER else ():
+            value = float(shown[row, column])
+            text = signs[int(value)] if signs else written(value, ".2f")
+            colour = ink[int(_heat.luminance(cells.to_rgba(np.array([value]))[0, :3]) < LIGHT)]
+            ax.text(column, row, text, ha="center", va="center", **_style.text_style(size, color=colour))
     return places
 
 
@@ -368,23 +342,3 @@ def _resolved(cmap: Any, count: int) -> Colormap:
     """A colour map by its name, with `count` colours if that is given."""
     found = cmap if isinstance(cmap, Colormap) else mpl.colormaps[cmap]
     return found if count in (0, found.N) else found.resampled(count)
-
-
-def _write(
-    ax: Axes,
-    values: np.ma.MaskedArray,
-    plan: _heat.Grid,
-    cells: ScalarMappable,
-    ink: Sequence[str],
-    signs: Sequence[str],
-) -> None:
-    """Numbers or signs in the cells, as far as they can be read."""
-    per_point = _style.Ruler(ax, plan.font).width("?" if signs else "0.00") / plan.font
-    font = min(0.9 * plan.font, plan.cell[0] / (per_point + 0.5), plan.cell[1] / 1.4)
-    if font < _heat.LEAST_NUMBER:
-        return
-    for row, column in np.argwhere(~np.ma.getmaskarray(values)):
-        value = float(values[row, column])
-        text = signs[int(value)] if signs else written(value, ".2f")
-        colour = ink[int(_heat.luminance(cells.to_rgba(np.array([value]))[0, :3]) < LIGHT)]
-        ax.text(column, row, text, ha="center", va="center", **_style.text_style(font, color=colour))

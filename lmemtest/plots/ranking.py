@@ -288,7 +288,7 @@ def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
         most=50.0,
         decimals=0,
         scale_label=f"Row beats column, in % of the {plural(board.unit)}",
-        note=f"{counted(board.n_blocks, board.unit)} by {_style.one_line(board.score)}; ties are one half.",
+        note=[f"{counted(board.n_blocks, board.unit)} by {_style.one_line(board.score)}; ties are one half."],
     )
     return _heat.draw_heat(heat, ax)[0]
 
