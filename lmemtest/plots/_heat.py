@@ -187,9 +187,10 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
     room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
     emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
-    note, lead = [text for text in heat.note if text], ""
+    first, *rest = heat.note or [""]
     if len(emphasised):
-        note, lead = [f"{heat.emphasis} {' '.join(note[:1])}", *note[1:]], BOLD
+        first = f"{heat.emphasis} {first}"
+    note, lead = [text for text in (first, *rest) if text], BOLD * (len(emphasised) > 0)
     font, place, cell, words = grid(ax, heat.rows, heat.columns, what, note=note, lead=lead, least=least, **room)
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
@@ -234,7 +235,7 @@ def _draw_scale(ax: Axes, heat: Heat, font: float, place: Cell, lines: Sequence[
     scale = ax.inset_axes((1.0 + BAR_GAP * font / width, 0.0, BAR_WIDTH * font / width, 1.0))
     ax.figure.colorbar(heat.mappable, cax=scale).outline.set_visible(False)  # type: ignore[operator]
     _layout.open_panel(scale, SMALL * font, edges=())
-    ticks, labels = _layout.choose_ticks(*heat.ends, height, _layout.Upright(font), cover=False)
+    ticks, labels = _layout.choose_ticks(*heat.ends, height, _style.Ruler(ax, font), cover=False, upwards=True)
     scale.set_yticks(ticks, labels, **_style.text_style(SMALL * font))
     scale.set_xticks([])
     sides: dict[str, bool] = {"left": False, "labelleft": False, "right": True, "labelright": True}

@@ -99,7 +99,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_profile", "band_label": "_interval"}
     curves = tuple(
-        Curve.of(result.table[i * len(x) : (i + 1) * len(x)], x, "share", ends, name=name, look=look, **style)
+        Curve.of(result.table[i * len(x) : (i + 1) * len(x)], x, "share", ends, name=name, **look, **style)
         for i, (name, look) in enumerate(zip(result.algorithms, looks(k), strict=True))
     )
     foot = f"Bands: {result.band[:1].lower()}{result.band[1:]}"

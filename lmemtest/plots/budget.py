@@ -58,11 +58,11 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
         x = np.array([position[b] for b in rows["budget"]])
         ends = ("ci_low", "ci_high") if len(algorithms) <= MOST_BANDS else None
         fitted: dict[str, Any] = {"opacity": 0.15, "label": "_mean", "band_label": "_interval"}
-        curves.append(Curve.of(rows, x, "mean", ends, name=str(name), look=look, **fitted))
+        curves.append(Curve.of(rows, x, "mean", ends, name=str(name), **look, **fitted))
         x = np.array([position[b] if b in position else float(b) for b in own["budget"]])
         size = 0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(own), 1))))
         dots: dict[str, Any] = {"marker": _style.marker(i), "size": size, "width": 0.0, "front": 4}
-        curves.append(Curve.of(own, x, "mean", None, look=look, label="_observed", **dots))
+        curves.append(Curve.of(own, x, "mean", None, **look, label="_observed", **dots))
     lines = Lines(
         what=f"a plot of {counted(len(algorithms), 'curve')}",
         panels=(Panel(x=axis, y=axis_around(curves), curves=tuple(curves)),),
@@ -177,7 +177,7 @@ def _curves(result: Answer, panel: str, x: np.ndarray) -> tuple[Curve, ...]:
             "rank",
             ends,
             name=name,
-            look=look,
+            **look,
             marker=_style.marker(i),
             **style,
         )

@@ -18,7 +18,7 @@ from lmemtest.lmm.diagnostics.influence import SURPRISING
 from lmemtest.lmm.diagnostics.scale import FITTED, extremes
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis, Cell
-from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, axis_around, draw_lines
 
 MOST_LEVELS = 14  # rows of a scale plot on the page of all checks
 MOST_EFFECTS = 3  # quantile plots of random effects there
@@ -182,10 +182,10 @@ def _quantiles(shapes: Sequence[Answer]) -> Lines:
     for shape in shapes:
         theoretical, sample, low, high = shape.table.to_numpy().T
         band: dict[str, Any] = {"low": low, "high": high, "opacity": 1.0, "label": "", "front": 1}
-        curves = [Curve(x=theoretical, y=sample, look=Look(_style.FAINT), **band)]
+        curves = [Curve(x=theoretical, y=sample, colour=_style.FAINT, **band)]
         x = Axis.around(theoretical, pad=0.05)
         ends = np.array(x.limits)
-        curves.append(Curve(x=ends, y=ends, look=Look(_style.MUTED), width=0.09, label="_reference", clip=True))
+        curves.append(Curve(x=ends, y=ends, colour=_style.MUTED, width=0.09, label="_reference", clip=True))
         name = _style.one_line(shape.subject.removeprefix("effects of "))
         draw = _dots(theoretical, sample, COLOURS[shape.severity])
         title = (f"{name}: {shape.severity}",)

@@ -16,7 +16,7 @@ from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, format_number, format_p
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots._layout import Axis
-from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines
 
 
 @_canvas.draws("random_effects", source="random_effects()")
@@ -176,9 +176,8 @@ def _panel(result: Answer, name: str, row: pd.Series[Any], y: Axis, scale: str) 
     if np.isfinite(slope) and slope > 0:  # the profile that a standard error implies
         at = np.linspace(*x.limits, 2 if scale == "zeta" else 41)
         straight = (slope * (at - float(centre["value"].iloc[0]))) ** power
-        grey = Look(_style.FAINT)
-        curves.append(Curve(x=at, y=straight, look=grey, label="_symmetric", clip=True, front=1))
-    ink: dict[str, Any] = {"look": Look(_style.INK), "front": 4}
+        curves.append(Curve(x=at, y=straight, colour=_style.FAINT, label="_symmetric", clip=True, front=1))
+    ink: dict[str, Any] = {"colour": _style.INK, "front": 4}
     curves.append(Curve(x=ends, y=np.zeros(2), width=0.25, label="_interval", **ink))
     estimate = np.array([float(row["estimate"])])
     curves.append(Curve(x=estimate, y=np.zeros(1), marker="o", size=0.5, width=0.0, label="_estimate", **ink))

@@ -15,7 +15,7 @@ from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
-from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines, looks
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, axis_around, draw_lines, looks
 
 
 @_canvas.draws(PowerResult, source="power()")
@@ -113,7 +113,7 @@ def plan_plot(plan: Plan, /, *, ax: Axes | None = None) -> Axes:
                 "standard_error",
                 None,
                 name=_NAMES.get(name, name),
-                look=look,
+                **look,
                 step=True,
                 label="_standard_error",
             )
@@ -126,7 +126,7 @@ def plan_plot(plan: Plan, /, *, ax: Axes | None = None) -> Axes:
                     x=point["cost"],
                     y=point["standard_error"],
                     name=words,
-                    look=Look(_style.INK),
+                    colour=_style.INK,
                     marker=marker,
                     size=0.6,
                     width=0.0,

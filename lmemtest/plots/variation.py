@@ -17,7 +17,7 @@ from lmemtest.core.words import counted, format_level, format_number, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis
-from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines, looks
 
 VALUES = ("relative", "share", "sd")
 _ENDS = {"relative": ("relative_low", "relative_high"), "share": ("share_low", "share_high")}
@@ -206,7 +206,7 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
             name=", ".join([_number(m, "benchmark")] * several + [_number(n, "seed")]),
             x=x,
             y=np.array([result.at(m, n, f) if result.family else result.at(f, n) for f in x]),
-            look=look,
+            **look,
             width=0.14,
         )
         for (m, n), look in every.items()
@@ -218,7 +218,7 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
         high=np.array([result.ci_high]),
         bars=True,
         opacity=1.0,
-        look=every.get((result.n_benchmarks_each if result.family else 0.0, result.n_seeds), Look(_style.INK)),
+        **every.get((result.n_benchmarks_each if result.family else 0.0, result.n_seeds), {"colour": _style.INK}),
         marker="o",
         size=0.6,
         width=0.0,
