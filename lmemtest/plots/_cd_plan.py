@@ -73,7 +73,9 @@ class Board:
 
     @property
     def direction_text(self) -> str:
-        return {"minimize": "← lower is better", "maximize": "higher is better →"}.get(self.direction or "", "")
+        return {"minimize": f"← {_style.BETTER['minimize']}", "maximize": f"{_style.BETTER['maximize']} →"}.get(
+            self.direction or "", ""
+        )
 
 
 def board_of(
@@ -424,10 +426,10 @@ def _foot(board: Board, *, apart: bool) -> list[str]:
     if apart:
         sentences.append("Close means stand apart below the axis, which has their values.")
     if board.direction is None:
-        sentences.append("Which end is better was not said.")
+        sentences.append("Whether lower or higher is better is not known.")
     if board.intervals:
         level = "" if board.level is None else _style.nobreak(f"{100 * board.level:g} % ")
-        sentences.append(f"Whiskers: {level}intervals of the means, one by one; the bars tell who differs.")
+        sentences.append(f"Whiskers: individual {level}intervals of the means; the bars show which differ.")
     if board.missing:
         sentences.append(f"Mean not estimable: {', '.join(board.missing)}.")
     return [*sentences, board.remark] if board.remark else sentences

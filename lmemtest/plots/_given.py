@@ -74,7 +74,7 @@ def checked_limits(limits: object) -> tuple[float, float] | None:
     return low, high
 
 
-READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
+READINGS = {direction: f" ({words})" for direction, words in _style.BETTER.items()}
 ON_RANKS = ("nemenyi", "conover")  # tests whose differences are those of mean ranks
 _SOURCE = "a ranking, pairs(), decisions, or means beside a matrix of their decisions"
 

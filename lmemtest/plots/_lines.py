@@ -191,7 +191,7 @@ def axis_around(curves: Sequence[Curve], **options: Any) -> Axis:
 
 def mean_of(score: str, direction: str) -> tuple[str, ...]:
     """The name of an axis of mean scores, from the longest to the shortest."""
-    better = f"{'lower' if direction == 'minimize' else 'higher'} is better"
+    better = _style.BETTER[direction]
     return f"Mean {score} ({better})", f"{score} ({better})", better
 
 

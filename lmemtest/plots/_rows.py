@@ -360,4 +360,4 @@ def _columns_texts(
 def intervals(level: float, *, simultaneous: bool) -> str:
     """Intervals in words: simultaneous ones, or each on its own."""
     percent = _style.nobreak(f"{100 * level:g} %")
-    return f"Simultaneous {percent} intervals" if simultaneous else f"{percent} intervals, one by one"
+    return f"Simultaneous {percent} intervals" if simultaneous else f"Individual {percent} intervals"

@@ -60,6 +60,10 @@ FALLBACK_FONTS = (
 )
 
 
+# Which scores are better, below axes and in brackets.
+BETTER = {"minimize": "lower is better", "maximize": "higher is better"}
+
+
 def colour(index: int) -> str:
     """Return the qualitative colour number `index`."""
     return PALETTE[index % len(PALETTE)]

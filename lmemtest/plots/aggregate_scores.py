@@ -61,14 +61,12 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
                 title=f"{result.name(measure)[:1].upper()}{result.name(measure)[1:]}",
             )
         )
-    which = [f"{_style.one_line(result.score)}, {_better(result.direction)}"] if set(result.measures) - {GAP} else []
+    which = (
+        [f"{_style.one_line(result.score)}, {_style.BETTER[result.direction]}"] if set(result.measures) - {GAP} else []
+    )
     if GAP in result.measures and (result.direction == "maximize" or not which):
         which.append("optimality gap: lower is better")
     return draw_columns(columns, (f"{'; '.join(which)}.", result.band), ax)
-
-
-def _better(direction: str) -> str:
-    return f"{'lower' if direction == 'minimize' else 'higher'} is better"
 
 
 @_canvas.draws("profiles", source="profiles()")
@@ -109,7 +107,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     lines = Lines(
         what=f"a plot of {counted(k, 'algorithm')}",
         panels=(Panel(x=Axis.around(x, pad=0.0), y=Axis(limits=(-0.02, 1.02)), curves=curves),),
-        x_label=f"τ, on the scale of {_style.one_line(result.score)} ({_better(result.direction)})",
+        x_label=f"τ, on the scale of {_style.one_line(result.score)} ({_style.BETTER[result.direction]})",
         y_label=(f"Share of {result.of} with a score {side} τ", f"Share {side} τ", "Share"),
         foot=foot,
     )

@@ -32,7 +32,7 @@ from lmemtest.plots._lines import (
     mean_of,
 )
 
-_ALONE = "Means are at the observed budgets (small ticks); nothing is said between them."
+_ALONE = "Means are at the observed budgets (small ticks); there are no estimates between them."
 _MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
 _CELL = 0.36  # of the distance to the nearest neighbour, on either side of a budget that stands for itself
 _MOST_PANELS = 6
@@ -250,9 +250,9 @@ def anytime_differences_plot(
     drawn = "Bands" if joined(result) else "Bars"
     words = [f"{drawn}: {_confidence(result, f'{every} pairs' if every > 1 else None)}."]
     if any(bars for _, bars in parts):
-        words.append("Coloured, with a block at the foot: shown to be better.")
+        words.append("Coloured, with a block at the foot: significantly better.")
     else:
-        words.append("Nobody is shown to be better at any budget.")
+        words.append("No algorithm is significantly better at any budget.")
     if pairs is None and len(chosen) < every:
         words.append(f"Drawn: of {every} pairs the {len(chosen)} with the largest |t| at a budget.")
     if not joined(result):
@@ -477,8 +477,8 @@ def _ribbon_key(state: NDArray[np.int8]) -> tuple[tuple[str, Any], ...]:
     entries = [
         ("up to the critical difference", patch(facecolor=_style.FAINT, alpha=_RIBBON)),
         ("better than all others", patch(facecolor=_style.MUTED)),
-        ("can be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
-        ("somebody is better", lambda font: Line2D([], [], color=_style.FAINT, linewidth=0.1 * font)),
+        ("may be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
+        ("another is better", lambda font: Line2D([], [], color=_style.FAINT, linewidth=0.1 * font)),
     ]
     return (*entries, ("no scores", patch(**_HATCHED))) if (state == _ABSENT).any() else tuple(entries)
 
@@ -488,10 +488,10 @@ def _ribbon_foot(result: Anytime, *, unequal: bool, grey: bool, joined: bool) ->
     if unequal:
         words.append(
             "Standard errors differ between pairs: the pale part of the ribbon lies between the smallest and the "
-            "largest critical difference, and the rows say who can be the best."
+            "largest critical difference, and the rows show which algorithms may be the best."
         )
     if grey:
-        words.append("Grey: can be the best nowhere.")
+        words.append("Grey: not the best at any budget.")
     if not joined:
         words.append(_ALONE)
     return " ".join(words)

@@ -127,7 +127,7 @@ class _Effects:
 def _of_result(effects: BenchmarkEffects) -> _Effects:
     names = {pair: pair[0] if pair[1] == MEAN else f"{pair[0]} - {pair[1]}" for pair in effects.comparisons}
     pairs = zip(effects.table["algorithm"], effects.table["versus"], strict=True)
-    every = "are simultaneous over the rows" if effects.simultaneous else "hold one by one"
+    every = "are simultaneous over the rows" if effects.simultaneous else "are individual"
     level = _style.nobreak(f"{100 * (1.0 - effects.alpha):g} %")
     return _Effects(
         table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(
@@ -192,7 +192,7 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
     bold = clear & ~guessed
     note = "" if clear.any() else content.nothing
     if guessed.any():
-        note += " Grey: extrapolated, some algorithm was not run there."
+        note += " Grey: extrapolated, because an algorithm was not run there."
     what = f"{content.what}, shrunken" if content.shrunken else content.what
     return _heat.Heat(
         rows=[format_level(name) for name in benchmarks],

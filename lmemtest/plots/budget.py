@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     ['HB', 'RS']
     """
     table, seen = result.curves, result.observed
-    axis, position = _budgets(result)
+    axis, position = _axis_of(list(dict.fromkeys(table["budget"])), seen["budget"], result.form)
     algorithms = list(dict.fromkeys(table["algorithm"]))
     curves = []
     for i, (name, look) in enumerate(zip(algorithms, looks(len(algorithms)), strict=True)):
@@ -74,16 +75,17 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     return draw_lines(lines, ax)
 
 
-def _budgets(result: Answer) -> tuple[Axis, dict[object, float]]:
-    """The axis on which a line is straight (for curves the one on which they would be tested as a line), and places."""
-    budgets = list(dict.fromkeys(result.curves["budget"]))
+def _axis_of(budgets: Sequence[Any], counted: Any, form: str = "") -> tuple[Axis, dict[Any, float]]:
+    """The axis on which a line is straight (for curves the one on which they would be tested as a line), and places.
+
+    Budgets that are no numbers are named; where those that are `counted` are whole, so are the ticks.
+    """
     if not all(map(is_number, budgets)):
         axis, places = Axis.of_names(budgets)
         return axis, dict(zip(budgets, places.tolist(), strict=True))
     x = np.array(budgets, dtype=float)
-    log = result.form == "log" or (result.form != "linear" and natural_scale(x) == "log")
-    whole = _layout.all_whole(result.observed["budget"].to_numpy(dtype=float))
-    return Axis.around(x, log=log, whole=whole), {b: float(b) for b in budgets}
+    log = form == "log" or (form != "linear" and natural_scale(x) == "log")
+    return Axis.around(x, log=log, whole=_layout.all_whole(counted)), dict(zip(budgets, x.tolist(), strict=True))
 
 
 def _caption(result: Answer) -> str:
@@ -128,7 +130,8 @@ def relative_ranks_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """
     if len(result.budgets) == 1:
         return _rows.draw_rows(_as_rows(result), ax)
-    axis, x = _rank_budgets(result)
+    axis, places = _axis_of(result.budgets, result.budgets)
+    x = np.array(list(places.values()))
     content = {name: _curves(result, name, x) for name in result.panels}
     limits = axis_around([curve for curves in content.values() for curve in curves]).limits
     y = Axis(limits=limits[::-1])
@@ -153,15 +156,6 @@ def relative_ranks_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
 
 def _title(result: Answer, name: str) -> str:
     return "All instances" if name == result.panels[0] else f"{result.by}: {name}"
-
-
-def _rank_budgets(result: Answer) -> tuple[Axis, np.ndarray]:
-    """The axis of the budgets, logarithmic as in the other figures over them; names where they are no numbers."""
-    values = result.budgets
-    if not all(isinstance(value, (int, float, np.number)) for value in values):
-        return Axis.of_names(values)
-    x = np.array(values, dtype=float)
-    return Axis.around(x, log=natural_scale(x) == "log", whole=_layout.all_whole(x)), x
 
 
 def _curves(result: Answer, panel: str, x: np.ndarray) -> tuple[Curve, ...]:

@@ -285,7 +285,7 @@ def _plans(
         low, high = zip(*map(axis_range, boards), strict=True)
         span = max(b - a for a, b in zip(low, high, strict=True))
         if max(high) - min(low) > _MOST_MOVEMENT * span:
-            frames[0]["title"] += " – same scale, own start each"
+            frames[0]["title"] += " – same scale, different origins"
             middles = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
             room = width - left - right - 2 * _canvas.PAD
             every = _own_starts(middles, span, room, _style.Ruler(ax, font))

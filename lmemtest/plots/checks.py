@@ -97,11 +97,11 @@ def seed_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     affected = means["algorithm"].isin(result.affected).to_numpy()
     kinds: tuple[_rows.Kind, ...] = (
         ("seeds", ~affected, {"hollow": True}),
-        ("seeds that decide", affected, {"colour": _style.WARM, "marker": _style.marker(1)}),
+        ("seeds with an effect", affected, {"colour": _style.WARM, "marker": _style.marker(1)}),
     )
     chance = result.chance_range.to_numpy()
     explained = _rows.Series(
-        name="95 % of the seeds, if only chance decides",
+        name="95 % of the seeds by chance alone",
         row=np.arange(len(names)),
         centre=np.zeros(len(names)),
         low=-chance,

@@ -220,7 +220,7 @@ def _dots(x: NDArray[np.float64], y: NDArray[np.float64], colour: str) -> Callab
 
 
 _LOOKS = (
-    ("flips a verdict", {"colour": _style.WARM, "marker": "D"}),
+    ("changes a decision", {"colour": _style.WARM, "marker": "D"}),
     ("stands out", {"colour": _style.INK, "marker": "s"}),
     ("neither", {"colour": _style.ACCENT, "marker": "o"}),
 )
@@ -239,7 +239,7 @@ def influence_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         A row per level, sorted; levels that cannot be left out come first. Beside each row the largest shift of a
-        comparison, in standard errors. Colour and shape tell levels without which a verdict changes, and levels that
+        comparison, in standard errors. Colour and shape tell levels without which a decision changes, and levels that
         stand out more than chance explains, from the others. Of more than 60 levels the first 60 are shown, and those
         that are marked.
 

@@ -180,7 +180,7 @@ def _contrasts(result: Answer) -> _rows.Rows:
     return _rows.Rows(
         labels=labels,
         series=(
-            _rows.Series.of(table[raw], row[raw], name="benchmark by itself", **by_itself),
+            _rows.Series.of(table[raw], row[raw], name="benchmark, not pooled", **by_itself),
             *_rows.Series.kinds(table, row, kinds, centre="contrast"),
         ),
         axis_label=f"Advantage of {first} over {second} ({response}): {of}\n"

@@ -139,7 +139,7 @@ def profile_plot(result: Answer, /, *, scale: str = "zeta", ax: Axes | None = No
         y_label=_Y_LABELS[scale],
         foot=(
             f"Profiles of the {what}. Dashed: {level}. Bar: interval and estimate. "
-            "Grey: what a symmetric interval takes the profile for."
+            "Grey: the profile that a symmetric interval assumes."
         ),
     )
     return draw_lines(lines, ax, height=_HEIGHT)

@@ -52,7 +52,7 @@ def power_plot(result: PowerResult, /, *, ax: Axes | None = None) -> Axes:
         rows = table[(table[each] == pd.Series(of)).all(axis=1)]
         parts = [counted(int(n), str(name).removeprefix("n_").removesuffix("s")) for name, n in of.items()]
         x, name = rows[unit].to_numpy(dtype=float), " x ".join(parts)
-        shape: dict[str, Any] = {"look": look, "marker": _style.marker(i)}
+        shape: dict[str, Any] = {**look, "marker": _style.marker(i)}
         curves.append(Curve.of(rows, x, "power", scale=100.0, name=name, **shape, **style))
     x_axis = Axis.around(planned, pad=0.06, ticks=planned, labels=tuple(written(n, ".0f") for n in planned))
     usual = Level(at=100.0 * USUAL_POWER, words=f"{written(100.0 * USUAL_POWER, '.0f')} %")
@@ -148,6 +148,6 @@ def plan_plot(plan: Plan, /, *, ax: Axes | None = None) -> Axes:
         ),
         x_label="Cost of all trainings",
         y_label=(f"Standard error of the {'mean' if plan.n_algorithms == 1 else 'difference'}", "Standard error"),
-        foot="Where a curve is flat, more units add nothing.",
+        foot="Where a curve is flat, more units do not reduce the standard error.",
     )
     return draw_lines(lines, ax)

@@ -238,12 +238,12 @@ def leaderboard_plot(
     series = _rows.Series.of(
         table.iloc[shown.kept], shown.place, centre=measure, ends=(f"{measure}_low", f"{measure}_high"), scale=scale
     )
-    where = f"1,000 is {board.reference or 'the mean of all'}; " if measure == "elo" else ""
+    where = f"1,000 is {board.reference or 'the mean of all'}. " if measure == "elo" else ""
     content = _rows.Rows(
         labels=labels,
         series=(series,),
         axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n"
-        f"{where}{_style.nobreak(percent(1.0 - board.alpha))} intervals, one by one: {board.scope}"
+        f"{where}{_rows.intervals(1.0 - board.alpha, simultaneous=False)}: {board.scope}"
         + shown.sentence("algorithms, those in the middle,"),
         headers=shown.headers,
         aside=tuple(aside),
@@ -337,7 +337,7 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
             names = names + " in " + result.benchmarks["family"]
         labels = [*labels, *shown.labels(names)]
         left_out = shown.sentence("benchmarks, those nearest to one half,")
-        single = "; below it score intervals of each benchmark by itself"
+        single = "; below it individual score intervals of the benchmarks"
     of = "a run of {} is better than one of {}".format(*ends[0]) if alone else "a run of the first is better"
     return _rows.draw_rows(
         _rows.Rows(
@@ -407,7 +407,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     content = _rows.Rows(
         labels=shown.labels(found.models["model"]),
         series=series,
-        axis_label=f"{measured}\n{_style.nobreak(percent(1.0 - found.alpha))} intervals, one by one; models that share "
+        axis_label=f"{measured}\n{_rows.intervals(1.0 - found.alpha, simultaneous=False)}; models that share "
         "a letter cannot be distinguished" + shown.sentence("models, those in the middle,"),
         headers=shown.headers,
         lanes=len(names),

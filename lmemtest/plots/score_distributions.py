@@ -131,7 +131,7 @@ def _lines(content: _Content, *, upright: bool) -> Lines:
         title = () if panel is None else (f"{result.by[2]}: {panel}",)
         x, y = (groups, scores) if upright else (scores, groups)
         panels.append(Panel(x=x, y=y, title=title, draw=draw))
-    better = "lower is better" if result.direction == "minimize" else "higher is better"
+    better = _style.BETTER[result.direction]
     score = f"{_style.one_line(result.score)}{f' at {_style.one_line(result.at)}' if result.at else ''}"
     across, along = max(_LEAST_SLOT[0], _LEAST_SLOT[1] * content.violins + 0.3) * n, result.by[0]
     hues = content.hues if len(content.hues) > 1 else ()

@@ -302,7 +302,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
         )
     foot = curves.describe()
     if any(curve.trivial.any() for curve in curves.curves):
-        foot += " Grey: a limit is the end of the support and says nothing."
+        foot += " Grey: a limit is the end of the support, which is no information."
     what = f"best {curves.score}"
     seeds = "over seeds of the" if curves.unit == "seed" else "of the"
     lines_of_all = Lines(

@@ -142,7 +142,7 @@ def _intervals(table: pd.DataFrame, close: bool, colour: str, level: str) -> Cur
     rows = table.drop_duplicates("k").sort_values("k", kind="stable")
     k, estimate, low, high = (rows[name].to_numpy() for name in ("k", "estimate", "ci_low", "ci_high"))
     return Curve(
-        name=f"{level}s, each k by itself" if close else f"{level}s at {len(k)} k, none between",
+        name=f"{level}s, pointwise" if close else f"{level}s at {len(k)} k, none between",
         x=k,
         y=estimate,
         low=low,

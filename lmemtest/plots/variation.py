@@ -164,7 +164,7 @@ def _label(sources: VarianceSources, shown: str) -> str:
         "share": f"Share of the variance of {score}",
         "sd": f"Standard deviation of {score}",
     }[shown]
-    return f"{text}\n{level} intervals, one by one"
+    return f"{text}\nIndividual {level} intervals"
 
 
 _POINTS = 200

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from figures import foot
 from matplotlib.colors import to_hex
 from pytest import approx
 
@@ -75,10 +76,6 @@ def labelled(box, label):
     return [artist for artist in (*box.lines, *box.collections) if artist.get_label() == label]
 
 
-def foot(ax):
-    return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
-
-
 def span_of(area):
     box = area.get_paths()[0].get_extents()
     return box.x0, box.x1
@@ -141,7 +138,7 @@ def test_words_say_which_end_is_better_and_what_the_bands_hold_for():
     assert any(text.startswith("Bands: 95 % confidence for all algorithms and budgets at once") for text in words)
     words = " ".join(text.get_text() for text in anytime_plot(result_of("maximise")).texts)
     assert "(higher is better)" in words
-    assert "nothing is said between" in words
+    assert "there are no estimates between" in words
 
 
 def test_names_are_at_the_height_of_the_ends_in_their_order_and_colour():
@@ -281,7 +278,7 @@ def test_the_foot_of_differences_calls_the_intervals_what_they_look_like(case, d
 def test_a_foot_does_not_explain_a_colour_that_is_nowhere():
     ax = anytime_differences_plot(anytime(table(("HB", "RS"), n=3), columns=4), pairs=[("HB", "RS")])
     assert labelled(ax.child_axes[0], "_bar") == []
-    assert "Nobody is shown to be better at any budget." in foot(ax)
+    assert "No algorithm is significantly better at any budget." in foot(ax)
     assert len(anytime_differences_plot(result_of("shorter")).child_axes) == 3
 
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from figures import row_labels
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
@@ -36,7 +37,7 @@ def test_cells_are_the_probabilities_of_the_row_against_the_column(show):
     order = list("CAB")
     pairs = make_pairs("ABC")
     ax = posterior_maps_plot(pairs, show=show, order=order)
-    assert [t.get_text() for t in ax.get_yticklabels()] == order
+    assert row_labels(ax) == order
     assert [t.get_text() for t in ax.get_xticklabels()] == order
     shown = cells(ax)
     straight, turned = {"better": ("left", "right"), "equivalent": ("equal", "equal"), "worse": ("right", "left")}[show]
