@@ -1,4 +1,4 @@
-"""A planned critical-difference diagram, drawn by a pen: that of matplotlib is here.
+"""A planned critical-difference diagram as marks, and drawn into axes.
 
 Four things differ from the diagram for ranks. The critical difference has a range, because every pair has
 its own standard error. A group that does not differ need not be contiguous: a bar therefore carries a dot at
@@ -10,202 +10,141 @@ algorithm has a dot on the axis and on its bars at its exact mean, and its line 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_plan import BAR, ELBOW, FOOT, FOOT_FONT, HEADER, VALUE_GAP, WHISKER, Plan
 
-
-class Pen(Protocol):
-    """Draws in points from the upper left corner, downwards negative; widths and sizes are in points, too.
-
-    `dash` holds on and off, in widths of the line; `label` says what it is; the higher `above`, the later.
-    """
-
-    def line(
-        self,
-        places: Sequence[float],
-        heights: Sequence[float],
-        *,
-        label: str,
-        width: float,
-        colour: str = ...,
-        dash: tuple[float, float] | None = ...,
-        above: int = ...,
-        round_joins: bool = ...,
-    ) -> None:
-        """A line through some points."""
-
-    def dots(
-        self,
-        places: Sequence[float],
-        heights: Sequence[float],
-        *,
-        label: str,
-        size: float,
-        colour: str = ...,
-        shape: str = ...,
-        rim: float = ...,
-        face: str | None = ...,
-        above: int = ...,
-    ) -> None:
-        """Circles ("o") or diamonds ("D"), filled with `face`; the rim of width `rim` has the colour."""
-
-    def means(self, height: float, *, label: str, size: float) -> None:
-        """A dot for each mean, at its exact place on the axis."""
-
-    def text(
-        self,
-        place: float,
-        height: float,
-        text: str,
-        *,
-        size: float,
-        ha: str,
-        va: str,
-        colour: str = ...,
-        bold: bool = ...,
-    ) -> None:
-        """A text, literally."""
-
-
-class AxesPen:
-    """Draws into axes whose x is the score."""
-
-    def __init__(self, ax: Axes, plan: Plan) -> None:
-        self.ax, self.plan = ax, plan
-
-    def line(
-        self,
-        places: Sequence[float],
-        heights: Sequence[float],
-        *,
-        label: str,
-        width: float,
-        colour: str = _style.INK,
-        dash: tuple[float, float] | None = None,
-        above: int = 2,
-        round_joins: bool = False,
-    ) -> None:
-        style: dict[str, Any] = {"color": colour, "linewidth": width, "marker": "none", "zorder": above}
-        style["linestyle"] = "-" if dash is None else (0, dash)
-        if round_joins:
-            style["solid_joinstyle"] = "round"
-        if label == "_cd min":
-            style["solid_capstyle"] = "butt"
-        self.ax.plot([self.plan.score(place) for place in places], heights, clip_on=False, label=label, **style)
-
-    def dots(
-        self,
-        places: Sequence[float],
-        heights: Sequence[float],
-        *,
-        label: str,
-        size: float,
-        colour: str = _style.INK,
-        shape: str = "o",
-        rim: float = 0.0,
-        face: str | None = None,
-        above: int = 6,
-    ) -> None:
-        self._dots([self.plan.score(place) for place in places], heights, label, size, colour, shape, rim, face, above)
-
-    def means(self, height: float, *, label: str, size: float) -> None:
-        means = self.plan.board.means  # not by the place of each, which rounds
-        self._dots(means, [height] * len(means), label, size, _style.INK, "o", 0.0, None, 4)
-
-    def _dots(
-        self,
-        scores: Sequence[float],
-        heights: Sequence[float],
-        label: str,
-        size: float,
-        colour: str,
-        shape: str,
-        rim: float,
-        face: str | None,
-        above: int,
-    ) -> None:
-        style: dict[str, Any] = {"linestyle": "none", "marker": shape, "markersize": size, "markeredgewidth": rim}
-        style |= {"color": colour, "markerfacecolor": colour if face is None else face, "zorder": above}
-        self.ax.plot(scores, heights, label=label, clip_on=False, **style)
-
-    def text(
-        self,
-        place: float,
-        height: float,
-        text: str,
-        *,
-        size: float,
-        ha: str,
-        va: str,
-        colour: str = _style.INK,
-        bold: bool = False,
-    ) -> None:
-        fonts = _style.font_for([text])
-        weight = "bold" if bold and not fonts else "normal"  # fonts of other scripts have no bold letters
-        style = _style.text_style(size, color=colour, fontweight=weight, **fonts)
-        where: dict[str, Any] = {"ha": ha, "va": va}
-        self.ax.text(self.plan.score(place), height, text, **where, **style)
+Mark = tuple[str, Sequence[float], Sequence[float], dict[str, Any]]
 
 
 def draw_plan(ax: Axes, plan: Plan, width: float, height: float) -> None:
-    """Draw a plan into axes of `width` x `height` points."""
+    """Draw a plan into axes of `width` x `height` points, whose x is the score."""
     _canvas.bare(ax)
     ax.set_xscale("linear")
     ax.set_yscale("linear")
     ax.set_xlim(plan.score(0.0), plan.score(width))
     spare = height - (plan.height + 2 * _canvas.PAD)
     ax.set_ylim(spare / 2 - height, spare / 2)
-    draw(AxesPen(ax, plan), plan)
+    kinds: dict[str, Callable[..., None]] = {"line": _line, "dots": _dots, "text": _text}
+    for kind, places, heights, style in marks(plan):
+        kinds[kind](ax, [plan.score(place) for place in places], heights, **style)
 
 
-def draw(pen: Pen, plan: Plan) -> None:
-    """Draw a plan with any pen."""
-    _draw_axis(pen, plan)
-    _draw_header(pen, plan)
-    _draw_whiskers(pen, plan)
-    _draw_elbows(pen, plan)
-    _draw_bars(pen, plan)
+def _line(
+    ax: Axes,
+    scores: Sequence[float],
+    heights: Sequence[float],
+    *,
+    label: str,
+    width: float,
+    colour: str = _style.INK,
+    dash: tuple[float, float] | None = None,
+    above: int = 2,
+    round_joins: bool = False,
+) -> None:
+    style: dict[str, Any] = {"color": colour, "linewidth": width, "marker": "none", "zorder": above}
+    style["linestyle"] = "-" if dash is None else (0, dash)
+    if round_joins:
+        style["solid_joinstyle"] = "round"
+    if label == "_cd min":
+        style["solid_capstyle"] = "butt"
+    ax.plot(scores, heights, clip_on=False, label=label, **style)
+
+
+def _dots(
+    ax: Axes,
+    scores: Sequence[float],
+    heights: Sequence[float],
+    *,
+    label: str,
+    size: float,
+    colour: str = _style.INK,
+    shape: str = "o",
+    rim: float = 0.0,
+    face: str | None = None,
+    above: int = 6,
+    exact: Sequence[float] | None = None,
+) -> None:
+    style: dict[str, Any] = {"linestyle": "none", "marker": shape, "markersize": size, "markeredgewidth": rim}
+    style |= {"color": colour, "markerfacecolor": colour if face is None else face, "zorder": above}
+    ax.plot(scores if exact is None else exact, heights, label=label, clip_on=False, **style)
+
+
+def _text(
+    ax: Axes,
+    scores: Sequence[float],
+    heights: Sequence[float],
+    *,
+    text: str,
+    size: float,
+    ha: str,
+    va: str,
+    colour: str = _style.INK,
+    bold: bool = False,
+) -> None:
+    fonts = _style.font_for([text])
+    weight = "bold" if bold and not fonts else "normal"  # fonts of other scripts have no bold letters
+    style = _style.text_style(size, color=colour, fontweight=weight, ha=ha, va=va, **fonts)
+    ax.text(scores[0], heights[0], text, **style)
+
+
+def marks(plan: Plan) -> Iterator[Mark]:
+    """All that is drawn of a plan: what it is, places and heights in points from the upper left corner, and its style.
+
+    Widths and sizes are in points, too. A "line" goes through its points; `dash` holds on and off, in widths of the
+    line; `label` says what it is; the higher `above`, the later. "dots" are circles ("o") or diamonds ("D"), filled
+    with `face`; the rim of width `rim` has the colour; `exact` are the scores of dots whose places round them. A "text"
+    is shown literally.
+    """
+    yield from _axis(plan)
+    yield from _header(plan)
+    yield from _whiskers(plan)
+    yield from _elbows(plan)
+    yield from _bars(plan)
     for line, text in enumerate(plan.marks + plan.foot):
         y = plan.y_rows[-1] - (1.0 + FOOT * (line + 0.5)) * plan.font
         marked = line < len(plan.marks)
         colour = _style.WARM if marked else _style.MUTED
         size = FOOT_FONT * plan.font
-        pen.text(_canvas.PAD, y, text, size=size, ha="left", va="center", colour=colour, bold=marked)
+        yield _words(_canvas.PAD, y, text, size, "left", "center", colour=colour, bold=marked)
 
 
-def _draw_axis(pen: Pen, plan: Plan) -> None:
+def _words(place: float, height: float, text: str, size: float, ha: str, va: str, **style: Any) -> Mark:
+    return "text", [place], [height], {"text": text, "size": size, "ha": ha, "va": va, **style}
+
+
+def _axis(plan: Plan) -> Iterator[Mark]:
     y, font = plan.y_axis, plan.font
-    pen.line(plan.axis, (y, y), label="_axis", width=0.12 * font)
-    for value, label in zip(plan.ticks.values, plan.ticks.labels, strict=True):
+    yield "line", plan.axis, (y, y), {"label": "_axis", "width": 0.12 * font}
+    for value, label in zip(plan.ticks, plan.tick_labels, strict=True):
         x = plan.x(value)
-        pen.line((x, x), (y, y + 0.45 * font), label="_tick", width=0.12 * font)
-        pen.text(x, y + 0.65 * font, label, size=font, ha="center", va="bottom")
+        yield "line", (x, x), (y, y + 0.45 * font), {"label": "_tick", "width": 0.12 * font}
+        yield _words(x, y + 0.65 * font, label, font, "center", "bottom")
 
 
-def _draw_header(pen: Pen, plan: Plan) -> None:
+def _header(plan: Plan) -> Iterator[Mark]:
     board, font = plan.board, plan.font
     at_left = board.direction != "maximize"
     top = plan.top
     if plan.title:
-        pen.text(_canvas.PAD, -_canvas.PAD, plan.title, size=font, ha="left", va="top", bold=True)
+        yield _words(_canvas.PAD, -_canvas.PAD, plan.title, font, "left", "top", bold=True)
     if text := board.direction_text:
         side = "left" if at_left else "right"
-        pen.text(plan.axis[0 if at_left else 1], top, text, size=font, ha=side, va="top", colour=_style.MUTED)
+        yield _words(plan.axis[0 if at_left else 1], top, text, font, side, "top", colour=_style.MUTED)
     if board.differences is not None:
-        _draw_ruler(pen, plan, top - HEADER * font * (plan.header_rows - 1), from_right=at_left)
+        yield from _ruler(plan, top - HEADER * font * (plan.header_rows - 1), from_right=at_left)
 
 
-def _draw_ruler(pen: Pen, plan: Plan, top: float, *, from_right: bool) -> None:
-    """Draw the critical difference at the worse end of the axis, where the direction is not written."""
+def _ruler(plan: Plan, top: float, *, from_right: bool) -> Iterator[Mark]:
+    """The critical difference at the worse end of the axis, where the direction is not written."""
     board, font = plan.board, plan.font
     assert board.differences is not None
-    scale = plan.x(plan.ticks.values[0] + board.differences[1]) - plan.axis[0]
+    scale = plan.x(plan.ticks[0] + board.differences[1]) - plan.axis[0]
     longest = min(scale, plan.axis[1] - plan.axis[0])
     shortest = longest * board.differences[0] / board.differences[1]
     start, sign = (plan.axis[1], -1.0) if from_right else (plan.axis[0], 1.0)
@@ -213,30 +152,30 @@ def _draw_ruler(pen: Pen, plan: Plan, top: float, *, from_right: bool) -> None:
     fits = scale <= longest * (1 + 1e-9)
     if not fits:
         text += " (beyond the axis)"
-    pen.text(start, top, text, size=font, ha="right" if from_right else "left", va="top")
+    yield _words(start, top, text, font, "right" if from_right else "left", "top")
     if not fits:
         return
     y, cap = top - 1.75 * font, 0.3 * font
-    pen.line((start, start + sign * longest), (y, y), label="_cd max", width=0.1 * font)
-    pen.line((start, start + sign * shortest), (y, y), label="_cd min", width=0.26 * font)
+    yield "line", (start, start + sign * longest), (y, y), {"label": "_cd max", "width": 0.1 * font}
+    yield "line", (start, start + sign * shortest), (y, y), {"label": "_cd min", "width": 0.26 * font}
     for place in (start, start + sign * shortest, start + sign * longest):
-        pen.line((place, place), (y - cap, y + cap), label="_cd cap", width=0.12 * font)
+        yield "line", (place, place), (y - cap, y + cap), {"label": "_cd cap", "width": 0.12 * font}
 
 
-def _draw_whiskers(pen: Pen, plan: Plan) -> None:
-    """Draw the interval of each mean in a lane below the axis."""
+def _whiskers(plan: Plan) -> Iterator[Mark]:
+    """The interval of each mean in a lane below the axis."""
     font = plan.font
     for index, ((low, high), lane) in enumerate(zip(plan.board.intervals, plan.lanes, strict=True)):
         y = plan.y_axis - (WHISKER * (lane + 0.5) + 0.3) * font
         colour = _style.WARM if index in plan.board.highlight else _style.NEUTRAL
         if math.isfinite(low) and math.isfinite(high):
             ends = plan.x(low), plan.x(high)
-            pen.line(ends, (y, y), label="_whisker", width=0.22 * font, colour=colour, above=3)
-            pen.dots([plan.x(plan.board.means[index])], [y], label="_centre", size=0.45 * font, above=4)
+            yield "line", ends, (y, y), {"label": "_whisker", "width": 0.22 * font, "colour": colour, "above": 3}
+            yield "dots", [plan.x(plan.board.means[index])], [y], {"label": "_centre", "size": 0.45 * font, "above": 4}
 
 
-def _draw_elbows(pen: Pen, plan: Plan) -> None:
-    """Draw mean, fan, column, row, label; the outermost algorithm takes the top row, so no lines cross."""
+def _elbows(plan: Plan) -> Iterator[Mark]:
+    """Mean, fan, column, row, label; the outermost algorithm takes the top row, so no lines cross."""
     board, font = plan.board, plan.font
     count = len(board.names)
     for index, (name, mean, side) in enumerate(zip(plan.labels, board.means, board.sides, strict=True)):
@@ -250,19 +189,29 @@ def _draw_elbows(pen: Pen, plan: Plan) -> None:
             del places[0], heights[0]
         chosen = index in board.highlight
         line = _style.WARM if chosen else _style.MUTED
-        pen.line(places, heights, label="_elbow", colour=line, width=0.09 * font * (1 + chosen), round_joins=True)
+        yield (
+            "line",
+            places,
+            heights,
+            {"label": "_elbow", "colour": line, "width": 0.09 * font * (1 + chosen), "round_joins": True},
+        )
         label_at = end + outwards * 0.3 * font
         anchor = "right" if side == "left" else "left"
         ink = _style.WARM if chosen else _style.INK
         if board.values:
             value_at = label_at + outwards * (plan.value_width - VALUE_GAP * font) * (side == "right")
-            pen.text(value_at, y, board.values[index], size=font, ha="right", va="center", colour=_style.MUTED)
+            yield _words(value_at, y, board.values[index], font, "right", "center", colour=_style.MUTED)
             label_at += outwards * plan.value_width
-        pen.text(label_at, y, name, size=font, ha=anchor, va="center", colour=ink, bold=chosen)
-    pen.means(plan.y_axis, label="_means", size=0.5 * font)
+        yield _words(label_at, y, name, font, anchor, "center", colour=ink, bold=chosen)
+    yield (
+        "dots",
+        list(map(plan.x, board.means)),
+        [plan.y_axis] * count,
+        {"label": "_means", "size": 0.5 * font, "above": 4, "exact": board.means},
+    )
 
 
-def _draw_bars(pen: Pen, plan: Plan) -> None:
+def _bars(plan: Plan) -> Iterator[Mark]:
     font = plan.font
     for group, is_open, level in zip(plan.board.groups, plan.board.open, plan.levels, strict=True):
         colour = _style.MUTED if is_open else _style.ACCENT
@@ -275,12 +224,17 @@ def _draw_bars(pen: Pen, plan: Plan) -> None:
                 label, width, dash = "_open bar", 0.16 * font, (4.0, 2.0)
             else:
                 label, width, dash = "_bar", 0.3 * font, None
-            pen.line(ends, (y, y), label=label, width=width, colour=colour, dash=dash, above=5)
+            yield "line", ends, (y, y), {"label": label, "width": width, "colour": colour, "dash": dash, "above": 5}
         passed = [index for index in range(group[0], group[-1]) if index not in group]
         rim, members = 0.09 * font, [plan.dots[i] for i in group]
         shape, size = ("D", 0.42 * font) if is_open else ("o", 0.52 * font)
-        pen.dots(members, [y] * len(group), label="_group", size=size, colour=colour, shape=shape, rim=rim)
+        yield (
+            "dots",
+            members,
+            [y] * len(group),
+            {"label": "_group", "size": size, "colour": colour, "shape": shape, "rim": rim},
+        )
         if passed:
             places = [plan.dots[i] for i in passed]
             hollow: dict[str, Any] = {"size": 0.42 * font, "colour": _style.MUTED, "rim": rim, "face": "white"}
-            pen.dots(places, [y] * len(passed), label="_passed", **hollow)
+            yield "dots", places, [y] * len(passed), {"label": "_passed", **hollow}

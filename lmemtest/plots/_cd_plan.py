@@ -1,4 +1,4 @@
-"""Where everything of a critical-difference diagram goes: a board laid out in a rectangle, in points.
+"""What a critical-difference diagram shows, and where it goes in a rectangle, in points.
 
 A mean has its exact place on the axis and on the bars. Means can be tied or nearly so, and lines that run side by side
 need some distance: below the bars each algorithm therefore has a column of its own, to which its line fans out. Only
@@ -9,14 +9,167 @@ on the columns, which the foot says.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.validate import check_flag
+from lmemtest.core.words import format_level, listed, suggest
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._cd_board import Board
+from lmemtest.plots._given import decided_by, omnibus_text
+
+MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """The content of a diagram: everything that does not depend on the size of the axes.
+
+    `means` ascend; `groups` are index tuples into them, of two or more members, and `open` says which hold an undecided
+    pair; `sides` is "left" or "right" per algorithm; `missing` names the algorithms without a mean; `undecided` and
+    `significant` count pairs. `values` are the means as text and `intervals` their intervals, empty if not asked for.
+    """
+
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    groups: tuple[tuple[int, ...], ...]
+    open: tuple[bool, ...]
+    missing: tuple[str, ...]
+    differences: tuple[float, float] | None
+    direction: str | None
+    subject: str
+    test: str
+    undecided: int
+    significant: int
+    values: tuple[str, ...] = ()
+    intervals: tuple[tuple[float, float], ...] = ()
+    level: float | None = None
+    highlight: frozenset[int] = frozenset()
+    left_only: bool = False
+    omnibus: str = ""
+    posterior: bool = False
+    remark: str = ""  # a last sentence below
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        count = len(self.names)
+        left = count // 2 if self.direction == "maximize" else (count + 1) // 2
+        left = count if self.left_only else left
+        return ("left",) * left + ("right",) * (count - left)
+
+    @property
+    def rows(self) -> int:
+        return len(self.names) if self.left_only else (len(self.names) + 1) // 2
+
+    @property
+    def ruler_text(self) -> str:
+        return "" if self.differences is None else f"CD {_style.interval(*self.differences)}"
+
+    @property
+    def direction_text(self) -> str:
+        return {"minimize": f"← {_style.BETTER['minimize']}", "maximize": f"{_style.BETTER['maximize']} →"}.get(
+            self.direction or "", ""
+        )
+
+
+def board_of(
+    decisions: Decisions,
+    *,
+    values: bool = False,
+    whiskers: bool = False,
+    highlight: str | Iterable[str] = (),
+    left_only: bool = False,
+) -> Board:
+    """The content of the diagram of decisions; the options are those of `cd_diagram`."""
+    for name, flag in {"values": values, "whiskers": whiskers, "left_only": left_only}.items():
+        check_flag(flag, name)
+    means = dict(zip(decisions.levels, map(float, decisions.means), strict=True))
+    placed = in_tie_order((level for level in means if math.isfinite(means[level])), lambda level: means[level])
+    if not placed:
+        raise ArgumentError(
+            "decisions has no finite mean to draw: "
+            f"{', '.join(map(str, means))} cannot be estimated. The notes of the marginal means say why."
+        )
+    index = {level: position for position, level in enumerate(placed)}
+    found = (tuple(sorted(index[level] for level in group if level in index)) for group in decisions.groups)
+    groups = tuple(sorted({group for group in found if len(group) > 1}))
+    if len(groups) > MOST_GROUPS:
+        raise ArgumentError(
+            f"cd_diagram draws at most {MOST_GROUPS} groups as bars, and these decisions have {len(groups)}. "
+            "Use comparison_matrix_plot or p_value_plot, or compare fewer levels."
+        )
+    cd = decisions.critical_difference
+    where = ", ".join(f"{name} = {format_level(value)}" for name, value in decisions.selected.items())
+    undecided = decisions.undecided.loc[placed, placed].to_numpy(dtype=bool)
+    significant = decisions.significant.loc[placed, placed].to_numpy(dtype=bool)
+    return Board(
+        names=tuple(_style.one_line(level) for level in placed),
+        means=tuple(means[level] for level in placed),
+        groups=groups,
+        open=tuple(bool(undecided[np.ix_(group, group)].any()) for group in groups),
+        missing=tuple(_style.one_line(level) for level in means if level not in index),
+        differences=None
+        if cd is None or not all(math.isfinite(value) and value > 0 for value in cd)
+        else (float(cd[0]), float(cd[1])),
+        direction=decisions.direction,
+        subject=_subject(decisions) + (f" at {_style.one_line(where)}" if where else ""),
+        test=decided_by(decisions),
+        undecided=int(undecided.sum()) // 2,
+        significant=int(significant.sum()) // 2,
+        values=_as_text([means[level] for level in placed]) if values else (),
+        intervals=_intervals(decisions, index) if whiskers else (),
+        level=decisions.level,
+        highlight=frozenset(index[name] for name in _known(highlight, decisions) if name in index),
+        left_only=left_only,
+        omnibus=omnibus_text(decisions),
+        posterior=decisions.posterior,
+    )
+
+
+def _subject(decisions: Decisions) -> str:
+    """What the means are of."""
+    what = f"{decisions.statistic[:1].upper()}{decisions.statistic[1:]}s"
+    score = _style.one_line(decisions.score)
+    return f"{what} {score.removeprefix('rank ')}" if score.startswith("rank by ") else f"{what} of {score}"
+
+
+def _as_text(means: list[float]) -> tuple[str, ...]:
+    """Means with equal decimals: three digits of their range."""
+    spread = means[-1] - means[0]
+    size = max(map(abs, means))
+    places = _style.decimals(spread, 3) if spread > 1e-9 * size else _style.decimals(size, 4)
+    return tuple(_style.fixed(mean, places) for mean in means)
+
+
+def _intervals(decisions: Decisions, index: Mapping[str, int]) -> tuple[tuple[float, float], ...]:
+    if decisions.ci_low is None or decisions.ci_high is None:
+        raise ArgumentError(
+            "whiskers asks for intervals of the means, and these decisions have none. Give means with the columns "
+            "ci_low and ci_high, or leave whiskers out."
+        )
+    ends = dict(zip(decisions.levels, zip(decisions.ci_low, decisions.ci_high, strict=True), strict=True))
+    return tuple(ends[level] for level in index)
+
+
+def _known(highlight: Any, decisions: Decisions) -> tuple[str, ...]:
+    """The names to highlight, each of a level."""
+    one = isinstance(highlight, str) or not isinstance(highlight, Iterable) or getattr(highlight, "ndim", None) == 0
+    names = (highlight,) if one else tuple(highlight)
+    names = tuple(map(format_level, names))
+    for name in names:
+        if name not in decisions.levels:
+            raise ArgumentError(
+                f"highlight names {name!r}, which is not one of {listed(decisions.levels)}."
+                f"{suggest(name, decisions.levels)}"
+            )
+    return names
+
 
 # All heights are in units of the font size, so that the diagram scales as a whole.
 TITLE = 1.7
@@ -35,32 +188,14 @@ LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What a diagram takes over from others beside it.
-
-    `limits` are scores that the axis reaches; `ticks` take the place of its own choice; `zones` are the least widths
-    of the labels left and right of the axis, in points; `title` is a line above; sentences that are `said` below others
-    are left out below this one.
-    """
-
-    limits: tuple[float, float] | None = None
-    ticks: _layout.Ticks | None = None
-    zones: tuple[float, float] = (0.0, 0.0)
-    title: str = ""
-    said: frozenset[str] = frozenset()
-
-
-# ------------------------------------------------------------ where it goes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A board laid out in a rectangle: x and y in points from the upper left corner, downwards negative."""
 
     board: Board
     font: float
     labels: tuple[str, ...]
-    ticks: _layout.Ticks
+    ticks: tuple[float, ...]
+    tick_labels: list[str]
     axis: tuple[float, float]  # x of the first and of the last tick
     columns: tuple[float, ...]  # x of the vertical line of each algorithm
     dots: tuple[float, ...]  # x of each algorithm on the bars: its exact place, or its column
@@ -70,7 +205,7 @@ class Plan:
     value_width: float  # of the widest of the values beside the names
     marks: tuple[str, ...]  # lines below the diagram that must not be overlooked, then the others
     foot: tuple[str, ...]
-    said: tuple[str, ...]  # the sentences of the foot
+    sentences: tuple[str, ...]  # of the foot
     title: str
     top: float  # the upper edge of the header
     y_axis: float
@@ -82,18 +217,18 @@ class Plan:
 
     def x(self, value: float) -> float:
         """Return the place of a score on the axis."""
-        low, high = self.ticks.values[0], self.ticks.values[-1]
+        low, high = self.ticks[0], self.ticks[-1]
         return self.axis[0] + (value - low) / (high - low) * (self.axis[1] - self.axis[0])
 
     def score(self, place: float) -> float:
         """Return the score at a place: the inverse of `x`."""
-        low, high = self.ticks.values[0], self.ticks.values[-1]
+        low, high = self.ticks[0], self.ticks[-1]
         return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
 
 
-def figure_height(board: Board, width: float, frame: Frame) -> float:
+def figure_height(board: Board, width: float, **frame: Any) -> float:
     """Return the inches that a diagram of `width` inches needs, with the default font."""
-    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), frame)
+    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), **frame)
     return (plan.height + 2 * _canvas.PAD) / 72
 
 
@@ -108,28 +243,53 @@ def figure_width(boards: Sequence[Board]) -> float:
     return min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
 
 
-def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> Plan:
-    """Lay a board out in `width` points with a font of `font` points."""
-    extra = _style.font_for((*board.names, *board.missing, frame.title))
+def plan_of(
+    ax: Axes,
+    board: Board,
+    width: float,
+    font: float,
+    *,
+    limits: tuple[float, float] | None = None,
+    ticks: tuple[tuple[float, ...], list[str]] | None = None,
+    zones: tuple[float, float] = (0.0, 0.0),
+    title: str = "",
+    without: frozenset[str] = frozenset(),
+) -> Plan:
+    """Lay a board out in `width` points with a font of `font` points.
+
+    `limits` are scores that the axis reaches; `title` is a line above. What a diagram takes over from others beside it:
+    `ticks` with their labels in place of its own choice, the least widths of the `zones` of labels left and right of
+    the axis, in points, and sentences `without` which its foot is, because they are below others.
+    """
+    extra = _style.font_for((*board.names, *board.missing, title))
     ruler = _style.Ruler(ax, font, **extra)
     labels, own = label_zones(board, width, ruler)
-    zones = (max(own[0], frame.zones[0]), max(own[1], frame.zones[1]))
-    axis, ticks = _axis(ax, board, width, zones, font, frame)
-    start = ticks.values[0]
-    scale = (axis[1] - axis[0]) / (ticks.values[-1] - start)
+    zones = (max(own[0], zones[0]), max(own[1], zones[1]))
+    low, high = axis_range(board)
+    if limits is not None:
+        low, high = min(low, limits[0]), max(high, limits[1])
+    axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
+    if axis[1] - axis[0] < 6 * font:
+        raise _canvas.too_small(ax, "a critical-difference diagram")
+    numbers = _style.Ruler(ax, font)
+    places, names = ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], numbers, cover=True)
+    first, last = numbers.width(names[0]) / 2, numbers.width(names[-1]) / 2
+    axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
+    start = places[0]
+    scale = (axis[1] - axis[0]) / (places[-1] - start)
     exact = [axis[0] + (mean - start) * scale for mean in board.means]
     columns = _layout.spread(exact, COLUMN_GAP * font, axis)
     apart = _hides_members(board, exact, font)
     dots = columns if apart else tuple(exact)
     levels = stack([(dots[group[0]], dots[group[-1]]) for group in board.groups], 1.2 * font)
-    places = zip(board.intervals, board.means, strict=False)  # an interval that is missing takes no room
-    ends = [(low, high) if low <= high else (mean, mean) for (low, high), mean in places]
+    whiskers = zip(board.intervals, board.means, strict=False)  # an interval that is missing takes no room
+    ends = [(low, high) if low <= high else (mean, mean) for (low, high), mean in whiskers]
     lanes = stack([(axis[0] + (low - start) * scale, axis[0] + (high - start) * scale) for low, high in ends], font)
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
     moved = shift > 0.5
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if moved else 0.6 * font
     header_rows = _header_rows(board, axis, scale, ruler)
-    top = -_canvas.PAD - TITLE * font * bool(frame.title)
+    top = -_canvas.PAD - TITLE * font * bool(title)
     y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
     y_free = y_axis - (WHISKER * (max(lanes) + 1) + 0.3) * font if lanes else y_axis
     bars = BAR * (max(levels) + 1) * font if levels else 0.0
@@ -144,14 +304,15 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         y_first = y_columns - 0.8 * font
     small = _style.Ruler(ax, FOOT_FONT * font, **extra)
     marks = _lines([board.omnibus] * bool(board.omnibus), _BOLD * width, small)
-    said = [text for text in _foot(board, apart=apart and moved) if text not in frame.said]
-    foot = _lines([" ".join(said)], width, small)
+    sentences = [text for text in _foot(board, apart=apart and moved) if text not in without]
+    foot = _lines([" ".join(sentences)], width, small)
     y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
     return Plan(
         board=board,
         font=font,
         labels=tuple(labels),
-        ticks=ticks,
+        ticks=places,
+        tick_labels=names,
         axis=axis,
         columns=columns,
         dots=dots,
@@ -161,8 +322,8 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         value_width=_value_width(board, ruler),
         marks=marks,
         foot=foot,
-        said=tuple(said),
-        title=_style.shorten([frame.title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
+        sentences=tuple(sentences),
+        title=_style.shorten([title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
         top=top,
         y_axis=y_axis,
         y_fan=y_fan,
@@ -208,22 +369,6 @@ def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[s
 def _value_width(board: Board, ruler: _style.Ruler) -> float:
     """Width of the values beside the names, with what is between them."""
     return ruler.widest(board.values) + VALUE_GAP * ruler.size if board.values else 0.0
-
-
-def _axis(
-    ax: Axes, board: Board, width: float, zones: tuple[float, float], font: float, frame: Frame
-) -> tuple[tuple[float, float], _layout.Ticks]:
-    low, high = axis_range(board)
-    if frame.limits is not None:
-        low, high = min(low, frame.limits[0]), max(high, frame.limits[1])
-    axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
-    if axis[1] - axis[0] < 6 * font:
-        raise _canvas.too_small(ax, "a critical-difference diagram")
-    ruler = _style.Ruler(ax, font)
-    ticks = frame.ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], ruler, cover=True)
-    first, last = ruler.width(ticks.labels[0]) / 2, ruler.width(ticks.labels[-1]) / 2
-    axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
-    return axis, ticks
 
 
 def axis_range(board: Board) -> tuple[float, float]:
@@ -281,10 +426,10 @@ def _foot(board: Board, *, apart: bool) -> list[str]:
     if apart:
         sentences.append("Close means stand apart below the axis, which has their values.")
     if board.direction is None:
-        sentences.append("Which end is better was not said.")
+        sentences.append("Whether lower or higher is better is not known.")
     if board.intervals:
         level = "" if board.level is None else _style.nobreak(f"{100 * board.level:g} % ")
-        sentences.append(f"Whiskers: {level}intervals of the means, not simultaneous; the bars tell who differs.")
+        sentences.append(f"Whiskers: individual {level}intervals of the means; the bars show which differ.")
     if board.missing:
         sentences.append(f"Mean not estimable: {', '.join(board.missing)}.")
     return [*sentences, board.remark] if board.remark else sentences

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.core.arrays import Array
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import LINE, SMALL, TICK_PAD
+from lmemtest.plots._layout import LINE, SMALL, TICK_PAD, Cell
 
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
@@ -32,7 +32,7 @@ DARKEST = 0.82  # share of the colour map that is used: its ends are too dark to
 
 
 Texts = Sequence[Sequence[str]]
-Cells = dict[tuple[int, int], list[str]]
+Lines = dict[tuple[int, int], list[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Heat:
     columns: Sequence[str]
     values: Array  # (r, c); NaN is shown as a dash
     scale_label: str  # beside the colour scale
-    note: str  # below the map; a line break starts a new sentence
+    note: Sequence[str] = ()  # sentences below the map, each from a new line; empty ones are left out
     shown: NDArray[np.bool_] | None = None  # which cells exist; None for all
     coloured: NDArray[np.bool_] | None = None  # cells with a colour, the others are pale; None for those with a value
     bold: NDArray[np.bool_] | None = None  # cells whose number is emphasised; a dot marks them where numbers do not fit
@@ -67,7 +67,7 @@ class Heat:
         return painted if self.coloured is None else painted & self.coloured
 
     @property
-    def texts(self) -> Iterator[Cells]:
+    def texts(self) -> Iterator[Lines]:
         """Lines of each cell: the number with all layers, with fewer of them, and the last layer alone."""
         finite = np.abs(self.values[self.exists & np.isfinite(self.values)])
         largest = float(finite.max()) if finite.size else 0.0
@@ -99,23 +99,6 @@ class Heat:
         return ScalarMappable(Normalize(*self.ends), colours)
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A matrix with its labels, laid out in points: what it shares with others is where its cells are."""
-
-    font: float
-    labels: list[str]
-    heads: list[str]
-    flat: bool  # column labels, else they are upright
-    note: str  # without the mark of emphasised cells, which is written before it
-    margins: tuple[float, float, float, float]  # left, bottom, right, top
-    inner: tuple[float, float]
-
-    @property
-    def cell(self) -> tuple[float, float]:
-        return self.inner[0] / max(len(self.heads), 1), self.inner[1] / max(len(self.labels), 1)
-
-
 def grid(
     ax: Axes,
     rows: Sequence[str],
@@ -123,105 +106,78 @@ def grid(
     what: str,
     *,
     beside: tuple[float, float, float],
-    mark: str = "",
-    note: str = "",
+    note: Sequence[str] = (),
+    lead: str = "",
     above: float = 0.2,
     head_share: float = HEAD_SHARE,
     tight: tuple[float, float] = (TIGHT_CELL, TIGHT_CELL),
     least: tuple[float, float] = (0.0, 0.0),
     upright: bool = False,
-) -> Grid:
-    """The matrix with the largest font whose cells have `tight` font sizes and `least` points, without its cells.
+) -> tuple[float, Cell, tuple[float, float], str]:
+    """The largest font with which cells have `tight` font sizes and `least` points; the place of all, width and height
+    of one, and the note as it is written.
 
-    In font sizes, `beside` is the room left and right of it and its labels, and how much of that at the right is free
-    for the note below, which begins with a `mark`; `above` is that above it. Column labels are `upright`, or where they
-    are too wide for a cell.
+    The axes have labels and the note, after a `lead`, when this returns, and no cells. In font sizes, `beside` is the
+    room left and right of the matrix and its labels, and how much of that at the right is free for the note below;
+    `above` is that above it. Column labels are `upright`, or where they are too wide for a cell.
     """
     size = _canvas.size_in_points(ax)
     rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
     for font in _layout.fonts():
-        plan = _plan(ax, rows, columns, size, font, beside, mark, note, above, head_share, upright)
+        ruler = _style.Ruler(ax, font, **_style.font_for(rows))
+        labels = _style.shorten(rows, LABEL_SHARE * size[0], ruler)
+        left = _canvas.PAD + beside[0] * font + ruler.widest(labels) + TICK_PAD
+        right = _canvas.PAD + beside[1] * font
+        inner = max(size[0] - left - right, 1.0)
+        across = _style.Ruler(ax, font, **_style.font_for(columns))
+        heads = _style.shorten(columns, head_share * size[1], across)
+        widest = across.widest(heads)
+        flat = not upright and widest + 0.6 * font <= inner / max(len(columns), 1)
+        small = _style.Ruler(ax, SMALL * font, **_style.font_for(note))
+        room = inner + 2.0 * min(left - _canvas.PAD, beside[2] * font)  # centred below the cells
+        leads = [lead] + [""] * len(note)
+        words = "\n".join(
+            line for text, first in zip(note, leads, strict=False) for line in _style.wrap(text, room, small, first)
+        )
+        bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
+        bottom += 0.8 * font + small.height(lead + words) if words else 0.0
+        top = _canvas.PAD + above * font
+        place = Cell(left, bottom, inner, max(size[1] - bottom - top, 1.0))
+        cell = place.width / max(len(columns), 1), place.height / max(len(rows), 1)
         needed = [max(a * font, b) for a, b in zip(tight, least, strict=True)]
-        if plan.cell[0] >= needed[0] - 1e-6 and plan.cell[1] >= needed[1] - 1e-6:
+        if cell[0] >= needed[0] - 1e-6 and cell[1] >= needed[1] - 1e-6:
             break
-    else:
-        raise _canvas.too_small(ax, what, *_least_size(ax, rows, columns, plan, needed))
-    _canvas.leave_margins(ax, *plan.margins)
+    else:  # row labels grow with the width up to a share
+        rest = needed[0] * len(columns) + left + right - ruler.widest(labels)
+        width = min(rest + ruler.widest(rows), rest / (1.0 - LABEL_SHARE))
+        raise _canvas.too_small(ax, what, needed[1] * len(rows) + bottom + top, width)
+    _canvas.leave_margins(ax, left, bottom, right, top)
     _layout.open_panel(ax, font, edges=())
     ax.set_aspect("auto")
     ax.set_xlim(-0.5, len(columns) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)
-    ax.set_yticks(range(len(plan.labels)), plan.labels)
-    ax.set_xticks(range(len(plan.heads)), plan.heads)
-    for ticks, names, place in (
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set_xticks(range(len(heads)), heads)
+    for ticks, names, where in (
         (ax.get_yticklabels(), rows, {"va": "center"}),
-        (ax.get_xticklabels(), columns, {"va": "top", "ha": "center", "rotation": 0 if plan.flat else 90}),
+        (ax.get_xticklabels(), columns, {"va": "top", "ha": "center", "rotation": 0 if flat else 90}),
     ):
-        style: dict[str, Any] = {"fontsize": font, "color": _style.INK, **_style.font_for(names), **place}
+        style: dict[str, Any] = {"fontsize": font, "color": _style.INK, **_style.font_for(names), **where}
         for tick in ticks:
             _style.literal(tick).set(**style)
-    style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([plan.note]))
-    ax.set_xlabel(mark + plan.note, **style, labelpad=0.5 * font)
-    return plan
+    style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([words]))
+    ax.set_xlabel(lead + words, **style, labelpad=0.5 * font)
+    return font, place, cell, words
 
 
-def _plan(
-    ax: Axes,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    size: tuple[float, float],
-    font: float,
-    beside: tuple[float, float, float],
-    mark: str,
-    note: str,
-    above: float,
-    head_share: float,
-    upright: bool,
-) -> Grid:
-    ruler = _style.Ruler(ax, font, **_style.font_for(rows))
-    labels = _style.shorten(rows, LABEL_SHARE * size[0], ruler)
-    left = _canvas.PAD + beside[0] * font + ruler.widest(labels) + TICK_PAD
-    right = _canvas.PAD + beside[1] * font
-    inner = max(size[0] - left - right, 1.0)
-    ruler = _style.Ruler(ax, font, **_style.font_for(columns))
-    heads = _style.shorten(columns, head_share * size[1], ruler)
-    widest = ruler.widest(heads)
-    flat = not upright and widest + 0.6 * font <= inner / max(len(columns), 1)
-    small = _style.Ruler(ax, SMALL * font, **_style.font_for([note]))
-    room = inner + 2.0 * min(left - _canvas.PAD, beside[2] * font)  # centred below the cells
-    words = "\n".join(_style.wrap(mark + note, room, small))
-    bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
-    bottom += 0.8 * font + small.height(words) if words else 0.0
-    top = _canvas.PAD + above * font
-    return Grid(
-        font,
-        labels,
-        heads,
-        flat,
-        words[len(mark) :],
-        (left, bottom, right, top),
-        (inner, max(size[1] - bottom - top, 1.0)),
-    )
-
-
-def _least_size(
-    ax: Axes, rows: Sequence[str], columns: Sequence[str], plan: Grid, needed: Sequence[float]
-) -> tuple[float, float]:
-    """Height and width in points that hold cells of the size `needed`; row labels grow with the width up to a share."""
-    height = needed[1] * len(rows) + plan.margins[1] + plan.margins[3]
-    ruler = _style.Ruler(ax, plan.font, **_style.font_for(rows))
-    rest = needed[0] * len(columns) + plan.margins[0] + plan.margins[2] - ruler.widest(plan.labels)
-    return height, min(rest + ruler.widest(rows), rest / (1.0 - LABEL_SHARE))
-
-
-def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, Grid]:
-    """Draw `heat` in `ax` or a new figure, with room left of it, in font sizes, and return the axes."""
+def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, float, Cell]:
+    """Draw `heat` in `ax` or a new figure, with room left of it, in font sizes; return axes, font and place."""
     if ax is None:
         ax = _canvas.new_axes(*figure_size(heat))
     height = _canvas.size_in_points(ax)[1]
     numbers = _style.Ruler(ax, 1.0 * SMALL * 10.0)
-    ticks = _layout.choose_ticks(*heat.ends, 10.0 * height, numbers, cover=False)
-    wide = numbers.widest(ticks.labels) / 10.0  # per font size
+    _, labels = _layout.choose_ticks(*heat.ends, 10.0 * height, numbers, cover=False)
+    wide = numbers.widest(labels) / 10.0  # per font size
     base = _style.Ruler(ax, 10.0, **_style.font_for([heat.scale_label]))
     lines = _style.wrap(heat.scale_label, 10.0 * (height - 2.0 * _canvas.PAD) / _style.base_font(), base)
     label = base.height("\n".join(lines)) / 10.0
@@ -231,21 +187,24 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
     room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
     emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
-    note = " ".join(filter(None, [heat.emphasis, heat.note])) if len(emphasised) else heat.note
-    mark = BOLD if len(emphasised) else ""
-    plan = grid(ax, heat.rows, heat.columns, what, mark=mark, note=note, least=least, **room)
-    mappable = heat.mappable
+    first, *rest = heat.note or [""]
+    if len(emphasised):
+        first = f"{heat.emphasis} {first}"
+    note, lead = [text for text in (first, *rest) if text], BOLD * (len(emphasised) > 0)
+    font, place, cell, words = grid(ax, heat.rows, heat.columns, what, note=note, lead=lead, least=least, **room)
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
     pale = np.ma.masked_where(~heat.exists, np.zeros(heat.values.shape))
     ax.pcolormesh(*edges, pale, cmap=ListedColormap([PALE]), label="_pale", **style)
     shown = np.ma.masked_where(~heat.painted, heat.values)
-    ax.pcolormesh(*edges, shown, cmap=mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
-    _draw_scale(ax, heat, plan, mappable, lines)
-    if not _draw_numbers(ax, heat, plan, mappable) and len(emphasised):
-        _draw_dots(ax, heat, plan, mappable, emphasised)
-        ax.xaxis.label.set_text(DOT + plan.note)
-    return ax, plan
+    ax.pcolormesh(*edges, shown, cmap=heat.mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
+    _draw_scale(ax, heat, font, place, lines)
+    if not _draw_numbers(ax, heat, font, cell) and len(emphasised):  # dots mark cells where numbers do not fit
+        row, column = emphasised.T
+        inks, dot = _inks(heat.mappable, heat.values)[row, column].tolist(), min(0.5 * font, 0.4 * min(cell))
+        ax.scatter(column, row, s=dot**2, c=inks, linewidths=0, label="_emphasised", zorder=3)
+        ax.xaxis.label.set_text(DOT + words)
+    return ax, font, place
 
 
 def figure_size(heat: Heat) -> tuple[float, float]:
@@ -269,16 +228,15 @@ def figure_size(heat: Heat) -> tuple[float, float]:
     return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
 
 
-def _draw_scale(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, lines: Sequence[str]) -> None:
+def _draw_scale(ax: Axes, heat: Heat, font: float, place: Cell, lines: Sequence[str]) -> None:
     """The colour scale as a narrow axes at the right, of fixed width whatever the size of the map."""
-    font = plan.font
     box = ax.get_window_extent()  # which a layout engine has not made smaller yet
     width, height = (points * 72 / ax.figure.figure.dpi for points in box.size)
     scale = ax.inset_axes((1.0 + BAR_GAP * font / width, 0.0, BAR_WIDTH * font / width, 1.0))
-    ax.figure.colorbar(mappable, cax=scale).outline.set_visible(False)  # type: ignore[operator]
+    ax.figure.colorbar(heat.mappable, cax=scale).outline.set_visible(False)  # type: ignore[operator]
     _layout.open_panel(scale, SMALL * font, edges=())
-    ticks = _layout.choose_ticks(*heat.ends, height, _layout.Upright(font), cover=False)
-    scale.set_yticks(ticks.values, ticks.labels, **_style.text_style(SMALL * font))
+    ticks, labels = _layout.choose_ticks(*heat.ends, height, _style.Ruler(ax, font), cover=False, upwards=True)
+    scale.set_yticks(ticks, labels, **_style.text_style(SMALL * font))
     scale.set_xticks([])
     sides: dict[str, bool] = {"left": False, "labelleft": False, "right": True, "labelright": True}
     scale.tick_params(axis="y", length=2.0, width=0.6, **sides)
@@ -286,20 +244,20 @@ def _draw_scale(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, line
     scale.set_ylabel("\n".join(lines), **_style.text_style(font, **names))
     # the label may be longer than the scale: it is centred on it as far as the figure has room
     half = max(map(_style.Ruler(ax, font, **names).width, lines)) / 2.0
-    low, high = half - plan.margins[1] + _canvas.PAD, height + plan.margins[3] - _canvas.PAD - half
+    low, high = half - place.y + _canvas.PAD, height + 0.5 * font - half
     scale.yaxis.label.set_y(min(max(height / 2.0, low), high) / height)
 
 
-def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) -> bool:
+def _draw_numbers(ax: Axes, heat: Heat, most: float, cell: tuple[float, float]) -> bool:
     """Write number and layers, or fewer of them, or nothing: the most that fits all cells; return whether any."""
     for cells in heat.texts:
         width, height = _per_point(ax, heat, cells)
-        font = min(0.9 * plan.font, plan.cell[0] / width, plan.cell[1] / height)
+        font = min(0.9 * most, cell[0] / width, cell[1] / height)
         if font >= LEAST_NUMBER:
             break
     else:
         return False
-    painted, inks = heat.painted, _inks(mappable, heat.values)
+    painted, inks = heat.painted, _inks(heat.mappable, heat.values)
     for (row, column), lines in cells.items():
         bold = heat.bold is not None and bool(heat.bold[row, column])
         ink = inks[row, column] if painted[row, column] else _style.MUTED
@@ -308,14 +266,7 @@ def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) ->
     return True
 
 
-def _draw_dots(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, cells: NDArray[np.intp]) -> None:
-    """Mark the emphasised cells, of row and column, where numbers do not fit."""
-    inks = _inks(mappable, heat.values)[cells[:, 0], cells[:, 1]].tolist()
-    size = min(0.5 * plan.font, 0.4 * min(plan.cell))
-    ax.scatter(cells[:, 1], cells[:, 0], s=size**2, c=inks, linewidths=0, label="_emphasised", zorder=3)
-
-
-def _per_point(ax: Axes, heat: Heat, cells: Cells) -> tuple[float, float]:
+def _per_point(ax: Axes, heat: Heat, cells: Lines) -> tuple[float, float]:
     """Width and height that the widest and highest text of a cell take per point of its font, with margins."""
     ruler = _style.Ruler(ax, 10.0, fontweight="normal" if heat.bold is None else "bold")
     widest = ruler.widest([text for lines in cells.values() for text in lines]) / ruler.size

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -142,19 +142,20 @@ def _broken(name: str, room: float, ruler: _style.Ruler) -> str | None:
 # ---------------------------------------------------------------------------------------------------- axes
 
 
-class Ticks(NamedTuple):
-    """Tick positions with their labels; the labels do not touch."""
-
-    values: tuple[float, ...]
-    labels: tuple[str, ...]
-
-
 def choose_ticks(
-    low: float, high: float, room: float, ruler: _style.Ruler, *, cover: bool, whole: bool = False
-) -> Ticks:
-    """Return round ticks for an axis of `room` points, which enclose the range (`cover`) or lie inside it.
+    low: float,
+    high: float,
+    room: float,
+    ruler: _style.Ruler,
+    *,
+    cover: bool,
+    whole: bool = False,
+    upwards: bool = False,
+) -> tuple[tuple[float, ...], list[str]]:
+    """Round ticks for an axis of `room` points, which enclose the range (`cover`) or lie inside it, and their labels.
 
-    With `whole` the axis counts something, and only whole numbers are ticks.
+    With `whole` the axis counts something, and only whole numbers are ticks; along an axis `upwards` each label takes a
+    line with air around it.
     """
     slack = 1e-9 * (high - low)
     for bins in range(_MOST_TICKS, 0, -1):
@@ -172,13 +173,18 @@ def choose_ticks(
         labels = _style.tick_labels(values.tolist())
         start, end = min(low, values[0]), max(high, values[-1])
         places = (values - start) / (end - start) * room
-        half = np.array([ruler.width(label) for label in labels]) / 2.0
+        half = np.array(_extents(labels, ruler, upwards=upwards)) / 2.0
         if ((places - half)[1:] - (places + half)[:-1] > ruler.size / 2).all():
-            return Ticks(tuple(values.tolist()), tuple(labels))
+            return tuple(values.tolist()), labels
     middle = (low + high) / 2.0
     nearest = float(np.round(middle))
     ends = (float(low), float(high)) if cover else (nearest if whole and low <= nearest <= high else middle,)
-    return Ticks(ends, tuple(_style.tick_labels(ends)))
+    return ends, _style.tick_labels(ends)
+
+
+def _extents(labels: Sequence[str], ruler: _style.Ruler, *, upwards: bool) -> list[float]:
+    """Points that labels take along their axis."""
+    return [1.8 * ruler.size if upwards else ruler.width(label) for label in labels]
 
 
 def all_whole(values: ArrayLike) -> bool:
@@ -189,16 +195,6 @@ def all_whole(values: ArrayLike) -> bool:
     """
     numbers = np.asarray(values, dtype=float)
     return bool((numbers == np.round(numbers)).all())
-
-
-class Upright(_style.Ruler):
-    """Measures tick labels along a vertical axis, where each takes a line and air around it."""
-
-    def __init__(self, size: float) -> None:
-        self.size = size
-
-    def width(self, text: str) -> float:  # noqa: ARG002 - every label is as high as a line
-        return 1.8 * self.size
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -239,32 +235,34 @@ class Axis:
             low, high, at = (signed_root(value) for value in (low, high, at))
         return np.log(at / low) / np.log(high / low) if self.log else (at - low) / (high - low)
 
-    def ticked(self, room: float, ruler: _style.Ruler) -> tuple[Array, list[str]]:
+    def ticked(self, room: float, ruler: _style.Ruler, *, upwards: bool = False) -> tuple[Array, list[str]]:
         """Ticks on `room` points with labels that do not touch."""
         low, high = sorted(self.limits)
         values, labels = self.ticks, list(self.labels)
         if values is None and self.root:
-            ticks = choose_ticks(float(signed_root(low)), float(signed_root(high)), room, ruler, cover=False)
-            values = signed_square(np.array(ticks.values)).round(12)
+            ends = float(signed_root(low)), float(signed_root(high))
+            ticks, _ = choose_ticks(*ends, room, ruler, cover=False, upwards=upwards)
+            values = signed_square(np.array(ticks)).round(12)
         elif values is None and not self.log:
-            ticks = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
-            values, labels = np.array(ticks.values), list(ticks.labels)
+            ticks, labels = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole, upwards=upwards)
+            values = np.array(ticks)
             if len(values) < 2 and not self.whole:  # one number is no scale: the farthest two round ones
-                ends = np.array(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]).tick_values(low, high))
-                ends = ends[(ends >= low) & (ends <= high)][[0, -1]] if len(ends) else ends
-                names = _style.tick_labels(ends.tolist())
-                if abs(float(np.ptp(self.share(ends)))) * room >= 0.75 * ruler.widest(names) > 0.0:
-                    return ends, names
+                farthest = np.array(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]).tick_values(low, high))
+                inside = farthest[(farthest >= low) & (farthest <= high)][[0, -1]] if len(farthest) else farthest
+                names = _style.tick_labels(inside.tolist())
+                widest = max(_extents(names, ruler, upwards=upwards), default=0.0)
+                if abs(float(np.ptp(self.share(inside)))) * room >= 0.75 * widest > 0.0:
+                    return inside, names
             return values, labels
         if values is None:
             values = round_numbers(low, high)
             if len(values) < 2:  # there are none between 21 and 49
-                few = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
-                values = np.array(few.values) if self.small is None else self.small
+                few, _ = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole, upwards=upwards)
+                values = np.array(few) if self.small is None else self.small
         labels = labels or [f"{value:g}" for value in values]
         where = np.abs(self.share(values)) * room
-        kept = apart(where, [ruler.width(label) for label in labels], ruler.size)
-        if self.every and isinstance(ruler, Upright):
+        kept = apart(where, _extents(labels, ruler, upwards=upwards), ruler.size)
+        if self.every and upwards:
             kept = list(range(len(labels)))
         return values[kept], [labels[i] for i in kept]
 
@@ -353,10 +351,11 @@ def set_upwards(
     if axis.log:
         box.set_yscale("log")
         box.yaxis.set_minor_locator(NullLocator())
-    values, words = axis.ticked(room, Upright(size))
     font = _style.font_for(axis.labels)
+    ruler = _style.Ruler(box, size, **font)
+    values, words = axis.ticked(room, ruler, upwards=True)
     if across is not None:
-        words = _style.shorten(words, across - 0.9 * size, _style.Ruler(box, size, **font))
+        words = _style.shorten(words, across - 0.9 * size, ruler)
     box.set_yticks(values, words if labels else [""] * len(words), **_style.text_style(size, **font))
     box.set_ylim(*axis.limits)
     for label in box.get_yticklabels():
@@ -367,7 +366,7 @@ def set_upwards(
 
 def room_for_numbers(axis: Axis, room: float, ruler: _style.Ruler) -> float:
     """Width of the tick labels of a vertical axis of `room` points, with the ticks."""
-    return ruler.widest(axis.ticked(room, Upright(ruler.size))[1]) + 0.9 * ruler.size
+    return ruler.widest(axis.ticked(room, ruler, upwards=True)[1]) + 0.9 * ruler.size
 
 
 # ---------------------------------------------------------------------------------------------------- legends

@@ -26,6 +26,8 @@ from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WO
 
 MOST_BANDS = 5  # more bands over each other are mud
 LOG_RATIO = 25.0  # of the last to the first budget, from which an axis is logarithmic
+# A filled piece of a row of a strip: from where to where, its look, a word in it.
+Span = tuple[float, float, dict[str, Any], str]
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))  # 4 and 7 colours are coprime
 _WIDEST_NAME, _WIDEST_LABEL = 0.3, 0.4  # of the width of a panel with its names, or with labels of its rows
 _MOST_MARKERS, _FEW_MARKERS = 30, 15  # points with a marker each; of more points so many have one
@@ -38,18 +40,10 @@ _SAFE = 0.95  # of the width for lines of small text, which hinting makes up to 
 _TRIVIAL = 0.35  # opacity of the grey where a band says nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Colour and dashes of a curve."""
-
-    colour: str
-    dash: Any = "-"
-
-
-def looks(count: int, *, dashed: bool = False) -> list[Look]:
-    """Looks that differ: all colours in full lines, then dashed, ...; or `dashed` from the second on, for legends."""
+def looks(count: int, *, dashed: bool = False) -> list[dict[str, Any]]:
+    """Colours and dashes: all colours in full lines, then dashed, ...; or `dashed` from the second on, for legends."""
     turns = [i if dashed else i // len(_style.PALETTE) for i in range(count)]
-    return [Look(_style.colour(i), _DASHES[turn % len(_DASHES)]) for i, turn in enumerate(turns)]
+    return [{"colour": _style.colour(i), "dash": _DASHES[turn % len(_DASHES)]} for i, turn in enumerate(turns)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +56,8 @@ class Curve:
     high: Array | None = None
     known: Mask | None = None  # where the band says something; elsewhere it is grey
     name: str = ""  # beside its right end or in the legend; empty for none
-    look: Look = Look(_style.ACCENT)
+    colour: str = _style.ACCENT
+    dash: Any = "-"
     marker: str = "none"
     size: float = 0.42  # of markers and `width` of the line, in font sizes; no line with a width of 0
     width: float = 0.16
@@ -100,10 +95,10 @@ class Curve:
     def handle(self, font: float) -> Artist:
         """The entry of a legend."""
         if not self.label:
-            return Patch(facecolor=self.look.colour, alpha=self.opacity, linewidth=0.0)
-        line: Any = "none" if self.width == 0 else self.look.dash
+            return Patch(facecolor=self.colour, alpha=self.opacity, linewidth=0.0)
+        line: Any = "none" if self.width == 0 else self.dash
         return Line2D(
-            [], [], color=self.look.colour, linestyle=line, linewidth=max(self.width, 0.18) * font,
+            [], [], color=self.colour, linestyle=line, linewidth=max(self.width, 0.18) * font,
             marker=self.marker, markersize=self.size * font,
         )  # fmt: skip
 
@@ -137,26 +132,6 @@ class Panel:
     missing: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """A filled piece of a row of a strip."""
-
-    start: float
-    end: float
-    fill: dict[str, Any]
-    word: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """A row of a strip."""
-
-    spans: tuple[Span, ...]
-    name: str = ""
-    colour: str = _style.INK
-    empty: str = ""  # said where there is no span
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lines:
     """Content of a line plot."""
@@ -169,7 +144,9 @@ class Lines:
     beside: bool = False  # whether curves are named beside their ends, else in a legend
     # further entries of the legend, with what makes their handle from a font size
     key: tuple[tuple[str, Callable[[float], Artist]], ...] = ()
-    strip: tuple[Row, ...] = ()  # rows below the only panel, over the same axis
+    # rows below the only panel, over the same axis: name, its colour, pieces; and what stands in a row without any
+    strip: tuple[tuple[str, str, tuple[Span, ...]], ...] = ()
+    empty: str = ""
     shared: bool = False  # whether panels have the same vertical axis, so that only the first of a row has numbers
     guides: bool = True
     wide_first: bool = False  # whether the first panel has a row of its own
@@ -179,7 +156,7 @@ class Lines:
     def names(self) -> list[str]:
         """Names at the right."""
         curves = [curve.name for panel in self.panels for curve in panel.curves if self.beside]
-        return list(dict.fromkeys(name for name in (*curves, *(row.name for row in self.strip)) if name))
+        return list(dict.fromkeys(name for name in (*curves, *(name for name, *_ in self.strip)) if name))
 
     def most_names(self) -> int:
         return max(sum(bool(curve.name) for curve in panel.curves) for panel in self.panels) if self.beside else 0
@@ -214,7 +191,7 @@ def axis_around(curves: Sequence[Curve], **options: Any) -> Axis:
 
 def mean_of(score: str, direction: str) -> tuple[str, ...]:
     """The name of an axis of mean scores, from the longest to the shortest."""
-    better = f"{'lower' if direction == 'minimize' else 'higher'} is better"
+    better = _style.BETTER[direction]
     return f"Mean {score} ({better})", f"{score} ({better})", better
 
 
@@ -417,8 +394,8 @@ def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float) -> 
     box.plot(
         curve.x,
         curve.y,
-        color=curve.look.colour,
-        linestyle=curve.look.dash if curve.width else "none",
+        color=curve.colour,
+        linestyle=curve.dash if curve.width else "none",
         linewidth=curve.width * font,
         drawstyle="steps-post" if curve.step else "default",
         marker=curve.marker,
@@ -436,7 +413,7 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
     """Coloured where the band says something, grey elsewhere up to the last coloured point; or bars."""
     bottom, top = sorted(y.limits)
     low, high = (np.clip(end, 2 * bottom - top, 2 * top - bottom) for end in band)
-    colour, known = curve.look.colour, curve.known
+    colour, known = curve.colour, curve.known
     if curve.bars:
         for x, start, end in zip(curve.x, low, high, strict=True):
             if math.isfinite(start) and math.isfinite(end):
@@ -457,7 +434,7 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
             area = box.fill_between(curve.x, low, high, where=where.tolist(), step=step, color=paint, alpha=opacity)
             area.set(linewidth=0.0, label=label, zorder=2 if label == curve.band_label else 1)
     for limit in (low, high) if curve.outlined else ():
-        edge = {"color": colour, "linestyle": curve.look.dash, "linewidth": 0.09 * font}
+        edge = {"color": colour, "linestyle": curve.dash, "linewidth": 0.09 * font}
         box.plot(curve.x, np.where(known, limit, np.nan), label="_limit", zorder=2, **edge)
 
 
@@ -476,7 +453,7 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
     farthest = max((end[0] for end in ends), default=1.0)
     edge = 1.0 + 0.8 * LEAD * size / place.width
     for i, height in zip(order, heights, strict=True):
-        style = _style.text_style(size, color=named[i].look.colour, ha="left", va="center", **font)
+        style = _style.text_style(size, color=named[i].colour, ha="left", va="center", **font)
         text = plan.names[named[i].name]
         box.text(edge + 0.2 * size / place.width, height / place.height, text, transform=box.transAxes, **style)
         (start, level), target = ends[i], height / place.height
@@ -485,7 +462,7 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
             [start, farthest, edge] if early else [start, edge],
             [level, level, target] if early else [level, target],
             transform=box.transAxes,
-            color=named[i].look.colour,
+            color=named[i].colour,
             linewidth=0.06 * size,
             linestyle=(0, (1.0, 3.0)) if early else "-",
             marker="none",
@@ -503,25 +480,26 @@ def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
     _layout.set_along(box, axis, place.width, size, spill=(plan.margins[0], plan.margins[1] - 0.3 * size))
     box.set_ylim(count, 0.0)
     font = _style.font_for(list(plan.names.values()))
-    for row, content in enumerate(lines.strip):
+    for row, (name, colour, spans) in enumerate(lines.strip):
         middle = row + 0.5
         box.axhline(middle, color=_style.FAINT, linewidth=0.06 * plan.font, zorder=0.5, label="_guide")
-        for span in content.spans:
-            ends = (middle - _FILLED / 2.0, middle + _FILLED / 2.0) if count > 1 else (0.0, 1.0)
-            box.fill_between([span.start, span.end], *ends, zorder=2, **{"linewidth": 0.0} | span.fill)
-            start, end = axis.share([span.start, span.end])
+        for start, end, fill, word in spans:
+            height = (middle - _FILLED / 2.0, middle + _FILLED / 2.0) if count > 1 else (0.0, 1.0)
+            style: dict[str, Any] = {"linewidth": 0.0} | fill
+            box.fill_between([start, end], *height, zorder=2, **style)
+            low, high = axis.share([start, end])
             ruler = _style.Ruler(box, 0.9 * size)
-            if span.word and ruler.width(span.word) <= 0.9 * (end - start) * place.width:
-                dark = span.fill.get("alpha", 1.0) > 0.5
+            if word and ruler.width(word) <= 0.9 * (high - low) * place.width:
+                dark = fill.get("alpha", 1.0) > 0.5
                 words = _style.text_style(0.9 * size, color="white" if dark else _style.INK, ha="center", va="center")
-                box.text((start + end) / 2.0, 1.0 - middle / count, span.word, transform=box.transAxes, **words)
-        if content.empty and not content.spans:
+                box.text((low + high) / 2.0, 1.0 - middle / count, word, transform=box.transAxes, **words)
+        if lines.empty and not spans:
             words = _style.text_style(0.9 * size, color=_style.MUTED, ha="center", va="center", backgroundcolor="white")
-            box.text(0.5, 1.0 - middle / count, content.empty, transform=box.transAxes, **words)
-        if content.name:
+            box.text(0.5, 1.0 - middle / count, lines.empty, transform=box.transAxes, **words)
+        if name:
             x = 1.0 + (0.8 * LEAD + 0.2) * size / place.width
-            words = _style.text_style(size, color=content.colour, ha="left", va="center", **font)
-            box.text(x, 1.0 - middle / count, plan.names[content.name], transform=box.transAxes, **words)
+            words = _style.text_style(size, color=colour, ha="left", va="center", **font)
+            box.text(x, 1.0 - middle / count, plan.names[name], transform=box.transAxes, **words)
 
 
 def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float]) -> None:

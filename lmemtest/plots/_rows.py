@@ -1,4 +1,4 @@
-"""Dot-and-whisker rows: one label per row, one or more series of estimates with intervals beside it."""
+"""Dot-and-whisker rows: one label per row, and beside it estimates with intervals, in one column or in several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 
 from lmemtest.core.arrays import Array, Index
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis
+from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TICKS, TITLE, Axis, Cell
 
 Kind = tuple[str, Any, dict[str, Any]]  # of rows: its name, which rows are of it, and its look
 # Heights in units of the font size.
@@ -84,7 +84,8 @@ class Rows:
     headers: frozenset[int] = frozenset()  # rows that are headings and hold no estimates
     aside: tuple[str, ...] = ()  # a text right of each row, or empty; `aside_title` above these texts
     aside_title: str = ""
-    title: str = ""  # above everything
+    title: str = ""  # above everything; `title_end` stays, however long the name before it
+    title_end: str = ""
     reference: float | None = None  # where a vertical line marks "no difference"
     threshold: float | None = None  # where a dashed one marks what matters
     limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
@@ -166,57 +167,33 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
         ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
     across, height = _canvas.size_in_points(ax)
     for font in _layout.fonts():
-        plan = _plan(ax, rows, across, font)
-        if plan.height(rows, tight=True) <= height + 1e-6:  # rounding must not cost a font size
+        labels, words, title, key, margins = _texts(ax, rows, across, font)
+        need = _height(rows, font, margins, tight=True)
+        if need <= height + 1e-6:  # rounding must not cost a font size
             break
     else:
-        raise _canvas.too_small(ax, f"a plot of {len(rows.labels)} rows", plan.height(rows, tight=True))
-    left, _, right, _ = plan.margins
-    _canvas.leave_margins(ax, *plan.margins)
-    _layout.open_panel(ax, font, edges=("bottom",))
-    _layout.set_along(ax, rows.axis(), across - left - right, font, spill=(left, right))
-    ax.set_ylim(len(rows.labels) - 0.5, -0.5)
-    ax.set_yticks(range(len(plan.labels)), plan.labels)
-    names = _style.font_for(plan.labels)
-    for row, tick in enumerate(ax.get_yticklabels()):
-        colour = _style.MUTED if row in rows.headers else _style.INK
-        _style.literal(tick).set(fontsize=font, color=colour, va="center", **names)
-    draw_guides(ax, rows)
-    for series in rows.series:
-        draw_series(ax, rows, series, font)
+        raise _canvas.too_small(ax, f"a plot of {len(rows.labels)} rows", need)
+    left, _, right, _ = margins
+    _canvas.leave_margins(ax, *margins)
+    _draw_panel(ax, rows, labels, font, font, across - left - right, (left, right))
     for at, text in enumerate(rows.aside):
         _annotate(ax, text, (1.0, at), (0.8 * font, 0.0), font, coords=ax.get_yaxis_transform(), va="center")
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
-    ax.set_xlabel(plan.words, **_style.text_style(font, **_style.font_for([plan.words])), labelpad=0.4 * font)
-    if plan.title:
-        style = _style.text_style(font, **_style.font_for([plan.title]))
-        ax.set_title(plan.title, loc="right", pad=0.4 * font, **style)
-    if plan.key:
+    ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), labelpad=0.4 * font)
+    if title:
+        ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
+    if key[0]:
         handles = [Line2D([], [], **_look(series, font)) for series in rows.series if series.name]
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
-        _layout.draw_legend(ax, handles, plan.key, plan.columns, SMALL * font, **place)
+        _layout.draw_legend(ax, handles, *key, SMALL * font, **place)
     return ax
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """The texts at a font size, and the room that they need around the rows: left, below, right, above."""
-
-    font: float
-    labels: list[str]
-    words: str
-    title: str
-    key: list[str]
-    columns: int
-    margins: tuple[float, float, float, float]
-
-    def height(self, rows: Rows, *, tight: bool) -> float:
-        """Points that the rows need with everything around them."""
-        pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
-        return pitch * self.font * len(rows.labels) + self.margins[1] + self.margins[3]
-
-
-def _plan(ax: Axes, rows: Rows, width: float, font: float) -> _Plan:
+def _texts(
+    ax: Axes, rows: Rows, width: float, font: float
+) -> tuple[list[str], str, str, tuple[list[str], int], tuple[float, float, float, float]]:
+    """At a font size: labels, words below, title, names and columns of the legend, and the room around the rows: left,
+    below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
     parts = [tuple(map(_style.one_line, one)) for one in parts]
     names = list(dict.fromkeys(name for one in parts for name in one))
@@ -231,42 +208,67 @@ def _plan(ax: Axes, rows: Rows, width: float, font: float) -> _Plan:
     inner = width - left - right
     plain = _style.Ruler(ax, font, **_style.font_for([rows.axis_label]))
     room = 2.0 * min(left + inner / 2.0, right + inner / 2.0) - 2.0 * _canvas.PAD  # centred below the axis
-    words = "\n".join(_style.wrap(rows.axis_label, room, plain))
+    words = "\n".join(line for part in rows.axis_label.split("\n") for line in _style.wrap(part, room, plain))
     entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
     small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
     key, columns, lines = _layout.legend_rows(entries, inner, small)
     title = ""
-    if rows.title:  # what stands after the colon stays, however long the name before it
-        name, mark, end = _style.one_line(rows.title).rpartition(":")
+    if rows.title:
+        name = _style.one_line(rows.title)
         bold = _style.Ruler(ax, font, **_style.font_for([name]))
-        title = _style.shorten([name], width - right - _canvas.PAD - bold.width(mark + end), bold)[0] + mark + end
+        room = width - right - _canvas.PAD - bold.width(rows.title_end)
+        title = _style.shorten([name], room, bold)[0] + rows.title_end
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
     above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
-    return _Plan(font, labels, words, title, key, columns, (left, bottom, right, _canvas.PAD + above))
+    return labels, words, title, (key, columns), (left, bottom, right, _canvas.PAD + above)
+
+
+def _height(rows: Rows, font: float, margins: tuple[float, float, float, float], *, tight: bool) -> float:
+    """Points that the rows need with everything around them."""
+    pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
+    return pitch * font * len(rows.labels) + margins[1] + margins[3]
 
 
 def _new_height(rows: Rows, inches: float) -> float:
     """The points of a new figure: with air, as far as a page holds it; then rows get thinner."""
-    ax, width = _canvas.scratch_axes(inches), 72.0 * inches
+    ax, width, page = _canvas.scratch_axes(inches), 72.0 * inches, 72.0 * _canvas.PAGE_HEIGHT
     font = _style.base_font()
-    airy = _plan(ax, rows, width, font).height(rows, tight=False)
-    if airy <= 72.0 * _canvas.PAGE_HEIGHT:
+    airy = _height(rows, font, _texts(ax, rows, width, font)[-1], tight=False)
+    if airy <= page:
         return airy
-    least = _plan(ax, rows, width, min(_canvas.READABLE, font)).height(rows, tight=True)
-    return min(airy, max(least, 72.0 * _canvas.PAGE_HEIGHT))
+    small = min(_canvas.READABLE, font)
+    return min(airy, max(_height(rows, small, _texts(ax, rows, width, small)[-1], tight=True), page))
 
 
-def draw_guides(ax: Axes, rows: Rows) -> None:
-    """A line behind each row, or between rows that hold several estimates."""
-    shift = 0.5 if rows.lanes > 1 else 0.0
+def _draw_panel(
+    box: Axes,
+    rows: Rows,
+    labels: Sequence[str],
+    font: float,
+    numbers: float,
+    room: float,
+    spill: tuple[float, float],
+) -> None:
+    """Axis with numbers of a size, labels, and in the rows guides and series."""
+    _layout.open_panel(box, numbers, edges=("bottom",))
+    _layout.set_along(box, rows.axis(), room, numbers, spill=spill)
+    box.set_ylim(len(labels) - 0.5, -0.5)
+    box.set_yticks(range(len(labels)), labels)
+    names = _style.font_for(labels)
+    for row, tick in enumerate(box.get_yticklabels()):
+        colour = _style.MUTED if row in rows.headers else _style.INK
+        _style.literal(tick).set(fontsize=font, color=colour, va="center", **names)
+    shift = 0.5 if rows.lanes > 1 else 0.0  # a line behind each row, or between rows that hold several estimates
     for row in range(len(rows.labels) - (rows.lanes > 1)):
         if row not in rows.headers:
-            ax.axhline(row + shift, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
+            box.axhline(row + shift, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
     if rows.reference is not None:
-        ax.axvline(rows.reference, color=_style.INK, linewidth=0.8, linestyle="-", zorder=1, label="_reference")
+        box.axvline(rows.reference, color=_style.INK, linewidth=0.8, linestyle="-", zorder=1, label="_reference")
     if rows.threshold is not None:
-        ax.axvline(rows.threshold, color=_style.MUTED, linewidth=0.8, linestyle="--", zorder=1, label="_threshold")
+        box.axvline(rows.threshold, color=_style.MUTED, linewidth=0.8, linestyle="--", zorder=1, label="_threshold")
+    for series in rows.series:
+        _draw_series(box, rows, series, font)
 
 
 def _look(series: Series, size: float) -> dict[str, Any]:
@@ -276,7 +278,7 @@ def _look(series: Series, size: float) -> dict[str, Any]:
     return {"color": series.colour, "marker": series.marker, "markerfacecolor": face, "linewidth": 0.16 * size} | edge
 
 
-def draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
+def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
     for row, low, high in series.spans():
         line: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "zorder": 2}
         ends = [rows.y(row, series.offset)] * 2
@@ -298,3 +300,65 @@ def _annotate(
         style = _style.text_style(SMALL * size, color=_style.MUTED)
         place: dict[str, Any] = {"xycoords": coords, "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, at, xytext=shift, ha="left", va=va, **place, **style)
+
+
+_NARROWEST = 6.0  # font sizes of a column
+_GAP = 1.2  # font sizes between columns
+_SLACK = 1.1  # of the width of names, which hinting makes wider at low resolutions
+
+
+def draw_columns(columns: Sequence[Rows], foot: Sequence[str], ax: Axes | None) -> Axes:
+    """Draw columns with the same labels, a title above each, and sentences below all; they are ``ax.child_axes``."""
+    count = len(columns[0].labels)
+    if ax is None:
+        font = _style.base_font()
+        *_, bottom, top = _columns_texts(_canvas.scratch_axes(), columns, foot, 72.0 * _canvas.FIGURE_WIDTH, font)
+        room = 72.0 * _canvas.PAGE_HEIGHT - bottom - top
+        pitch = max(min((ROW + SERIES) * font, room / count), TIGHT_ROW * _canvas.READABLE)
+        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, (pitch * count + bottom + top) / 72)
+    _canvas.bare(ax)
+    size = _canvas.size_in_points(ax)
+    for font in _layout.fonts():
+        labels, titles, lines, left, width, bottom, top = _columns_texts(ax, columns, foot, size[0], font)
+        need, fits = TIGHT_ROW * font * count + bottom + top, width >= _NARROWEST * font
+        if fits and need <= size[1] + 1e-6:
+            break
+    else:
+        what = f"a plot of {count} rows in {len(columns)} columns"
+        raise _canvas.too_small(ax, what, need if fits else None)
+    for i, rows in enumerate(columns):
+        place = Cell(left + i * (width + _GAP * font), bottom, width, size[1] - bottom - top)
+        box = place.inset(ax, size)
+        spill = (0.5 * _GAP * font, 0.5 * _GAP * font)
+        _draw_panel(box, rows, labels if i == 0 else [""] * count, font, SMALL * font, width, spill)
+        _style.literal(box.set_title(titles[i], loc="left", pad=0.5 * font, **_style.text_style(font)))
+    words = _style.text_style(SMALL * font, color=_style.MUTED, ha="left", va="bottom", **_style.font_for(lines))
+    for row, line in enumerate(reversed(lines)):
+        y = (_canvas.PAD + row * LINE * SMALL * font) / size[1]
+        ax.text(_canvas.PAD / size[0], y, line, transform=ax.transAxes, **words)
+    return ax
+
+
+def _columns_texts(
+    ax: Axes, columns: Sequence[Rows], foot: Sequence[str], width: float, font: float
+) -> tuple[list[str], list[str], list[str], float, float, float, float]:
+    """At a font size: labels, titles, lines below; points left of the first column, of a column, below and above."""
+    names = [_style.one_line(label) for label in columns[0].labels]
+    ruler = _style.Ruler(ax, font, **_style.font_for(names))
+    labels = _style.shorten(names, LABEL_SHARE * width, ruler)
+    left = _canvas.PAD + _SLACK * ruler.widest(labels) + TICK_PAD
+    inner = width - left - _canvas.PAD - 0.5 * font
+    each = max((inner - (len(columns) - 1) * _GAP * font) / len(columns), 0.0)
+    plain = _style.Ruler(ax, font)
+    titles = _layout.titles_within([(rows.title,) for rows in columns], each + 0.5 * _GAP * font, 2, plain)
+    small = _style.Ruler(ax, SMALL * font)
+    lines = [part for text in foot for part in _style.wrap(text, 0.95 * (width - 2 * _canvas.PAD), small)]
+    top = _canvas.PAD + (TITLE + LINE * (1 + any("\n" in title for title in titles))) * font
+    bottom = _canvas.PAD + LINE * SMALL * font * len(lines) + TICKS * font
+    return labels, titles, lines, left, each, bottom, top
+
+
+def intervals(level: float, *, simultaneous: bool) -> str:
+    """Intervals in words: simultaneous ones, or each on its own."""
+    percent = _style.nobreak(f"{100 * level:g} %")
+    return f"Simultaneous {percent} intervals" if simultaneous else f"Individual {percent} intervals"

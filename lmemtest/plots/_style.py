@@ -60,6 +60,10 @@ FALLBACK_FONTS = (
 )
 
 
+# Which scores are better, below axes and in brackets.
+BETTER = {"minimize": "lower is better", "maximize": "higher is better"}
+
+
 def colour(index: int) -> str:
     """Return the qualitative colour number `index`."""
     return PALETTE[index % len(PALETTE)]
@@ -273,18 +277,21 @@ def _cut(name: str, keep: int, head: float) -> str:
     return f"{name[:front].rstrip()}…{name[len(name) - (keep - front) :].lstrip()}"
 
 
-def wrap(words: str, room: float, ruler: Ruler) -> list[str]:
-    """Break sentences at line breaks and plain spaces into lines of at most `room` points (a longer word is cut)."""
-    lines = []
-    for part in words.split("\n"):
-        lines.append("")
-        for word in part.split(" "):
-            longer = f"{lines[-1]} {word}".strip()
-            if ruler.width(longer) <= room or not lines[-1]:
-                lines[-1] = longer
-            else:
-                lines.append(word)
-    return [_ellipsis(line, room, ruler, 0.5) for line in lines if line]
+def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
+    """Break a sentence at its plain spaces into lines of at most `room` points (a longer word is cut).
+
+    The first line, which stands after a `lead`, is shorter.
+    """
+    lines, leads = [""], [lead]
+    for word in words.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if ruler.width(leads[-1] + longer) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+            leads.append("")
+    rooms = [room - ruler.width(first) if first else room for first in leads]
+    return [_ellipsis(line, most, ruler, 0.5) for line, most in zip(lines, rooms, strict=True) if line]
 
 
 def nobreak(text: str) -> str:

@@ -12,9 +12,9 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._columns import draw_columns
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
+from lmemtest.plots._rows import draw_columns
 
 GAP = "optimality_gap"
 _MOST_BANDS = 6  # more bands over each other are mud
@@ -61,14 +61,12 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
                 title=f"{result.name(measure)[:1].upper()}{result.name(measure)[1:]}",
             )
         )
-    which = [f"{_style.one_line(result.score)}, {_better(result.direction)}"] if set(result.measures) - {GAP} else []
+    which = (
+        [f"{_style.one_line(result.score)}, {_style.BETTER[result.direction]}"] if set(result.measures) - {GAP} else []
+    )
     if GAP in result.measures and (result.direction == "maximize" or not which):
         which.append("optimality gap: lower is better")
-    return draw_columns(columns, f"{'; '.join(which)}.\n{result.band}", ax)
-
-
-def _better(direction: str) -> str:
-    return f"{'lower' if direction == 'minimize' else 'higher'} is better"
+    return draw_columns(columns, (f"{'; '.join(which)}.", result.band), ax)
 
 
 @_canvas.draws("profiles", source="profiles()")
@@ -99,7 +97,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_profile", "band_label": "_interval"}
     curves = tuple(
-        Curve.of(result.table[i * len(x) : (i + 1) * len(x)], x, "share", ends, name=name, look=look, **style)
+        Curve.of(result.table[i * len(x) : (i + 1) * len(x)], x, "share", ends, name=name, **look, **style)
         for i, (name, look) in enumerate(zip(result.algorithms, looks(k), strict=True))
     )
     foot = f"Bands: {result.band[:1].lower()}{result.band[1:]}"
@@ -109,7 +107,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     lines = Lines(
         what=f"a plot of {counted(k, 'algorithm')}",
         panels=(Panel(x=Axis.around(x, pad=0.0), y=Axis(limits=(-0.02, 1.02)), curves=curves),),
-        x_label=f"τ, on the scale of {_style.one_line(result.score)} ({_better(result.direction)})",
+        x_label=f"τ, on the scale of {_style.one_line(result.score)} ({_style.BETTER[result.direction]})",
         y_label=(f"Share of {result.of} with a score {side} τ", f"Share {side} τ", "Share"),
         foot=foot,
     )

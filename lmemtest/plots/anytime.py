@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +24,7 @@ from lmemtest.plots._lines import (
     Curve,
     Level,
     Lines,
-    Look,
     Panel,
-    Row,
     Span,
     axis_around,
     draw_lines,
@@ -34,7 +32,7 @@ from lmemtest.plots._lines import (
     mean_of,
 )
 
-_ALONE = "Means are at the observed budgets (small ticks); nothing is said between them."
+_ALONE = "Means are at the observed budgets (small ticks); there are no estimates between them."
 _MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
 _CELL = 0.36  # of the distance to the nearest neighbour, on either side of a budget that stands for itself
 _MOST_PANELS = 6
@@ -52,48 +50,44 @@ _HATCHED = {"facecolor": "white", "edgecolor": _style.FAINT, "hatch": "////", "l
 # ------------------------------------------------------------------------------------------------- what they share
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetAxis:
-    """Where curves are known, the observed budgets, and whether curves say something between the points."""
+def joined(result: Anytime) -> bool:
+    """Whether curves say something between the points at which they are known."""
+    return result.columns is not None
 
-    points: Array
-    observed: Array
-    log: bool
-    joined: bool
 
-    @classmethod
-    def of(cls, result: Anytime) -> BudgetAxis:
-        return cls(result.budgets, result.observed, result.scale == "log", result.columns is not None)
+def _axis(result: Anytime) -> Axis:
+    """Of the budgets, which are labelled themselves if they are few."""
+    options: dict[str, Any] = {
+        "small": result.observed,
+        "ticks": result.observed if len(result.observed) <= _MOST_LABELLED else None,
+        "whole": _layout.all_whole(result.observed),
+    }
+    return Axis.around(result.budgets, log=result.scale == "log", **options)
 
-    @property
-    def axis(self) -> Axis:
-        """The budgets themselves are labelled if they are few."""
-        few = len(self.observed) <= _MOST_LABELLED
-        whole = _layout.all_whole(self.observed)
-        options: dict[str, Any] = {"small": self.observed, "ticks": self.observed if few else None, "whole": whole}
-        return Axis.around(self.points, log=self.log, **options)
 
-    def cells(self) -> Array:
-        """``(n, 2)`` budgets from which to which each point counts: up to the middle between neighbours where curves
-        are joined, else a piece around each point with gaps between them."""
-        x = np.log(self.points) if self.log else self.points
-        gaps = np.diff(x)
-        if self.joined:
-            middles = x[:-1] + gaps / 2.0
-            edges = np.column_stack([np.append(x[0], middles), np.append(middles, x[-1])])
-        else:
-            half = _CELL * np.minimum(np.append(gaps[0], gaps), np.append(gaps, gaps[-1]))
-            half[[0, -1]] = np.minimum(half[[0, -1]], PAD * (x[-1] - x[0]))  # within the axis
-            edges = np.column_stack([x - half, x + half])
-        return np.exp(edges) if self.log else edges
+def cells(result: Anytime) -> Array:
+    """``(n, 2)`` budgets from which to which each point counts: up to the middle between neighbours where curves are
+    joined, else a piece around each point with gaps between them."""
+    log = result.scale == "log"
+    x = np.log(result.budgets) if log else result.budgets
+    gaps = np.diff(x)
+    if joined(result):
+        middles = x[:-1] + gaps / 2.0
+        edges = np.column_stack([np.append(x[0], middles), np.append(middles, x[-1])])
+    else:
+        half = _CELL * np.minimum(np.append(gaps[0], gaps), np.append(gaps, gaps[-1]))
+        half[[0, -1]] = np.minimum(half[[0, -1]], PAD * (x[-1] - x[0]))  # within the axis
+        edges = np.column_stack([x - half, x + half])
+    return np.exp(edges) if log else edges
 
-    def spans(self, mask: Mask) -> list[tuple[float, float]]:
-        """Budgets from which to which `mask` holds: one span per run of points if they are joined, else per point."""
-        edges = self.cells()
-        if not self.joined:
-            return [(float(a), float(b)) for a, b in edges[mask]]
-        turns = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
-        return [(float(edges[a, 0]), float(edges[b - 1, 1])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
+
+def spans_of(result: Anytime, mask: Mask) -> list[tuple[float, float]]:
+    """Budgets from which to which `mask` holds: one span per run of points if they are joined, else per point."""
+    edges = cells(result)
+    if not joined(result):
+        return [(float(a), float(b)) for a, b in edges[mask]]
+    turns = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8)))
+    return [(float(edges[a, 0]), float(edges[b - 1, 1])) for a, b in zip(turns[::2], turns[1::2], strict=True)]
 
 
 def _check_names(names: Sequence[str], result: Anytime, argument: str) -> None:
@@ -112,12 +106,12 @@ def _confidence(result: Anytime, family: str | None) -> str:
     return f"{_style.nobreak(f'{100 * (1.0 - result.alpha):g} %')} confidence for {every} at once ({sample})"
 
 
-def _mean_style(axis: BudgetAxis, index: int, *, front: bool) -> dict[str, Any]:
+def _mean_style(result: Anytime, index: int, *, front: bool) -> dict[str, Any]:
     """Markers where every budget has means of its own, which lines only join."""
     return {
-        "marker": "none" if axis.joined else _style.marker(index),
+        "marker": "none" if joined(result) else _style.marker(index),
         "size": 0.42 if front else 0.25,
-        "width": (0.16 if front else 0.08) * (1.0 if axis.joined else 0.6),
+        "width": (0.16 if front else 0.08) * (1.0 if joined(result) else 0.6),
         "front": 3 if front else 2,
     }
 
@@ -167,15 +161,15 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
         )
     _check_names(algorithms or (), result, "algorithms")
     banded = algorithms is not None or len(result.algorithms) <= MOST_BANDS
-    axis, curves = BudgetAxis.of(result), []
+    curves = []
     # colours by position among all, so that an algorithm looks the same in every figure of the result
     for i, (name, look) in enumerate(zip(result.algorithms, looks(len(result.algorithms)), strict=True)):
         front = algorithms is None or name in algorithms
-        rows = result.curves[i * len(axis.points) : (i + 1) * len(axis.points)]
+        rows = result.curves[i * len(result.budgets) : (i + 1) * len(result.budgets)]
         ends = ("band_low", "band_high") if banded and front else None
-        look = look if front else Look(_style.NEUTRAL)
-        style = _mean_style(axis, i, front=front)
-        curves.append(Curve.of(rows, axis.points, "mean", ends, name=name, look=look, label="_mean", **style))
+        look = look if front else {"colour": _style.NEUTRAL}
+        style = _mean_style(result, i, front=front)
+        curves.append(Curve.of(rows, result.budgets, "mean", ends, name=name, **look, label="_mean", **style))
     if banded:
         foot = (
             f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
@@ -190,11 +184,11 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
         )
     lines = Lines(
         what=f"a plot of {len(curves)} curves",
-        panels=(Panel(x=axis.axis, y=axis_around(curves), curves=tuple(curves)),),
+        panels=(Panel(x=_axis(result), y=axis_around(curves), curves=tuple(curves)),),
         beside=True,
         x_label=result.budget,
         y_label=mean_of(result.score, result.direction),
-        foot=foot + ("" if axis.joined else f" {_ALONE}"),
+        foot=foot + ("" if joined(result) else f" {_ALONE}"),
     )
     return draw_lines(lines, ax)
 
@@ -237,22 +231,31 @@ def anytime_differences_plot(
     ['HB − RS']
     """
     chosen = _chosen_pairs(result, pairs)
-    axis = BudgetAxis.of(result)
-    parts = [_difference(result, axis, left, right) for left, right in chosen]
-    y = axis_around([Curve(x=np.zeros(1), y=np.zeros(1)), *(part.curves[0] for part in parts)])
+    x, zero = _axis(result), Level(at=0.0, dash="-", label="_zero")
+    parts = [_difference(result, left, right) for left, right in chosen]
+    y = axis_around([Curve(x=np.zeros(1), y=np.zeros(1)), *(curves[0] for curves, _ in parts)])
     panels = tuple(
-        Panel(x=axis.axis, y=y, title=names, **part.options()) for names, part in zip(chosen, parts, strict=True)
+        Panel(
+            x=x,
+            y=y,
+            title=names,
+            curves=tuple(curves),
+            levels=(zero,),
+            lanes=(_LANE + _BAR, _LANE),
+            draw=functools.partial(_draw_sides, result, names, bars),
+        )
+        for names, (curves, bars) in zip(chosen, parts, strict=True)
     )
     every = len(result.algorithms) * (len(result.algorithms) - 1) // 2
-    drawn = "Bands" if axis.joined else "Bars"
+    drawn = "Bands" if joined(result) else "Bars"
     words = [f"{drawn}: {_confidence(result, f'{every} pairs' if every > 1 else None)}."]
-    if any(part.bars for part in parts):
-        words.append("Coloured, with a block at the foot: shown to be better.")
+    if any(bars for _, bars in parts):
+        words.append("Coloured, with a block at the foot: significantly better.")
     else:
-        words.append("Nobody is shown to be better at any budget.")
+        words.append("No algorithm is significantly better at any budget.")
     if pairs is None and len(chosen) < every:
         words.append(f"Drawn: of {every} pairs the {len(chosen)} with the largest |t| at a budget.")
-    if not axis.joined:
+    if not joined(result):
         words.append(_ALONE)
     lines = Lines(
         what=f"a plot of {len(chosen)} pair{'s' * (len(chosen) > 1)}",
@@ -287,66 +290,60 @@ def _chosen_pairs(result: Anytime, pairs: Sequence[tuple[str, str]] | None) -> l
     return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """What is drawn of a pair: the curve, where it is coloured, and bars at the foot of the panel."""
-
-    curves: list[Curve]
-    bars: list[tuple[float, float, str]]
-    sides: tuple[tuple[str, str], tuple[str, str]]  # name and colour of who is better below and above
-
-    def options(self) -> dict[str, Any]:
-        zero = Level(at=0.0, dash="-", label="_zero")
-        lanes = (_LANE + _BAR, _LANE)
-        return {"curves": tuple(self.curves), "levels": (zero,), "lanes": lanes, "draw": self.draw}
-
-    def draw(self, box: Axes, place: Cell, font: float) -> None:
-        """Bars where somebody is shown to be better, and which side is whose."""
-        bottom, top = box.get_ylim()
-        for start, end, colour in self.bars:
-            ends = (bottom, bottom + _BAR * font / place.height * (top - bottom))
-            box.fill_between([start, end], *ends, color=colour, linewidth=0.0, label="_bar", zorder=3)
-        names = [_style.one_line(name) for name, _ in self.sides]
-        style = _style.font_for(names)
-        ruler = _style.Ruler(box, SMALL * font, **style)
-        short = _style.shorten(names, place.width - ruler.width(" better") - font, ruler)
-        heights = (((_BAR + 0.1) * font / place.height, "bottom"), (1.0, "top"))
-        for name, (_, colour), (y, side) in zip(short, self.sides, heights, strict=True):
-            words = _style.text_style(SMALL * font, color=colour, ha="left", va=side, **style)
-            box.text(0.4 * font / place.width, y, f"{name} better", transform=box.transAxes, **words)
+def _draw_sides(
+    result: Anytime,
+    names: tuple[str, str],
+    bars: list[tuple[float, float, str]],
+    box: Axes,
+    place: Cell,
+    font: float,
+) -> None:
+    """Bars at the foot where one of two algorithms is better, and which side is whose."""
+    bottom, top = box.get_ylim()
+    for start, end, colour in bars:
+        ends = (bottom, bottom + _BAR * font / place.height * (top - bottom))
+        box.fill_between([start, end], *ends, color=colour, linewidth=0.0, label="_bar", zorder=3)
+    # a difference above zero favours the first where high is good
+    sides = list(zip(map(_style.one_line, names), (_LEFT, _RIGHT), strict=True))
+    (low, below), (high, above) = sides if result.direction == "minimize" else sides[::-1]
+    style = _style.font_for([low, high])
+    ruler = _style.Ruler(box, SMALL * font, **style)
+    short = _style.shorten([low, high], place.width - ruler.width(" better") - font, ruler)
+    heights = ((_BAR + 0.1) * font / place.height, "bottom"), (1.0, "top")
+    for name, colour, (y, side) in zip(short, (below, above), heights, strict=True):
+        words = _style.text_style(SMALL * font, color=colour, ha="left", va=side, **style)
+        box.text(0.4 * font / place.width, y, f"{name} better", transform=box.transAxes, **words)
 
 
-def _difference(result: Anytime, axis: BudgetAxis, left: str, right: str) -> _Difference:
+def _difference(result: Anytime, left: str, right: str) -> tuple[list[Curve], list[tuple[float, float, str]]]:
+    """What is drawn of a pair: the curve, then where it is coloured; and bars at the foot of the panel."""
     first, second = result.algorithms.index(left), result.algorithms.index(right)
     sign, names = (1.0, (left, right)) if first < second else (-1.0, (right, left))
     rows = result.differences[(result.differences["left"] == names[0]) & (result.differences["right"] == names[1])]
     estimate, one, other = (sign * rows[name].to_numpy(dtype=float) for name in ("estimate", "band_low", "band_high"))
     band: dict[str, Any] = {"low": np.minimum(one, other), "high": np.maximum(one, other)}
-    x, verdict = axis.points, result.decisions[first, second]
-    grey = Look(_style.NEUTRAL)
-    sides = ((left, _LEFT), (right, _RIGHT))
-    sides = sides if result.direction == "minimize" else sides[::-1]  # a difference above zero favours the first
-    if axis.joined:
-        found = result.stretches[result.stretches[["better", "worse"]].isin(names).all(axis=1)]
-        curves = [Curve(x=x, y=estimate, look=grey, width=0.1, label="_difference", opacity=0.3, **band)]
+    x, decision = result.budgets, result.decisions[first, second]
+    grey: dict[str, Any] = {"colour": _style.NEUTRAL, "label": "_difference"}
+    if joined(result):
+        stretches = result.stretches[result.stretches[["better", "worse"]].isin(names).all(axis=1)]
+        curves = [Curve(x=x, y=estimate, width=0.1, opacity=0.3, **grey, **band)]
         bars = []
-        for row in found.to_dict("records"):
+        for row in stretches.to_dict("records"):
             start, end = float(row["budget_from"]), float(row["budget_to"])
             bars.append((start, end, _LEFT if row["better"] == left else _RIGHT))
             at = np.array([start, *x[(x > start) & (x < end)], end])
-            y = np.interp(np.log(at), np.log(x), estimate) if axis.log else np.interp(at, x, estimate)
-            curves.append(Curve(x=at, y=y, look=Look(bars[-1][2]), width=0.26, label="_shown", front=4))
-        return _Difference(curves, bars, sides)
-    curves = [Curve(x=x, y=estimate, look=grey, width=0.05, label="_difference", **band, band_label="", opacity=0.0)]
+            y = np.interp(np.log(at), np.log(x), estimate) if result.scale == "log" else np.interp(at, x, estimate)
+            curves.append(Curve(x=at, y=y, colour=bars[-1][2], width=0.26, label="_shown", front=4))
+        return curves, bars
+    curves = [Curve(x=x, y=estimate, width=0.05, band_label="", opacity=0.0, **grey, **band)]
     size = 0.5 if len(x) <= _MOST_MARKERS else 0.25
     for value, colour in ((0, _style.NEUTRAL), (1, _LEFT), (-1, _RIGHT)):
-        here = verdict == value
+        here = decision == value
         bars_here: dict[str, Any] = {name: end[here] for name, end in band.items()} | {"bars": True, "opacity": 1.0}
-        style: dict[str, Any] = {"look": Look(colour), "marker": "o", "size": size, "width": 0.0, "front": 4}
+        style: dict[str, Any] = {"colour": colour, "marker": "o", "size": size, "width": 0.0, "front": 4}
         label = "_shown" if value else "_not_shown"
         curves.append(Curve(x=x[here], y=estimate[here], label=label, **bars_here, **style))
-    bars = [(a, b, colour) for v, colour in ((1, _LEFT), (-1, _RIGHT)) for a, b in axis.spans(verdict == v)]
-    return _Difference(curves, bars, sides)
+    return curves, [(a, b, c) for v, c in ((1, _LEFT), (-1, _RIGHT)) for a, b in spans_of(result, decision == v)]
 
 
 # ------------------------------------------------------------------------------------------------- ribbon
@@ -390,7 +387,7 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     >>> [text.get_text() for text in strip.texts]
     ['HB', 'RS']
     """
-    axis, state = BudgetAxis.of(result), _states(result)
+    state = _states(result)
     means, count = result.means(), len(result.algorithms)
     worse = means if result.direction == "minimize" else -means
     behind = worse - np.nanmin(worse, axis=0)
@@ -398,15 +395,15 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     low, high = (np.where(np.isfinite(means).sum(axis=0) > 1, x, np.nan) for x in result.critical_difference())
     unequal = bool((high > low * (1.0 + _EQUAL)).any())
     named = [i for i in range(count) if count <= _MOST_NAMED or (state[i] >= _CANDIDATE).any()]
-    every = [look if i in named else Look(_style.NEUTRAL) for i, look in enumerate(looks(count))]
+    every = [look if i in named else {"colour": _style.NEUTRAL} for i, look in enumerate(looks(count))]
     curves = tuple(
         Curve(
             name=result.algorithms[i] if i in named else "",
-            x=axis.points,
+            x=result.budgets,
             y=behind[i],
-            look=look,
+            **look,
             label="_behind",
-            **_mean_style(axis, i, front=i in named),
+            **_mean_style(result, i, front=i in named),
         )
         for i, look in enumerate(every)
     )
@@ -417,28 +414,26 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
         parts = [("_ribbon", np.zeros_like(low), low, _RIBBON), ("_ribbon_range", low, high, _RIBBON_RANGE)]
         for label, start, end, alpha in parts if unequal else parts[:1]:
             style: dict[str, Any] = {"color": _style.FAINT, "linewidth": 0.0, "zorder": 0.7, "alpha": alpha}
-            pieces = [(axis.points, start, end)] if axis.joined else zip(axis.cells(), start, end, strict=True)
+            pieces = [(result.budgets, start, end)] if joined(result) else zip(cells(result), start, end, strict=True)
             for piece in pieces:
                 box.fill_between(*piece, label=label, **style)
 
     lines = Lines(
         what=f"a plot of {count} curves and rows",
         panels=(
-            Panel(x=axis.axis, y=Axis(limits=((1.0 + PAD) * largest, -PAD * largest)), curves=curves, draw=draw_ribbon),
+            Panel(
+                x=_axis(result), y=Axis(limits=((1.0 + PAD) * largest, -PAD * largest)), curves=curves, draw=draw_ribbon
+            ),
         ),
         beside=True,
         strip=tuple(
-            Row(
-                name=_style.one_line(result.algorithms[i]),
-                colour=every[i].colour,
-                spans=_spans(axis, state[i], every[i].colour),
-            )
+            (_style.one_line(result.algorithms[i]), every[i]["colour"], _spans(result, state[i], every[i]["colour"]))
             for i in _best_first(result)
         ),
         key=_ribbon_key(state),
         x_label=result.budget,
         y_label=(f"Mean {result.score}, behind the best", f"{result.score}, behind the best", "Behind the best"),
-        foot=_ribbon_foot(result, unequal=unequal, grey=len(named) < count, joined=axis.joined),
+        foot=_ribbon_foot(result, unequal=unequal, grey=len(named) < count, joined=joined(result)),
     )
     return draw_lines(lines, ax)
 
@@ -464,16 +459,14 @@ def _best_first(result: Anytime) -> list[int]:
     return tie_order(total, descending=result.direction != "minimize")
 
 
-def _spans(axis: BudgetAxis, states: NDArray[np.int8], colour: str) -> tuple[Span, ...]:
+def _spans(result: Anytime, states: NDArray[np.int8], colour: str) -> tuple[Span, ...]:
     fills: dict[int, dict[str, Any]] = {
         _BEST: {"facecolor": colour, "label": "_best"},
         _CANDIDATE: {"facecolor": colour, "alpha": _PALE, "label": "_candidate"},
         _ABSENT: {**_HATCHED, "label": "_absent"},
     }
     return tuple(
-        Span(start=start, end=end, fill=fill)
-        for state, fill in fills.items()
-        for start, end in axis.spans(states == state)
+        (start, end, fill, "") for state, fill in fills.items() for start, end in spans_of(result, states == state)
     )
 
 
@@ -484,8 +477,8 @@ def _ribbon_key(state: NDArray[np.int8]) -> tuple[tuple[str, Any], ...]:
     entries = [
         ("up to the critical difference", patch(facecolor=_style.FAINT, alpha=_RIBBON)),
         ("better than all others", patch(facecolor=_style.MUTED)),
-        ("can be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
-        ("somebody is better", lambda font: Line2D([], [], color=_style.FAINT, linewidth=0.1 * font)),
+        ("may be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
+        ("another is better", lambda font: Line2D([], [], color=_style.FAINT, linewidth=0.1 * font)),
     ]
     return (*entries, ("no scores", patch(**_HATCHED))) if (state == _ABSENT).any() else tuple(entries)
 
@@ -495,10 +488,10 @@ def _ribbon_foot(result: Anytime, *, unequal: bool, grey: bool, joined: bool) ->
     if unequal:
         words.append(
             "Standard errors differ between pairs: the pale part of the ribbon lies between the smallest and the "
-            "largest critical difference, and the rows say who can be the best."
+            "largest critical difference, and the rows show which algorithms may be the best."
         )
     if grey:
-        words.append("Grey: can be the best nowhere.")
+        words.append("Grey: not the best at any budget.")
     if not joined:
         words.append(_ALONE)
     return " ".join(words)

@@ -92,7 +92,7 @@ def _map(clusters: Answer) -> _heat.Heat:
         values=clusters.together.loc[order, order].to_numpy(dtype=float),
         palette="from zero",
         scale_label="Share of redrawn tables with both in one cluster",
-        note=f"{clusters.n_draws:,} tables with redrawn runs, {clusters.n_clusters} clusters each.",
+        note=[f"{clusters.n_draws:,} tables with redrawn runs, {clusters.n_clusters} clusters each."],
     )
 
 

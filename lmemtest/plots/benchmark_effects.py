@@ -16,7 +16,6 @@ from lmemtest.core.validate import check_choice, check_direction, check_positive
 from lmemtest.core.words import format_level, plural
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.plots.random_effects import intervals
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "heatmap", "intervals", "caterpillar")
@@ -128,7 +127,7 @@ class _Effects:
 def _of_result(effects: BenchmarkEffects) -> _Effects:
     names = {pair: pair[0] if pair[1] == MEAN else f"{pair[0]} - {pair[1]}" for pair in effects.comparisons}
     pairs = zip(effects.table["algorithm"], effects.table["versus"], strict=True)
-    every = "are simultaneous over the rows" if effects.simultaneous else "are not simultaneous"
+    every = "are simultaneous over the rows" if effects.simultaneous else "are individual"
     level = _style.nobreak(f"{100 * (1.0 - effects.alpha):g} %")
     return _Effects(
         table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(
@@ -136,7 +135,7 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
         ),
         comparisons=list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
-        held=intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),
+        held=_rows.intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),
         dashed="; dashed: overall",
         against_mean=effects.contrast == "mean",
         holds=f"zero is outside the {level} interval; the intervals of a column {every}.",
@@ -193,7 +192,7 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
     bold = clear & ~guessed
     note = "" if clear.any() else content.nothing
     if guessed.any():
-        note += " Grey: extrapolated, some algorithm was not run there."
+        note += " Grey: extrapolated, because an algorithm was not run there."
     what = f"{content.what}, shrunken" if content.shrunken else content.what
     return _heat.Heat(
         rows=[format_level(name) for name in benchmarks],
@@ -204,7 +203,7 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
         emphasis=content.holds,
         palette="high is blue" if content.direction == "maximize" else "low is blue",
         scale_label=what + content.better,
-        note=(note + left_out).strip(" "),
+        note=(note.strip(), left_out.strip()),
     )
 
 

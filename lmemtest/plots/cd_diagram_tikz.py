@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmemtest.bench.ranking.ranking import Ranking
@@ -13,11 +13,10 @@ from lmemtest.core.validate import check_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._cd_board import board_of
-from lmemtest.plots._cd_draw import draw
-from lmemtest.plots._cd_plan import Frame, Plan, plan_of
+from lmemtest.plots._cd_draw import marks
+from lmemtest.plots._cd_plan import board_of, plan_of
 from lmemtest.plots._given import as_decisions, checked_limits
-from lmemtest.plots.diagram import checked_title
+from lmemtest.plots.cd_diagrams import checked_title
 
 _UNITS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 72 / 72.27, "bp": 1.0}  # in points of figures, TeX's bp
 _COLOURS = {
@@ -82,12 +81,14 @@ def cd_diagram_tikz(
     found = as_decisions(result, decisions, options)
     board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     font = check_number(font, "font", low=3, high=30, meaning="a size in points")
-    frame = Frame(limits=checked_limits(limits), title=checked_title(title))
-    points = _points(width)
-    plan = plan_of(_canvas.scratch_axes(points / 72), board, points, font, frame)
-    pen = TikzPen(plan)
-    draw(pen, plan)
-    return pen.picture()
+    limits, title, points = checked_limits(limits), checked_title(title), _points(width)
+    plan = plan_of(_canvas.scratch_axes(points / 72), board, points, font, limits=limits, title=title)
+    kinds: dict[str, Callable[..., Iterator[tuple[int, str]]]] = {"line": _line, "dots": _dots, "text": _text}
+    commands = [command for kind, x, y, style in marks(plan) for command in kinds[kind](x, y, **style)]
+    colours = [rf"\definecolor{{{name}}}{{HTML}}{{{code[1:].upper()}}}" for code, name in _COLOURS.items()]
+    body = [command for _, command in sorted(commands, key=lambda one: one[0])]  # the lower things first
+    start = r"\begin{tikzpicture}[x=1bp, y=1bp, every node/.style={inner sep=0bp, outer sep=0bp}]"
+    return "\n".join([start, *colours, *body, r"\end{tikzpicture}"]) + "\n"
 
 
 def _points(width: Any) -> float:
@@ -98,88 +99,66 @@ def _points(width: Any) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-class TikzPen:
-    """Writes commands of TikZ, in big points from the upper left corner."""
+def _line(
+    places: Sequence[float],
+    heights: Sequence[float],
+    *,
+    label: str,  # noqa: ARG001 - of figures
+    width: float,
+    colour: str = _style.INK,
+    dash: tuple[float, float] | None = None,
+    above: int = 2,
+    round_joins: bool = False,
+) -> Iterator[tuple[int, str]]:
+    style = [f"color={_COLOURS[colour]}", f"line width={width:.2f}bp"]
+    style += [f"dash pattern=on {dash[0] * width:.2f}bp off {dash[1] * width:.2f}bp"] if dash else []
+    style += ["line join=round"] if round_joins else []
+    yield above, f"\\draw[{', '.join(style)}] {' -- '.join(map(_at, places, heights))};"
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.commands: list[tuple[int, str]] = []
 
-    def line(
-        self,
-        places: Sequence[float],
-        heights: Sequence[float],
-        *,
-        label: str,  # noqa: ARG002 - of figures
-        width: float,
-        colour: str = _style.INK,
-        dash: tuple[float, float] | None = None,
-        above: int = 2,
-        round_joins: bool = False,
-    ) -> None:
-        style = [f"color={_COLOURS[colour]}", f"line width={width:.2f}bp"]
-        style += [f"dash pattern=on {dash[0] * width:.2f}bp off {dash[1] * width:.2f}bp"] if dash else []
-        style += ["line join=round"] if round_joins else []
-        path = " -- ".join(map(_at, places, heights))
-        self._add(above, f"\\draw[{', '.join(style)}] {path};")
+def _dots(
+    places: Sequence[float],
+    heights: Sequence[float],
+    *,
+    label: str,  # noqa: ARG001 - of figures
+    size: float,
+    colour: str = _style.INK,
+    shape: str = "o",
+    rim: float = 0.0,
+    face: str | None = None,
+    above: int = 6,
+    exact: Sequence[float] | None = None,  # noqa: ARG001 - of figures
+) -> Iterator[tuple[int, str]]:
+    fill = _COLOURS[colour] if face is None else face
+    style = f"color={_COLOURS[colour]}, fill={fill}, line width={rim:.2f}bp"
+    command = "filldraw" if rim else "fill"
+    half = size / math.sqrt(2.0)  # of a diamond's diagonal: a square of this size on its corner
+    for x, y in zip(places, heights, strict=True):
+        corners = ((x - half, y), (x, y + half), (x + half, y), (x, y - half))
+        diamond = " -- ".join(_at(*corner) for corner in corners) + " -- cycle"
+        circle = f"{_at(x, y)} circle[radius={size / 2:.2f}bp]"
+        yield above, f"\\{command}[{style}] {circle if shape == 'o' else diamond};"
 
-    def dots(
-        self,
-        places: Sequence[float],
-        heights: Sequence[float],
-        *,
-        label: str,  # noqa: ARG002 - of figures
-        size: float,
-        colour: str = _style.INK,
-        shape: str = "o",
-        rim: float = 0.0,
-        face: str | None = None,
-        above: int = 6,
-    ) -> None:
-        fill = _COLOURS[colour] if face is None else face
-        style = f"color={_COLOURS[colour]}, fill={fill}, line width={rim:.2f}bp"
-        command = "filldraw" if rim else "fill"
-        half = size / math.sqrt(2.0)  # of a diamond's diagonal: a square of this size on its corner
-        for x, y in zip(places, heights, strict=True):
-            corners = ((x - half, y), (x, y + half), (x + half, y), (x, y - half))
-            diamond = " -- ".join(_at(*corner) for corner in corners) + " -- cycle"
-            circle = f"{_at(x, y)} circle[radius={size / 2:.2f}bp]"
-            self._add(above, f"\\{command}[{style}] {circle if shape == 'o' else diamond};")
 
-    def means(self, height: float, *, label: str, size: float) -> None:
-        means = self.plan.board.means
-        self.dots([self.plan.x(mean) for mean in means], [height] * len(means), label=label, size=size, above=4)
-
-    def text(
-        self,
-        place: float,
-        height: float,
-        text: str,
-        *,
-        size: float,
-        ha: str,
-        va: str,
-        colour: str = _style.INK,
-        bold: bool = False,
-    ) -> None:
-        # by the base line or the middle of small letters, so that neighbours are on one line whatever their letters
-        anchor = ("mid" if va == "center" else "base") + _SIDES[ha]
-        height -= {"top": 0.8 * size, "center": 0.0, "bottom": -0.1 * size}[va]
-        series = r"\bfseries" if bold else ""
-        font = rf"\fontsize{{{size:.2f}bp}}{{{1.2 * size:.2f}bp}}\selectfont{series}"
-        words = "".join(_SYMBOLS.get(char, char) for char in latex_text(text))
-        style = f"anchor={anchor}, text={_COLOURS[colour]}, font={font}"
-        self._add(7, f"\\node[{style}] at {_at(place, height)} {{{words}}};")
-
-    def _add(self, above: int, command: str) -> None:
-        self.commands.append((above, command))
-
-    def picture(self) -> str:
-        """All that was drawn, the lower things first."""
-        colours = [rf"\definecolor{{{name}}}{{HTML}}{{{code[1:].upper()}}}" for code, name in _COLOURS.items()]
-        body = [command for _, command in sorted(self.commands, key=lambda one: one[0])]
-        start = r"\begin{tikzpicture}[x=1bp, y=1bp, every node/.style={inner sep=0bp, outer sep=0bp}]"
-        return "\n".join([start, *colours, *body, r"\end{tikzpicture}"]) + "\n"
+def _text(
+    places: Sequence[float],
+    heights: Sequence[float],
+    *,
+    text: str,
+    size: float,
+    ha: str,
+    va: str,
+    colour: str = _style.INK,
+    bold: bool = False,
+) -> Iterator[tuple[int, str]]:
+    # by the base line or the middle of small letters, so that neighbours are on one line whatever their letters
+    anchor = ("mid" if va == "center" else "base") + _SIDES[ha]
+    height = heights[0] - {"top": 0.8 * size, "center": 0.0, "bottom": -0.1 * size}[va]
+    series = r"\bfseries" if bold else ""
+    font = rf"\fontsize{{{size:.2f}bp}}{{{1.2 * size:.2f}bp}}\selectfont{series}"
+    words = "".join(_SYMBOLS.get(char, char) for char in latex_text(text))
+    style = f"anchor={anchor}, text={_COLOURS[colour]}, font={font}"
+    yield 7, f"\\node[{style}] at {_at(places[0], height)} {{{words}}};"
 
 
 def _at(x: float, y: float) -> str:

@@ -1,4 +1,4 @@
-"""Several critical-difference diagrams in one figure, on one scale: data sets, budgets, or tests."""
+"""The critical-difference diagram of Demšar (2006) on the axis of marginal means, mean ranks, or any other mean."""
 
 from __future__ import annotations
 
@@ -10,14 +10,137 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice, check_flag
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._cd_board import Board, board_of
 from lmemtest.plots._cd_draw import draw_plan
-from lmemtest.plots._cd_plan import Frame, Plan, axis_range, figure_width, label_zones, plan_of
-from lmemtest.plots._given import as_decisions
+from lmemtest.plots._cd_plan import (
+    Board,
+    Plan,
+    axis_range,
+    board_of,
+    figure_height,
+    figure_width,
+    label_zones,
+    plan_of,
+)
+from lmemtest.plots._given import as_decisions, checked_limits, decided_by
+
+
+def cd_diagram(
+    result: Decisions | Ranking | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    values: bool = False,
+    whiskers: bool = False,
+    highlight: str | Iterable[str] = (),
+    left_only: bool = False,
+    limits: tuple[float, float] | None = None,
+    title: str = "",
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw which algorithms differ, on the axis of their means.
+
+    Parameters
+    ----------
+    result : Decisions, Ranking, or means
+        Levels, means, groups and critical difference, from `Estimates.decisions` or `Decisions.of`. Or the means
+        alone, beside `decisions` from anywhere: a mapping, Series or frame as `Decisions.of` takes them.
+    decisions : pandas.DataFrame or array, optional
+        Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
+    values : bool
+        Write the means beside the names.
+    whiskers : bool
+        Draw the intervals of the means, where there are any.
+    highlight : str or iterable of str
+        Names to emphasise.
+    left_only : bool
+        Put all names on the left.
+    limits : tuple of two floats, optional
+        Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
+    title : str
+        A line above the diagram; cut if it is longer than the figure is wide.
+    ax : Axes, optional
+        Where to draw, labels included; by default a new figure, as large as its content.
+    **options
+        Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
+        ``statistic``, ``test``, ``interval_alpha``, ``omnibus_p``.
+
+    Returns
+    -------
+    Axes
+        The x axis is in units of the score; the y axis in points below the upper edge.
+
+    Raises
+    ------
+    ArgumentError
+        If `result` is something else, has no mean or more than 60 groups, `limits` are not two ascending numbers,
+        whiskers are asked for where there are no intervals, a name to highlight is unknown, or `ax` is too small.
+
+    Notes
+    -----
+    The better half of the algorithms is listed on the better end of the axis. Algorithms joined by dots on one bar do
+    not differ significantly; a hollow circle marks one that the bar passes without joining it. Dots are at the means;
+    where some would hide who is on a bar, they stand apart and a line below says so. Where at least one
+    pair of a bar has no test and is undecided, the bar is dashed and has diamonds; algorithms on no common bar differ
+    significantly. The ruler shows the smallest critical difference (thick) and the largest (thin); there is none where
+    no critical difference decides. If a test of all algorithms together is not significant, a line below says so. Names
+    too long for the figure are cut in the middle.
+
+    References
+    ----------
+    Demšar, J. (2006). Statistical comparisons of classifiers over multiple data sets. Journal of Machine
+    Learning Research 7, 1-30.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
+    >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
+    >>> ax = em.pairs().decisions(direction="minimize").plot()
+    >>> [text.get_text() for text in ax.texts if text.get_text() in "ABC"]
+    ['A', 'B', 'C']
+
+    Ranks and p-values of another test:
+
+    >>> names = ["A", "B", "C"]
+    >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], names, names)
+    >>> ranks = {"A": 1.2, "B": 2.1, "C": 2.7}
+    >>> ax = lt.plots.cd_diagram(ranks, p, direction="minimize", statistic="mean rank", test="Conover", values=True)
+    """
+    _canvas.check_axes(ax)
+    found = as_decisions(result, decisions, options)
+    board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
+    frame: dict[str, Any] = {"limits": checked_limits(limits), "title": checked_title(title)}
+    if ax is None:
+        width = figure_width([board])
+        ax = _canvas.new_axes(width, figure_height(board, width, **frame))
+    width, height = _canvas.size_in_points(ax)
+    for font in _layout.fonts():
+        plan = plan_of(ax, board, width, font, **frame)
+        if plan.height + 2 * _canvas.PAD <= height + 0.5:
+            draw_plan(ax, plan, width, height)
+            return ax
+    raise _canvas.too_small(ax, f"a diagram of {len(board.names)} algorithms", plan.height + 2 * _canvas.PAD)
+
+
+def axes_of_width(decisions: Decisions, width: float) -> Axes:
+    """New axes of some inches, as high as the diagram needs there."""
+    return _canvas.new_axes(width, figure_height(board_of(decisions), width))
+
+
+def checked_title(title: object) -> str:
+    """A title on one line, or none."""
+    if not isinstance(title, str):
+        raise ArgumentError(f"title must be a text, got {title!r}.")
+    return _style.one_line(title) if title else ""
+
 
 LAYOUTS = ("stacked", "beside")
 # Means that move between diagrams by more than this many times their range in one would all be squeezed together.
@@ -157,40 +280,88 @@ def _plans(
     rulers = [_style.Ruler(ax, font, **_style.font_for(board.names)) for board in boards]
     own = [label_zones(board, width, ruler)[1] for board, ruler in zip(boards, rulers, strict=True)]
     left, right = (max(zone[side] for zone in own) for side in (0, 1))
-    titles = list(titles)
-    frames = [Frame(zones=(left, right))] * len(boards)
+    frames: list[dict[str, Any]] = [{"zones": (left, right), "title": title} for title in titles]
     if share_axis:
         low, high = zip(*map(axis_range, boards), strict=True)
         span = max(b - a for a, b in zip(low, high, strict=True))
         if max(high) - min(low) > _MOST_MOVEMENT * span:
-            titles[0] += " – same scale, own start each"
+            frames[0]["title"] += " – same scale, different origins"
             middles = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
             room = width - left - right - 2 * _canvas.PAD
-            ticks = _own_starts(middles, span, room, _style.Ruler(ax, font))
-            frames = [replace(frame, ticks=own) for frame, own in zip(frames, ticks, strict=True)]
+            every = _own_starts(middles, span, room, _style.Ruler(ax, font))
+            frames = [frame | {"ticks": ticks} for frame, ticks in zip(frames, every, strict=True)]
         else:
-            frames = [replace(frame, limits=(min(low), max(high))) for frame in frames]
-    frames = [replace(frame, title=title) for frame, title in zip(frames, titles, strict=True)]
+            frames = [frame | {"limits": (min(low), max(high))} for frame in frames]
     plans: list[Plan] = []
-    said: set[str] = set()  # what a later one says below need not be said above
+    below: set[str] = set()  # sentences of a later diagram, which an earlier one need not repeat
     for board, frame in zip(reversed(boards), reversed(frames), strict=True):
-        plans.append(plan_of(ax, board, width, font, replace(frame, said=frozenset(said))))
-        said.update(plans[-1].said)
+        plans.append(plan_of(ax, board, width, font, without=frozenset(below), **frame))
+        below.update(plans[-1].sentences)
     return plans[::-1]
 
 
-def _own_starts(middles: Sequence[float], span: float, room: float, ruler: _style.Ruler) -> list[_layout.Ticks]:
-    """Ticks of the same step and number around each middle, whose labels do not touch."""
-    base = _layout.choose_ticks(0.0, span, max(room, ruler.size), ruler, cover=True).values
-    step = base[1] - base[0]
+def _own_starts(
+    middles: Sequence[float], span: float, room: float, ruler: _style.Ruler
+) -> list[tuple[tuple[float, ...], list[str]]]:
+    """Ticks of the same step and number around each middle, and their labels, which do not touch."""
+    (first, second, *_), _ = _layout.choose_ticks(0.0, span, max(room, ruler.size), ruler, cover=True)
+    step = second - first
     while True:
         count = math.ceil(span / step * (1 - 1e-9)) + 1
-        ticks = []
-        for middle in middles:
-            first = round((middle - count * step / 2) / step)
-            values = tuple(float((first + i) * step) for i in range(count + 1))
-            ticks.append(_layout.Ticks(values, tuple(_style.tick_labels(values))))
-        widest = max(ruler.width(label) for tick in ticks for label in tick.labels)
+        starts = [round((middle - count * step / 2) / step) for middle in middles]
+        every = [tuple(float((start + i) * step) for i in range(count + 1)) for start in starts]
+        ticks = [(values, _style.tick_labels(values)) for values in every]
+        widest = ruler.widest([label for _, labels in ticks for label in labels])
         if count == 2 or widest + ruler.size / 2 <= room / count:
             return ticks
         step *= 2
+
+
+@_canvas.draws("horizons", source="anytime().at()")
+def horizons_plot(result: Answer, /, *, layout: str = "stacked", ax: Axes | None = None) -> Axes:
+    """Draw which algorithms differ at each horizon, all diagrams on one scale.
+
+    Parameters
+    ----------
+    result : Answer
+        From `lmemtest.anytime`, its ``.at()``.
+    layout : {"stacked", "beside"}
+        Diagrams one below the other, or side by side.
+
+    Returns
+    -------
+    Axes
+        It holds the diagrams, ``ax.child_axes``, one per horizon, as those of `cd_diagram`.
+
+    Notes
+    -----
+    A length is the same difference of scores in all diagrams. The axes also start at the same score, so that a mean can
+    be followed from one to the next, unless means move so far between horizons that those at one would be squeezed
+    together; then each has its own start, and the first diagram's title says so.
+
+    Rulers are critical differences at the level of the horizon, its share of that of the whole, which is in its title
+    where horizons share the level; the line below the last diagram says how.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE"], prior="good")
+    >>> ax = lt.anytime(runs).at([8, 32]).plot()
+    >>> [diagram.texts[0].get_text() for diagram in ax.child_axes]
+    ['0.164', '0.164']
+    """
+    titles, boards = [], []
+    shared = result.across == "holm" and len(result.horizons) > 1
+    for horizon in result.horizons.values():
+        title, board = (
+            f"{result.budget} {horizon.label}{' (mean)' * horizon.place.is_window}",
+            board_of(horizon.decisions),
+        )
+        if shared:
+            title += f", α = {horizon.decisions.alpha:.3g}"
+            every = f"{result.alpha:g} over the {len(result.horizons)} diagrams"
+            remark = f"α in the titles: shares of {every}, by Holm's method."
+            board = replace(board, test=decided_by(horizon.decisions, level=False), remark=remark)
+        titles.append(_style.one_line(title))
+        boards.append(board)
+    return draw_boards(boards, titles, layout, ax)

@@ -1,4 +1,4 @@
-"""Figures of a diagnosis: quantiles, residuals against predictions, scales, and all of them on one page."""
+"""Figures of a diagnosis: quantiles, residuals against predictions, scales, all of them on one page, and influence."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+from lmemtest.lmm.diagnostics.influence import SURPRISING
 from lmemtest.lmm.diagnostics.scale import FITTED, extremes
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis, Cell
-from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, axis_around, draw_lines
 
 MOST_LEVELS = 14  # rows of a scale plot on the page of all checks
 MOST_EFFECTS = 3  # quantile plots of random effects there
@@ -171,7 +172,8 @@ def _scale_rows(scale: Answer, most: int) -> _rows.Rows:
         series=(_rows.Series(row=np.arange(len(kept)), colour=COLOURS[scale.severity], **values),),
         reference=0.0,
         axis_label=f"SD over the model's, in doublings{some}",
-        title=f"scale by {scale.column}: {scale.severity}",
+        title=f"scale by {scale.column}",
+        title_end=f": {scale.severity}",
     )
 
 
@@ -180,10 +182,10 @@ def _quantiles(shapes: Sequence[Answer]) -> Lines:
     for shape in shapes:
         theoretical, sample, low, high = shape.table.to_numpy().T
         band: dict[str, Any] = {"low": low, "high": high, "opacity": 1.0, "label": "", "front": 1}
-        curves = [Curve(x=theoretical, y=sample, look=Look(_style.FAINT), **band)]
+        curves = [Curve(x=theoretical, y=sample, colour=_style.FAINT, **band)]
         x = Axis.around(theoretical, pad=0.05)
         ends = np.array(x.limits)
-        curves.append(Curve(x=ends, y=ends, look=Look(_style.MUTED), width=0.09, label="_reference", clip=True))
+        curves.append(Curve(x=ends, y=ends, colour=_style.MUTED, width=0.09, label="_reference", clip=True))
         name = _style.one_line(shape.subject.removeprefix("effects of "))
         draw = _dots(theoretical, sample, COLOURS[shape.severity])
         title = (f"{name}: {shape.severity}",)
@@ -215,3 +217,62 @@ def _dots(x: NDArray[np.float64], y: NDArray[np.float64], colour: str) -> Callab
         box.plot(x, y, color=colour, label="_points", **style)
 
     return draw
+
+
+_LOOKS = (
+    ("changes a decision", {"colour": _style.WARM, "marker": "D"}),
+    ("stands out", {"colour": _style.INK, "marker": "s"}),
+    ("neither", {"colour": _style.ACCENT, "marker": "o"}),
+)
+
+
+@_canvas.draws("influence", source="influence()")
+def influence_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the Cook's distance of each level, the largest first.
+
+    Parameters
+    ----------
+    result : Answer
+        From `LmmFit.influence`.
+
+    Returns
+    -------
+    Axes
+        A row per level, sorted; levels that cannot be left out come first. Beside each row the largest shift of a
+        comparison, in standard errors. Colour and shape tell levels without which a decision changes, and levels that
+        stand out more than chance explains, from the others. Of more than 60 levels the first 60 are shown, and those
+        that are marked.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 17], "tool": ["A", "B"] * 6, "task": list("aabbccddeeff")}
+    >>> ax = lt.fit_lmm("loss ~ tool + (1 | task)", table).influence("task").plot()
+    >>> ax.get_yticklabels()[0].get_text()
+    'f'
+    """
+    table = result.table.sort_values("cooks_distance", ascending=False, na_position="first", kind="stable")
+    changes, outlying = table["n_changed"].to_numpy() > 0, table["chance_p"].to_numpy() < SURPRISING
+    marked = changes | outlying
+    keep = (np.arange(len(table)) < _rows.MOST_ROWS) | marked
+    left_over = int(np.count_nonzero(~keep))
+    table, changes, marked = table[keep].assign(none=0.0), changes[keep], marked[keep]
+    masks = (changes, marked & ~changes, ~marked)
+    kinds = [(name, mask, look) for (name, look), mask in zip(_LOOKS, masks, strict=True)]
+    columns = {"centre": "cooks_distance", "ends": ("none", "cooks_distance")}
+    series = _rows.Series.kinds(table, np.arange(len(table)), kinds, **columns)
+    labels = [str(level) for level in table["level"]]
+    aside = ["" if np.isnan(shift) else _style.fixed(abs(float(shift)), 2) for shift in table["largest_shift"]]
+    if left_over:
+        labels.append(f"and {left_over:,} with less")
+    content = _rows.Rows(
+        labels=labels,
+        series=series,
+        headers=frozenset([len(table)] * bool(left_over)),
+        aside=tuple(aside),
+        aside_title="largest shift (SE)" if any(aside) else "",
+        axis_label=f"Cook's distance without one {result.group}",
+        reference=0.0,
+        legend=len(series) > 1,
+    )
+    return _rows.draw_rows(content, ax)

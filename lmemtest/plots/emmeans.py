@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import in_tie_order
-from lmemtest.core.words import format_level, p_text
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._given import aside
-
-READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
+from lmemtest.plots._given import READINGS, aside, decided_by
 
 
 @_canvas.draws(Estimates, source="emmeans()")
@@ -92,35 +87,6 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
         aside=() if decisions is None else texts,
     )
     return _rows.draw_rows(content, ax)
-
-
-def decided_by(decisions: Decisions, *, level: bool = True) -> str:
-    """Test, standard errors, adjustment and maybe level of the decisions of decisions, as far as they are known."""
-    adjustment = adjustment_name(decisions.adjust) if decisions.adjust else ""
-    named = decisions.test.lower()
-    if adjustment.lower() in named or (decisions.adjust == "tukey" and "nemenyi" in named):  # which is Tukey's of ranks
-        adjustment = ""
-    alpha = f"α = {decisions.alpha:.3g}" if level and not math.isnan(decisions.alpha) else ""
-    errors = ERROR_NAMES.get(decisions.errors)
-    parts = [
-        _style.one_line(decisions.test) if decisions.test else "",
-        _style.nobreak(adjustment),
-        f"{errors} standard errors" if errors else "",
-        _style.nobreak(alpha),
-    ]
-    return ", ".join(part for part in parts if part) or "as given"
-
-
-def omnibus_text(decisions: Decisions) -> str:
-    """A warning if a test of all levels together is not significant, else nothing."""
-    if decisions.omnibus_p is None or decisions.omnibus_significant:
-        return ""
-    return f"Omnibus test: not significant, {p_text(decisions.omnibus_p)}."
-
-
-def adjustment_name(name: str) -> str:
-    """The name of an adjustment by itself: what is in brackets is left to tables."""
-    return "unadjusted" if name == "none" else ADJUSTMENT_NAMES.get(name, name).partition(" (")[0]
 
 
 def _check_decisions(em: Estimates, decisions: Decisions) -> None:

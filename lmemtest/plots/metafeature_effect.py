@@ -85,23 +85,25 @@ def _draw_map(result: Answer, ax: Axes | None) -> Axes:
         values=values,
         palette="high is blue",
         scale_label=f"Mean outcome (1: {first} better, −1: {second} better)",
-        note=f"Columns: {_style.one_line(result.metafeature)}. {rule}Each budget counts 1, 0 or −1 by a test at "
-        f"{100 * result.alpha:g} %.",
+        note=[
+            f"Columns: {_style.one_line(result.metafeature)}. {rule}Each budget counts 1, 0 or −1 by a test at "
+            f"{100 * result.alpha:g} %."
+        ],
     )
     tree = TREE * (len(result.linkage) > 0)
     if ax is None:
         font = _style.base_font() / 72
         width, height = _heat.figure_size(heat)
         ax = _canvas.new_axes(max(width + tree * font, 5.0), max(height, (ROW_HEIGHT * len(place) + AROUND) * font))
-    ax, plan = _heat.draw_heat(heat, ax, left=tree)
+    ax, size, cells = _heat.draw_heat(heat, ax, left=tree)
     if rows := [place[benchmark] for benchmark in result.singled_out]:  # an empty line would have an extent
-        beside = 1.0 + 0.5 * _heat.BAR_GAP * plan.font / plan.inner[0]  # between the map and the colour scale
-        style: dict[str, Any] = {"linestyle": "none", "marker": "<", "markersize": 0.6 * plan.font, "clip_on": False}
+        beside = 1.0 + 0.5 * _heat.BAR_GAP * size / cells.width  # between the map and the colour scale
+        style: dict[str, Any] = {"linestyle": "none", "marker": "<", "markersize": 0.6 * size, "clip_on": False}
         places: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "color": _style.WARM, "label": "_singled_out"}
         ax.plot(np.full(len(rows), beside), rows, **places, **style)
     if tree:
         inset = ax.inset_axes((-0.2, 0.0, 0.1, 1.0), label="_dendrogram")
-        distance, width = plan.margins[0] - _canvas.PAD, (tree - 0.5) * plan.font
+        distance, width = cells.x - _canvas.PAD, (tree - 0.5) * size
         inset.set_axes_locator(functools.partial(_left_of, ax, distance, width))
         segments, height, stub = _tree_segments(result)
         inset.add_collection(LineCollection(list(segments), colors=_style.MUTED, linewidths=0.8, label="_tree"))
@@ -178,7 +180,7 @@ def _contrasts(result: Answer) -> _rows.Rows:
     return _rows.Rows(
         labels=labels,
         series=(
-            _rows.Series.of(table[raw], row[raw], name="benchmark by itself", **by_itself),
+            _rows.Series.of(table[raw], row[raw], name="benchmark, not pooled", **by_itself),
             *_rows.Series.kinds(table, row, kinds, centre="contrast"),
         ),
         axis_label=f"Advantage of {first} over {second} ({response}): {of}\n"

@@ -1,18 +1,26 @@
-"""All pairwise differences: as intervals for a few means, as a matrix for many."""
+"""All pairs: intervals of few differences, a matrix of many, each row against each column, and p-values in classes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.arrays import Array
 from lmemtest.core.options import ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order
 from lmemtest.core.words import format_level, format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.plots.emmeans import adjustment_name
+from lmemtest.lmm.means.decisions import Decisions
+from lmemtest.plots import _canvas, _heat, _layout, _rows, _style
+from lmemtest.plots._given import adjustment_name, decided_by, first_group, omnibus_text, pair_matrix
 
 UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
@@ -154,10 +162,9 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     """
     _check_pairs(pairs)
     if pairs.by:
-        group = ", ".join(f"{name}={format_level(v)!r}" for name, v in pairs.estimates.groups()[0][0].items())
         raise ArgumentError(
             f"pairs_matrix_plot draws one group, but these pairs are in groups by {', '.join(pairs.by)}. "
-            f"Select one first: pairs.select({group})."
+            f"Select one first: pairs.select({first_group(pairs)})."
         )
     table = pairs.to_frame()
     means = dict(zip(pairs.levels, map(float, pairs.estimates.estimate), strict=True))
@@ -187,7 +194,7 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         layers=(tuple(tuple(map(_cell, line)) for line in p[1:, :-1]),),
         palette="from zero",
         scale_label=f"Column {relation} by ({_style.one_line(pairs.estimates.score)})",
-        note=note,
+        note=[note],
     )
     return _heat.draw_heat(heat, ax)[0]
 
@@ -195,3 +202,226 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
 def _cell(p: float) -> str:
     text = format_p(p)
     return UNTESTED if np.isnan(p) else f"p{text}" if text.startswith("<") else f"p={text}"
+
+
+def comparison_matrix_plot(
+    comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    wins: Any = None,
+    ties: Any = None,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw all pairwise comparisons: in each cell the row against the column.
+
+    Parameters
+    ----------
+    comparisons : Ranking, Comparisons, Decisions, or means
+        From `rank`, `Estimates.pairs` or `decisions`; or means of any other analysis as `Decisions.of` takes them,
+        beside their `decisions`.
+    decisions : pandas.DataFrame or array, optional
+        Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
+    wins, ties : pandas.DataFrame or array, optional
+        Where means are given: on how many benchmarks the row was better than the column, and the same.
+    ax : Axes, optional
+        Where to draw, labels included; by default a new figure, as large as its content.
+    **options
+        Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``score``, ``statistic``, ``test``.
+
+    Returns
+    -------
+    Axes
+        Algorithms are in the order of the ranking, best first; cell (x, y) is row y against column x.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is something else, or `ax` is too small for the numbers.
+
+    Notes
+    -----
+    A cell holds the difference, row minus column; wins, ties and losses of the row; and the adjusted p-value, or the
+    posterior probability that the row is better. Its colour is the difference, blue where the row is better. It is bold
+    where the difference is significant, and this is read from the one matrix of decisions: the order of the algorithms
+    and the direction of the score cannot change it. Where cells are small, the difference and the p-value remain.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> names = ["A", "B", "C"]
+    >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], names, names)
+    >>> ax = lt.plots.comparison_matrix_plot({"A": 0.91, "B": 0.84, "C": 0.82}, p, direction="maximize")
+    >>> [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"][0]
+    '0.0700\\n0.040'
+    """
+    _canvas.check_axes(ax)
+    decided, cells, (unit, what, direction) = pair_matrix(comparisons, decisions, wins, ties, options)
+    heat = _heat.Heat(
+        rows=decided.levels,
+        columns=decided.levels,
+        values=cells["difference"],
+        shown=~np.eye(len(decided.levels), dtype=bool),
+        bold=decided.significant.to_numpy(dtype=bool),
+        layers=tuple(_layers(decided, cells)),
+        all_numbers=True,
+        head_share=_heat.LABEL_SHARE,
+        palette="high is blue" if direction == "maximize" else "low is blue",
+        scale_label=f"Row − column ({_style.one_line(unit)})",
+        note=[_note(decided, cells, what, direction)],
+    )
+    return _heat.draw_heat(heat, ax)[0]
+
+
+def _layers(decisions: Decisions, cells: Mapping[str, Array]) -> list[_heat.Texts]:
+    """Texts below the differences: outcomes, then p-values or probabilities."""
+    layers: list[_heat.Texts] = []
+    if "wins" in cells:
+        outcomes = zip(cells["wins"], cells["ties"], cells["wins"].T, strict=True)
+        layers.append([list(map(_outcome, *lines)) for lines in outcomes])
+    undecided = decisions.undecided.to_numpy(dtype=bool)
+    # draws are no proof of a probability of 1
+    chance: Callable[[float], str] = lambda p: ">0.999" if below(1.0 - p, 0.001) else format_p(p)  # noqa: E731
+    name, write = ("p", format_p) if "p" in cells else ("chance", chance)
+    if name in cells or undecided.any():
+        values = cells.get(name)
+        layers.append(
+            [
+                [
+                    UNTESTED if untested else "" if values is None else write(values[i, j])
+                    for j, untested in enumerate(line)
+                ]
+                for i, line in enumerate(undecided)
+            ]
+        )
+    return layers
+
+
+def _outcome(wins: float, ties: float, losses: float) -> str:
+    return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
+
+
+def _note(decisions: Decisions, cells: Mapping[str, Array], what: str, direction: str | None) -> str:
+    """What a cell holds, and which are bold."""
+    parts = [f"{what}, row − column"]
+    if "wins" in cells:
+        parts.append(_style.nobreak("wins/ties/losses") + " of the row")
+    if "p" in cells:
+        parts.append(_style.nobreak("p-value"))
+    elif "chance" in cells:
+        parts.append("probability that the row is better")
+    word = "decided" if decisions.posterior else "significant"
+    some = decisions.significant.to_numpy(dtype=bool).any()
+    sentences = [f"Cells: {'; '.join(parts)}."]
+    sentences.append(f"{f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(decisions)}).")
+    if direction is not None:
+        sentences.append("Blue: the row is better.")
+    count, missing = len(decisions.levels), int(decisions.undecided.to_numpy().sum()) // 2
+    if missing:
+        verb = "has" if missing == 1 else "have"
+        sentences.append(f"{missing} of {count * (count - 1) // 2} pairs {verb} no test: undecided.")
+    return " ".join([*sentences, omnibus_text(decisions)]).strip()
+
+
+LEVELS = (0.001, 0.01, 0.05)
+_SHADES = ("#08519c", "#4292c6", "#9ecae1", "#eeeeee", "#ffffff")
+_NAMES = (*(f"p < {level:g}" for level in LEVELS), "p ≥ 0.05", "undecided")
+_FLAGS = ("significant", "not significant", "undecided")
+_CELL = 1.9  # font sizes of a cell in a new figure
+_GAP = 1.2  # between the map and its legend
+
+
+def p_value_plot(
+    comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
+    decisions: Any = None,
+    /,
+    *,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw the p-values of all pairs as a map of classes, for many algorithms.
+
+    Parameters
+    ----------
+    comparisons : Ranking, Comparisons, Decisions, or means
+        As in `comparison_matrix_plot`; of decisions, which has no p-values, the decisions are drawn.
+    decisions : pandas.DataFrame or array, optional
+        Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
+    ax : Axes, optional
+        Where to draw, labels included; by default a new figure, as large as its content.
+    **options
+        Where means are given, those of `Decisions.of`.
+
+    Returns
+    -------
+    Axes
+        Algorithms are in the order of the ranking, best first, on both axes.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is something else, there are posterior probabilities in place of p-values, or `ax` is too small.
+
+    Notes
+    -----
+    The classes are those of papers, p < 0.001, 0.01, 0.05. The decisions are made at the level of the analysis, and a
+    dot marks the pairs that are significant by it: with alpha = 0.01 a p-value of 0.03 has a colour and no dot.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> names = ["A", "B", "C"]
+    >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], names, names)
+    >>> ax = lt.plots.p_value_plot({"A": 0.91, "B": 0.84, "C": 0.82}, p, direction="maximize")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['p < 0.01', 'p < 0.05', 'p ≥ 0.05']
+    """
+    _canvas.check_axes(ax)
+    result, numbers, _ = pair_matrix(comparisons, decisions, None, None, options)
+    if "p" not in numbers and "chance" in numbers:
+        raise ArgumentError(
+            "comparisons has posterior probabilities and no p-values. Use comparison_matrix_plot, which writes them."
+        )
+    levels, k = result.levels, len(result.levels)
+    decided, undecided = (matrix.to_numpy(dtype=bool) for matrix in (result.significant, result.undecided))
+    if "p" in numbers:
+        reached = sum(below(numbers["p"], level).astype(np.intp) for level in LEVELS)
+        code, names = np.where(undecided, len(LEVELS) + 1, len(LEVELS) - reached), list(_NAMES)
+    else:
+        code, names = np.where(undecided, 2, np.where(decided, 0, 1)), list(_FLAGS)
+    shades = _SHADES if "p" in numbers else (_SHADES[1], *_SHADES[-2:])
+    dotted = bool((decided != (code < len(names) - 2)).any())  # the last two classes: not significant, undecided
+    present = sorted(set(code[~np.eye(k, dtype=bool)].tolist()))
+    font = _style.base_font()
+    key = _GAP + 2.6 + _style.Ruler(_canvas.scratch_axes(), font).widest(names) / font  # a gap, the patches, the words
+    if ax is None:
+        labels = min(max(map(len, levels)) * 0.62 * font, _heat.LABEL_SHARE * _heat.WIDEST * 72)
+        side = k * min(max(_CELL, 12.0 / k), 3.0 * _CELL) * font
+        width, height = labels + side + (key + 2.0) * font, side + labels + 4.0 * font
+        ax = _canvas.new_axes(min(max(width / 72, 4.0), _heat.WIDEST), min(max(height / 72, 2.0), _heat.HIGHEST))
+    note = [f"{'Dots' if dotted else 'Blue'}: significant difference ({decided_by(result)})."]
+    if undecided.any():
+        note.append("Crosses: no test, undecided.")
+    room: dict[str, Any] = {"beside": (0.0, key, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
+    words = " ".join([*note, omnibus_text(result)]).strip()
+    font, place, cell, _ = _heat.grid(ax, levels, levels, f"a map of {k} x {k} cells", note=[words], **room)
+    edges = np.arange(k + 1) - 0.5
+    cells = np.ma.masked_where(np.eye(k, dtype=bool), code)
+    look: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8, "label": "_cells"}
+    ax.pcolormesh(edges, edges, cells, cmap=ListedColormap(shades), vmin=-0.5, vmax=len(shades) - 0.5, **look)
+    across = 0.18 * min(cell)
+    marks: dict[str, Any] = {"linestyle": "none", "marker": "o", "clip_on": False}
+    if dotted:
+        row, column = np.nonzero(decided)
+        ax.plot(column, row, color="white", markeredgecolor=_style.INK, markersize=2 * across, label="_dots", **marks)
+    row, column = np.nonzero(undecided)
+    marks["marker"] = "x"
+    ax.plot(column, row, color=_style.NEUTRAL, markersize=1.6 * across, label="_undecided", **marks)
+    handles = [Patch(facecolor=shades[i], edgecolor=_style.FAINT, linewidth=0.6) for i in present]
+    corner = (1.0 + _GAP * font / place.width, 1.0)
+    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": corner, "borderaxespad": 0.0}
+    _layout.draw_legend(ax, handles, [names[i] for i in present], 1, font, **where)
+    return ax

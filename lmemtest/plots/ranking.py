@@ -1,27 +1,32 @@
-"""A ranking: the diagram of what was compared, centres with their intervals, or differences with theirs."""
+"""Who is better: rankings, leaderboards, probabilities of outperforming, and accuracies of models."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.tables import groups_column
 from lmemtest.bench.ranking.methods import TEST_NAMES
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.bench.ranking.standings import CENTRE, MEASURES
 from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.arrays import Array
-from lmemtest.core.validate import check_choice
-from lmemtest.core.words import format_p
+from lmemtest.core.result import Answer
+from lmemtest.core.rounding import tie_order
+from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.words import counted, format_p, percent, plural
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._given import as_decisions, aside
-from lmemtest.plots._pair_matrix import ON_RANKS
-from lmemtest.plots.cd_diagrams import cd_diagrams
-from lmemtest.plots.diagram import cd_diagram
-from lmemtest.plots.emmeans import READINGS, adjustment_name, decided_by, omnibus_text
+from lmemtest.plots import _canvas, _heat, _rows, _style
+from lmemtest.plots._given import ON_RANKS, READINGS, adjustment_name, as_decisions, aside, decided_by, omnibus_text
+from lmemtest.plots.cd_diagrams import cd_diagram, cd_diagrams
 from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("diagram", "intervals", "differences")
 _CENTRES = ("mean", "median", "mean_rank")
@@ -177,3 +182,259 @@ def rankings_plot(several: Variants, /, *, ax: Axes | None = None) -> Axes:
     names = {name: TEST_NAMES[name] for name in several.rankings}
     titles = {f"{text[:1].upper()}{text[1:]}": several.rankings[name].decisions for name, text in names.items()}
     return cd_diagrams(titles, share_axis=False, ax=ax)
+
+
+# What each measure is called below the axis
+WORDS = {
+    "elo": "Rating (Elo)",
+    "win_rate": "Comparisons won, in %",
+    "mean_rank": "Mean rank (1 is best)",
+    "p_best": "First places, in % of the {units}",
+    "gap_closed": "Gap between worst and best that is closed, in %",
+    "rank": "Rank by mean score (1 is best)",
+}
+PERCENT = ("win_rate", "p_best", "gap_closed")
+
+
+@_canvas.draws("leaderboard", source="leaderboard()")
+def leaderboard_plot(
+    board: Answer, /, *, measure: str = "elo", max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None
+) -> Axes:
+    """Draw a measure of a leaderboard as sorted dots with their intervals.
+
+    Parameters
+    ----------
+    board : Answer
+        From `leaderboard`.
+    measure : {"elo", "win_rate", "mean_rank", "p_best", "gap_closed", "rank"}
+        Column of the table. Ranks by mean scores have the set of ranks that the decisions leave open.
+    max_rows : int, >= 2
+        Of more algorithms, those at both ends are drawn, and a row and the axis label say how many were left out.
+
+    Returns
+    -------
+    Axes
+        Algorithms from the best at the top. With ratings the win rate is at the right, and a line marks 1,000.
+        Algorithms with scores on less than half of the benchmarks are grey: provisional.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> board = lt.leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
+    >>> [label.get_text() for label in board.plot().get_yticklabels()][:2]
+    ['HB+prior', 'RS+prior']
+    """
+    check_choice(measure, "measure", (*MEASURES, "rank"))
+    max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
+    table = board.to_frame()
+    if measure not in table:
+        raise ArgumentError("measure='rank' needs sets of ranks, which this leaderboard has not: its notes say why.")
+    table = table.iloc[tie_order(table[measure], descending=measure not in ("mean_rank", "rank"))]
+    shown = _rows.Shown.ends(len(table), max_rows)
+    labels = shown.labels(table["algorithm"])
+    win_rates: list[str] = []
+    if measure == "elo":
+        win_rates = [percent(share) for share in table["win_rate"].iloc[shown.kept]]
+        for row in shown.headers:
+            win_rates.insert(row, "")
+    scale = 100.0 if measure in PERCENT else 1.0
+    kept = table.iloc[shown.kept]
+    provisional = 2 * kept["n"].to_numpy() < table["n"].max()
+    grey: dict[str, Any] = {"colour": _style.MUTED, "hollow": True}
+    series = _rows.Series.kinds(
+        kept,
+        shown.place,
+        [
+            (f"on half of the {plural(board.unit)} or more", ~provisional, {}),
+            ("on fewer: provisional", provisional, grey),
+        ],
+        centre=measure,
+        ends=(f"{measure}_low", f"{measure}_high"),
+        scale=scale,
+    )
+    reading = f"{_rows.intervals(1.0 - board.alpha, simultaneous=False)}: {board.scope}"
+    if measure == "rank":
+        level = _style.nobreak(percent(1.0 - board.alpha))
+        reading = f"The ranks that the decisions leave open, for all at once with {level} confidence."
+    where = f"1,000 is {board.reference or 'the mean of all'}. " if measure == "elo" else ""
+    content = _rows.Rows(
+        labels=labels,
+        series=series,
+        axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n{where}{reading}"
+        + shown.sentence("algorithms, those in the middle,"),
+        headers=shown.headers,
+        aside=tuple(win_rates),
+        aside_title="win rate" if win_rates else "",
+        legend=bool(provisional.any()),
+        whole=measure == "rank",
+        reference=CENTRE if measure == "elo" else None,
+    )
+    return _rows.draw_rows(content, ax)
+
+
+@_canvas.draws("leaderboard", source="leaderboard()")
+def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the win rates of all pairs of algorithms as a map.
+
+    Parameters
+    ----------
+    board : Answer
+        From `leaderboard`.
+
+    Returns
+    -------
+    Axes
+        Algorithms by their rating from the top and from the left; a cell holds the share of the benchmarks on which
+        the row beats the column, in percent, ties one half. Blue is above 50, red below; where two algorithms never
+        met there is no colour.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.bench.ranking.leaderboard import leaderboard
+    >>> board = leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
+    >>> [text.get_text() for text in lt.plots.win_rate_plot(board).texts][:2]
+    ['60', '55']
+    """
+    names = list(board.win_rates.columns)
+    heat = _heat.Heat(
+        rows=names,
+        columns=names,
+        values=100.0 * board.win_rates.to_numpy(dtype=float),
+        shown=~np.eye(len(names), dtype=bool),
+        palette="high is blue",
+        centre=50.0,
+        most=50.0,
+        decimals=0,
+        scale_label=f"Row beats column, in % of the {plural(board.unit)}",
+        note=[f"{counted(board.n_blocks, board.unit)} by {_style.one_line(board.score)}; ties are one half."],
+    )
+    return _heat.draw_heat(heat, ax)[0]
+
+
+@_canvas.draws("outperforming", source="outperforming() of a Runs")
+def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
+    """Draw the probabilities of all pairs; of a single pair those of the benchmarks, too.
+
+    Parameters
+    ----------
+    result : Answer
+        From `lmemtest.outperforming` of a `Runs`.
+    max_rows : int, >= 2
+        The most pairs, or benchmarks of a single one, to draw; of more, those farthest from one half.
+
+    Returns
+    -------
+    Axes
+        Dots with intervals, a line at one half and a dashed one at gamma. Intervals of benchmarks are each by itself.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> axes = lt.outperforming(runs, algorithms=("HB", "RS")).plot()
+    >>> axes.get_yticklabels()[0].get_text()
+    'All 20 benchmarks'
+    """
+    max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
+    ends = list(zip(result.table["left"], result.table["right"], strict=True))
+    pairs = [f"{left} over {right}" for left, right in ends]
+    alone = len(pairs) == 1
+    count = int(result.table["n_benchmarks"].iloc[0])
+    families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
+    single = ""
+    shown = _from_half(result.table, max_rows)
+    labels = [f"All {count} benchmarks{families}"] if alone else shown.labels(pairs)
+    left_out = shown.sentence("pairs, those nearest to one half,")
+    series = [_rows.Series.of(result.table.iloc[shown.kept], shown.place, centre="estimate")]
+    if alone and count > 1:
+        shown = _from_half(result.benchmarks, max_rows)
+        kept = result.benchmarks.iloc[shown.kept]
+        series.append(_rows.Series.of(kept, shown.place + 1, centre="estimate", colour=_style.MUTED))
+        names = result.benchmarks["benchmark"].astype(str)
+        if names.duplicated().any():  # the same data set in several families
+            names = names + " in " + result.benchmarks["family"]
+        labels = [*labels, *shown.labels(names)]
+        left_out = shown.sentence("benchmarks, those nearest to one half,")
+        single = "; below it individual score intervals of the benchmarks"
+    of = "a run of {} is better than one of {}".format(*ends[0]) if alone else "a run of the first is better"
+    return _rows.draw_rows(
+        _rows.Rows(
+            labels=labels,
+            series=tuple(series),
+            axis_label=f"Probability that {of}\n{result.band}{single}; dashed: gamma{left_out}",
+            reference=0.5,
+            threshold=result.gamma_adjusted,
+        ),
+        ax,
+    )
+
+
+def _from_half(table: pd.DataFrame, most: int) -> _rows.Shown:
+    return _rows.Shown.largest(np.abs(table["estimate"].to_numpy(dtype=float) - 0.5), most)
+
+
+@_canvas.draws(Evaluation, source="evaluate()")
+def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
+    """Draw the accuracy of each model with its interval for either question, and the groups beside it.
+
+    Parameters
+    ----------
+    found : Evaluation
+        From `lmemtest.evaluate`.
+    max_rows : int, >= 2
+        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out.
+
+    Returns
+    -------
+    Axes
+        Models from the best at the top. The letters at the right are those of these tasks, and after the bar those of
+        tasks like these: models that share a letter cannot be distinguished. Of more than 12 models there are sets of
+        ranks in their place. Intervals are not simultaneous, so whether they overlap does not tell whether models
+        differ.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"model": ["A"] * 8 + ["B"] * 8, "item": [*range(8)] * 2, "right": [0, 1] * 4 + [1, 1, 0, 1] * 2}
+    >>> axes = lt.evaluate(table, model="model", item="item", score="right").plot()
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['B', 'A']
+    """
+    shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
+    table = found.models.iloc[shown.kept]
+    names = {"these": ""} if found.like is None else found.populations
+    looks: tuple[dict[str, Any], ...] = (
+        {"colour": _style.ACCENT},
+        {"colour": _style.colour(1), "marker": "s", "hollow": True},
+    )
+    series = tuple(
+        _rows.Series.of(
+            table,
+            shown.place,
+            centre=f"accuracy_{suffix}",
+            ends=(f"ci_low_{suffix}", f"ci_high_{suffix}"),
+            name=name,
+            offset=lane,
+            **look,
+        )
+        for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks, strict=False))
+    )
+    letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
+    reading = "models that share a letter cannot be distinguished"
+    reading = reading if found.lettered else "at the right: ranks that are left open"
+    for row in shown.headers:
+        letters.insert(row, "")
+    measured = found.noun.capitalize() + ", mean over tasks" * (found.n_tasks > 1)
+    content = _rows.Rows(
+        labels=shown.labels(found.models["model"]),
+        series=series,
+        axis_label=f"{measured}\n{_rows.intervals(1.0 - found.alpha, simultaneous=False)}; {reading}"
+        + shown.sentence("models, those in the middle,"),
+        headers=shown.headers,
+        lanes=len(names),
+        aside=tuple(letters),
+        aside_title="groups" if found.lettered else "ranks",
+        legend=len(names) > 1,
+    )
+    return _rows.draw_rows(content, ax)

@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from lmemtest.bench.scores.score_distributions import FEW
-from lmemtest.core.arrays import Array
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most
 from lmemtest.core.words import counted
@@ -65,21 +64,11 @@ class _Content:
         return low - _PAD * spread, high + _PAD * spread
 
 
-@dataclass(frozen=True, slots=True)
-class _Pen:
-    """Draws in (position, score) coordinates, whichever of the two is upwards."""
-
-    box: Axes
-    upright: bool
-
-    def line(self, position: Any, score: Any, **style: Any) -> None:
-        xy = (position, score) if self.upright else (score, position)
-        given: dict[str, Any] = {"linestyle": "-", "marker": "none", "clip_on": False}
-        self.box.plot(*xy, **(given | style))
-
-    def fill(self, left: Array, right: Array, score: Array, **style: Any) -> None:
-        between = self.box.fill_betweenx if self.upright else self.box.fill_between
-        between(score, left, right, **style)
+def _draw_line(box: Axes, upright: bool, position: Any, score: Any, **style: Any) -> None:
+    """A line in (position, score) coordinates, whichever of the two is upwards."""
+    xy = (position, score) if upright else (score, position)
+    line: dict[str, Any] = {"linestyle": "-", "marker": "none", "clip_on": False}
+    box.plot(*xy, **(line | style))
 
 
 @_canvas.draws("score_distributions", source="score_distributions()")
@@ -137,12 +126,12 @@ def _lines(content: _Content, *, upright: bool) -> Lines:
             box.tick_params(axis="x" if upright else "y", length=0)
             for edge in np.arange(n - 1) + 0.5 if not upright else ():
                 box.axhline(edge, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
-            _draw_panel(_Pen(box, upright), content, panel, place, font)
+            _draw_panel(box, upright, content, panel, place, font)
 
         title = () if panel is None else (f"{result.by[2]}: {panel}",)
         x, y = (groups, scores) if upright else (scores, groups)
         panels.append(Panel(x=x, y=y, title=title, draw=draw))
-    better = "lower is better" if result.direction == "minimize" else "higher is better"
+    better = _style.BETTER[result.direction]
     score = f"{_style.one_line(result.score)}{f' at {_style.one_line(result.at)}' if result.at else ''}"
     across, along = max(_LEAST_SLOT[0], _LEAST_SLOT[1] * content.violins + 0.3) * n, result.by[0]
     hues = content.hues if len(content.hues) > 1 else ()
@@ -200,7 +189,7 @@ def _slots(content: _Content) -> Iterator[tuple[int, float, float, float]]:
         yield i, (i - (n - 1) / 2) * width, 0.5 * width * _FILLED, 0.5 * width * _FILLED
 
 
-def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: float) -> None:
+def _draw_panel(box: Axes, upright: bool, content: _Content, panel: Any, place: Cell, font: float) -> None:
     result = content.result
     columns = list(result.by)
     densities, scores = (
@@ -209,7 +198,7 @@ def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: flo
     )
     slots = dict(zip(content.hues, _slots(content), strict=True))
     position = {group: i for i, group in enumerate(content.groups)}
-    step = (place.width if pen.upright else place.height) / len(content.groups)
+    step = (place.width if upright else place.height) / len(content.groups)
     bar = min(0.4 * font, 2.0 * _APART * step) if content.halves else 0.4 * font
     low, high = content.limits(panel)
     for row in content.rows(panel).to_dict("records"):
@@ -217,14 +206,14 @@ def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: flo
         index, offset, left, right = slots[key[1] if len(key) > 1 else None]
         at, colour = position[key[0]] + offset, _style.colour(index)
         if key in densities:
-            _draw_density(pen, at, densities[key], (left, right), colour, font)
+            _draw_density(box, upright, at, densities[key], (left, right), colour, font)
         if row["n"] < FEW:
             values = scores[key]["score"].to_numpy(dtype=float)
             dots: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 0.45 * font, "zorder": 3}
             dots |= {"markerfacecolor": "white", "markeredgewidth": 0.1 * font, "label": "_points"}
-            pen.line(np.full(len(values), at + 0.25 * (right - left)), values, color=colour, **dots)
+            _draw_line(box, upright, np.full(len(values), at + 0.25 * (right - left)), values, color=colour, **dots)
         else:
-            _draw_box(pen, at, row, (left, right), colour, bar, font)
+            _draw_box(box, upright, at, row, (left, right), colour, bar, font)
         mark = ""
         if at_most(row["p_value"], result.alpha):
             mark, label = "*", "_star"
@@ -232,24 +221,32 @@ def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: flo
             mark, label = "$?$", "_untested"
         if mark:
             look: dict[str, Any] = {"marker": mark, "markersize": 0.8 * font, "markeredgewidth": 0, "label": label}
-            pen.line([at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **look)
+            _draw_line(box, upright, [at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **look)
 
 
 def _draw_density(
-    pen: _Pen, at: float, curve: pd.DataFrame, reach: tuple[float, float], colour: str, font: float
+    box: Axes, upright: bool, at: float, curve: pd.DataFrame, reach: tuple[float, float], colour: str, font: float
 ) -> None:
     score, height = curve["score"].to_numpy(dtype=float), curve["density"].to_numpy(dtype=float)
     share = height / height.max()
     style: dict[str, Any] = {"facecolor": colour, "edgecolor": colour, "alpha": 0.35, "linewidth": 0.06 * font}
-    pen.fill(at - reach[0] * share, at + reach[1] * share, score, label="_density", zorder=2, **style)
+    between = box.fill_betweenx if upright else box.fill_between
+    between(score, at - reach[0] * share, at + reach[1] * share, label="_density", zorder=2, **style)
 
 
 def _draw_box(
-    pen: _Pen, at: float, row: dict[Any, Any], reach: tuple[float, float], colour: str, bar: float, font: float
+    box: Axes,
+    upright: bool,
+    at: float,
+    row: dict[Any, Any],
+    reach: tuple[float, float],
+    colour: str,
+    bar: float,
+    font: float,
 ) -> None:
     """The middle half as a bar on the centre line, the median as a line across."""
     thick: dict[str, Any] = {"linewidth": bar, "solid_capstyle": "butt", "label": "_quartiles", "zorder": 3}
-    pen.line([at, at], [row["q1"], row["q3"]], color=colour, **thick)
+    _draw_line(box, upright, [at, at], [row["q1"], row["q3"]], color=colour, **thick)
     ink = _style.INK if row["max"] > row["min"] else colour  # one score: there is no outline to show the colour
     thin: dict[str, Any] = {"linewidth": 0.16 * font, "label": "_median", "zorder": 4}
-    pen.line([at - 0.5 * reach[0], at + 0.5 * reach[1]], [row["median"]] * 2, color=ink, **thin)
+    _draw_line(box, upright, [at - 0.5 * reach[0], at + 0.5 * reach[1]], [row["median"]] * 2, color=ink, **thin)

@@ -20,9 +20,7 @@ from lmemtest.plots._lines import (
     Curve,
     Level,
     Lines,
-    Look,
     Panel,
-    Row,
     Span,
     axis_around,
     draw_lines,
@@ -39,7 +37,7 @@ from lmemtest.tuning.evidence import EVIDENCE
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler
 _SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
-_LOOKS = (Look(_style.ACCENT), Look(_style.WARM, (0, (4, 1.5))))
+_LOOKS: tuple[dict[str, Any], ...] = ({"colour": _style.ACCENT}, {"colour": _style.WARM, "dash": (0, (4, 1.5))})
 _AXES = {"trials": "Trials k", "cost": "Cost", "budget": "Budget"}
 _BAND = ("band_low", "band_high")
 
@@ -140,7 +138,7 @@ def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | No
             estimate = np.asarray(band.distribution.cdf(points))
         corners = np.repeat(points, 2)[1:]  # each value holds up to the next point
         y, low, high = (np.repeat(values, 2)[:-1] for values in (estimate, low, high))
-        lines.append(Curve(name=name, x=corners, y=y, low=low, high=high, look=look, label="_estimate"))
+        lines.append(Curve(name=name, x=corners, y=y, low=low, high=high, **look, label="_estimate"))
     x_label = "Share of scores at or below" if next(iter(named.values())).distribution is None else "Score"
     words = (x_label, "Distribution function", f"{_facts(band.describe(number=False) for band in named.values())}.")
     return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
@@ -179,7 +177,7 @@ def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: 
     lines = []
     for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         order = np.argsort(found.k, kind="stable")
-        lines.append(Curve(name=name, x=found.k[order], y=found.estimate[order], look=look, label="_estimate"))
+        lines.append(Curve(name=name, x=found.k[order], y=found.estimate[order], **look, label="_estimate"))
     best = "largest" if next(iter(named.values())).direction == "maximize" else "smallest"
     note = "Point estimates: how much another sample would change them is not shown."
     asked = [(line.x, line.y) for line in lines]
@@ -209,19 +207,23 @@ def _facts(facts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(facts))
 
 
-def _stepped(shown: Any, x: str, name: str, look: Look, **style: Any) -> Curve:
+def _stepped(shown: Any, x: str, name: str, look: dict[str, Any], **style: Any) -> Curve:
     """The curve of something with an estimate and a band that may say nothing."""
     at = getattr(shown, x)
     order = np.argsort(at, kind="stable")
     columns = {"y": "estimate", "low": _BAND[0], "high": _BAND[1]}
     values = {key: getattr(shown, column)[order] for key, column in columns.items()}
     known = ~shown.trivial[order]
-    return Curve(name=name, x=at[order], known=known, look=look, label="_estimate", **values, **style)
+    return Curve(name=name, x=at[order], known=known, **look, label="_estimate", **values, **style)
 
 
-def _dots(x: Array, y: Array, look: Look, size: float = 0.35) -> Curve:
+def _look(curve: Curve) -> dict[str, Any]:
+    return {"colour": curve.colour, "dash": curve.dash}
+
+
+def _dots(x: Array, y: Array, look: dict[str, Any], size: float = 0.35) -> Curve:
     """Estimates at the budgets that were asked for."""
-    return Curve(x=x, y=y, look=look, marker="o", size=size, width=0.0, label="_asked")
+    return Curve(x=x, y=y, **look, marker="o", size=size, width=0.0, label="_asked")
 
 
 def _draw(
@@ -237,7 +239,7 @@ def _draw(
     """One panel with the curves, and dots at what was asked for where that is not much."""
     grid = np.concatenate([curve.x for curve in curves])
     curves = [replace(curve, outlined=len(curves) > 1) for curve in curves]
-    dots = [_dots(*at, curve.look) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
+    dots = [_dots(*at, _look(curve)) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
     panel = Panel(
         x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
         y=axis_around(curves) if limits is None else Axis(limits=limits),
@@ -300,7 +302,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
         )
     foot = curves.describe()
     if any(curve.trivial.any() for curve in curves.curves):
-        foot += " Grey: a limit is the end of the support and says nothing."
+        foot += " Grey: a limit is the end of the support, which is no information."
     what = f"best {curves.score}"
     seeds = "over seeds of the" if curves.unit == "seed" else "of the"
     lines_of_all = Lines(
@@ -353,7 +355,8 @@ def tuning_compare_plot(comparison: Answer, /, *, ax: Axes | None = None) -> Axe
     lines = Lines(
         what="a plot of curves",
         panels=(Panel(x=x, y=axis_around(curves), curves=(*curves, *dots)),),
-        strip=(Row(spans=_evidence(comparison, x), empty="none"),),
+        strip=(("", _style.INK, _evidence(comparison, x)),),
+        empty="none",
         x_label="Trials" if comparison.axis == "trials" else "Cost",
         y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
         foot=f"{comparison.sentences()[0]}{_other_evidence(comparison)}",
@@ -385,13 +388,13 @@ def _evidence(comparison: Answer, axis: Axis) -> tuple[Span, ...]:
         [[grid[0] - 0.5 * step[0]], grid[: len(grid) - 1] + 0.5 * step[: len(grid) - 1], [grid[-1] + 0.5 * step[-1]]]
     )
     edges = np.clip(np.exp(edges) if axis.log else edges, *axis.limits)
-    colours = dict(zip((comparison.a.name, comparison.b.name), (look.colour for look in _LOOKS), strict=True))
-    spans = []
+    colours = dict(zip((comparison.a.name, comparison.b.name), (look["colour"] for look in _LOOKS), strict=True))
+    spans: list[Span] = []
     for evidence, better, first, last in comparison.segments:
         inside = np.flatnonzero((comparison.grid >= first) & (comparison.grid <= last))
         fill = {"facecolor": colours[better], "alpha": _SHADE[evidence], "label": f"_{evidence}"}
         start, end = float(edges[inside[0]]), float(edges[inside[-1] + 1])
-        spans.append(Span(start=start, end=end, fill=fill, word=evidence))
+        spans.append((start, end, fill, evidence))
     return tuple(spans)
 
 
@@ -422,7 +425,7 @@ def tuning_best_of_plot(result: BestOf, /, *, ax: Axes | None = None) -> Axes:
     name = f"estimate with {100 * result.level:.4g} % band"
     curves = [Curve(name=name, x=shown.grid, y=estimate, low=low, high=high, label="_estimate")]
     if len(result.grid) <= _MARKED:
-        curves.append(_dots(result.grid, 100.0 * result.estimate, curves[0].look))
+        curves.append(_dots(result.grid, 100.0 * result.estimate, _look(curves[0])))
     first, second = (_style.one_line(name) for name in result.names)
     axes: dict[str, Any] = {"x": _budgets(result.grid, result.axis), "y": Axis(limits=(0.0, 100.0))}
     lines = Lines(
@@ -480,7 +483,7 @@ def tuning_plan_plot(plans: Answer | Iterable[Answer], /, *, ax: Axes | None = N
         order = np.argsort(plan.n_scores, kind="stable")
         name = plan.curve if len(several) > 1 else ""
         x, y = plan.n_scores[order].astype(float), plan.k_max[order].astype(float)
-        curves.append(Curve(name=name, x=x, y=y, look=look, marker=_style.marker(i), size=0.5, label="_plan"))
+        curves.append(Curve(name=name, x=x, y=y, **look, marker=_style.marker(i), size=0.5, label="_plan"))
     ends = max(curve.x.max() for curve in curves), max(1.0, *(curve.y.max() for curve in curves))
     x_axis, y_axis = (Axis(limits=(0.0, 1.05 * float(end)), whole=True) for end in ends)
     lines = Lines(

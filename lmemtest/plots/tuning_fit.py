@@ -15,7 +15,7 @@ from lmemtest.core.rounding import written
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import PAD, Axis, Cell
-from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines
 from lmemtest.tuning.fit.fit import ParametricFit
 
 _POINTS = 60  # of a line
@@ -133,7 +133,7 @@ def _fitted(fit: ParametricFit, q: float, x: Axis, colour: str) -> list[Curve]:
         if last > first:
             k = np.geomspace(first, last, _POINTS)
             y = np.asarray(fit.quantile_curve(k, q=q))
-            curves.append(Curve(name=name, x=k, y=y, look=Look(colour, dash), width=0.18, clip=True))
+            curves.append(Curve(name=name, x=k, y=y, colour=colour, dash=dash, width=0.18, clip=True))
     return curves
 
 
@@ -142,12 +142,12 @@ def _intervals(table: pd.DataFrame, close: bool, colour: str, level: str) -> Cur
     rows = table.drop_duplicates("k").sort_values("k", kind="stable")
     k, estimate, low, high = (rows[name].to_numpy() for name in ("k", "estimate", "ci_low", "ci_high"))
     return Curve(
-        name=f"{level}s, each k by itself" if close else f"{level}s at {len(k)} k, none between",
+        name=f"{level}s, pointwise" if close else f"{level}s at {len(k)} k, none between",
         x=k,
         y=estimate,
         low=low,
         high=high,
-        look=Look(colour),
+        colour=colour,
         bars=not close,
         opacity=0.2 if close else 0.4,
         width=0.35,
@@ -160,6 +160,5 @@ def _scores(fit: ParametricFit, q: float, x: Axis) -> Curve:
     """At each score the k whose best score has this score as its quantile."""
     k, scores = fit.places_of_scores(q)
     rows = (k >= x.limits[0]) & (k <= x.limits[1])
-    look = Look(_style.INK)
     dots: dict[str, Any] = {"x": k[rows], "y": scores[rows], "label": "_scores", "clip": True}
-    return Curve(name="scores", look=look, marker="o", size=0.3, width=0.0, **dots)
+    return Curve(name="scores", colour=_style.INK, marker="o", size=0.3, width=0.0, **dots)

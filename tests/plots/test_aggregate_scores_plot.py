@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines
 from matplotlib.figure import Figure
 from pytest import approx
 
@@ -20,10 +21,6 @@ def make_result(names=("HB", "PB", "RS"), measures=("iqm", "optimality_gap"), di
     rows["score"] = rng.random(len(rows)) + rows["tool"].map({name: i for i, name in enumerate(names)}) / len(names)
     roles = {"score": "score", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
     return aggregate_scores(lt.Runs(rows, direction=direction, **roles), measures, rng=1, n_draws=99)
-
-
-def lines(box, label):
-    return [line for line in box.lines if line.get_label() == label]
 
 
 def words(ax):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from figures import foot
 from matplotlib.colors import to_hex
 from pytest import approx
 
@@ -15,7 +17,7 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import set_along
-from lmemtest.plots.anytime import BudgetAxis, anytime_differences_plot, anytime_plot, cd_ribbon
+from lmemtest.plots.anytime import _axis, anytime_differences_plot, anytime_plot, cd_ribbon, spans_of
 
 
 def anytime(runs, **options):
@@ -74,10 +76,6 @@ def labelled(box, label):
     return [artist for artist in (*box.lines, *box.collections) if artist.get_label() == label]
 
 
-def foot(ax):
-    return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
-
-
 def span_of(area):
     box = area.get_paths()[0].get_extents()
     return box.x0, box.x1
@@ -114,9 +112,9 @@ def test_the_budget_axis_has_the_scale_of_the_result_and_a_tick_at_each_observed
 @pytest.mark.parametrize(("step", "whole"), [(1, True), (1.01, False)])
 def test_whole_budgets_have_whole_numbers_and_others_need_not(step, whole):
     budgets = step * np.arange(1.0, 22.0)
-    axis = BudgetAxis(budgets, budgets, log=False, joined=True)
+    axis = _axis(SimpleNamespace(budgets=budgets, observed=budgets, scale="linear"))
     box = _canvas.new_axes(8.0, 3.0)
-    set_along(box, axis.axis, 400.0, 9.0)
+    set_along(box, axis, 400.0, 9.0)
     assert (box.get_xticks() == box.get_xticks().round()).all() == whole
 
 
@@ -140,7 +138,7 @@ def test_words_say_which_end_is_better_and_what_the_bands_hold_for():
     assert any(text.startswith("Bands: 95 % confidence for all algorithms and budgets at once") for text in words)
     words = " ".join(text.get_text() for text in anytime_plot(result_of("maximise")).texts)
     assert "(higher is better)" in words
-    assert "nothing is said between" in words
+    assert "there are no estimates between" in words
 
 
 def test_names_are_at_the_height_of_the_ends_in_their_order_and_colour():
@@ -280,7 +278,7 @@ def test_the_foot_of_differences_calls_the_intervals_what_they_look_like(case, d
 def test_a_foot_does_not_explain_a_colour_that_is_nowhere():
     ax = anytime_differences_plot(anytime(table(("HB", "RS"), n=3), columns=4), pairs=[("HB", "RS")])
     assert labelled(ax.child_axes[0], "_bar") == []
-    assert "Nobody is shown to be better at any budget." in foot(ax)
+    assert "No algorithm is significantly better at any budget." in foot(ax)
     assert len(anytime_differences_plot(result_of("shorter")).child_axes) == 3
 
 
@@ -394,12 +392,12 @@ def test_of_many_algorithms_those_that_can_be_the_best_are_named():
 def test_spans_join_neighbours_only_where_curves_go_on():
     points = np.array([1.0, 2.0, 4.0, 8.0])
     mask = np.array([True, True, False, True])
-    joined = BudgetAxis(points, points, log=True, joined=True)
-    assert np.array(joined.spans(mask)) == approx(np.array([[1.0, 2.0 * 2**0.5], [4.0 * 2**0.5, 8.0]]))
-    alone = BudgetAxis(points, points, log=True, joined=False)
-    spans = alone.spans(mask)
+    joined = SimpleNamespace(budgets=points, observed=points, scale="log", columns="a curve")
+    assert np.array(spans_of(joined, mask)) == approx(np.array([[1.0, 2.0 * 2**0.5], [4.0 * 2**0.5, 8.0]]))
+    alone = SimpleNamespace(budgets=points, observed=points, scale="log", columns=None)
+    spans = spans_of(alone, mask)
     assert len(spans) == 3
     assert spans[1] == approx((2.0 / 2**0.36, 2.0 * 2**0.36))
-    low, high = alone.axis.limits
+    low, high = _axis(alone).limits
     assert low <= spans[0][0] * (1 + 1e-12)
     assert spans[-1][1] <= high * (1 + 1e-12)

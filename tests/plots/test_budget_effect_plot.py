@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines
 from matplotlib.figure import Figure
 from pytest import approx
 
 from lmemtest.bench.budget.budget_model import BudgetTest
 from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.budget_effect import budget_effect_plot
+from lmemtest.plots.budget import budget_effect_plot
 
 
 def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> Answer:
@@ -42,10 +43,6 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
     tables = {"tests": pd.DataFrame(), "slopes": slopes, "curves": curves, "observed": observed}
     tables |= {name: options.pop(name) for name in ("curves", "observed") if name in options}
     return Answer(question="budget_effect", title="Does epochs matter?", tables=tables, values={**given, **options})
-
-
-def lines(ax, label):
-    return [line for line in ax.child_axes[0].lines if line.get_label() == label]
 
 
 def words(ax):

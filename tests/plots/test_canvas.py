@@ -123,15 +123,15 @@ def test_ticks_enclose_or_lie_inside_and_never_touch():
         low = rng.normal() * 10.0 ** rng.integers(-8, 8)
         high = low + abs(rng.normal()) * 10.0 ** rng.integers(-8, 8) + 1e-9 * abs(low)
         for cover in (True, False):
-            ticks = _layout.choose_ticks(low, high, 300.0, ruler, cover=cover)
-            assert len(set(ticks.labels)) == len(ticks.labels)
+            values, labels = _layout.choose_ticks(low, high, 300.0, ruler, cover=cover)
+            assert len(set(labels)) == len(labels)
             slack = 1e-6 * (high - low)
             if cover:
-                assert ticks.values[0] <= low + slack
-                assert ticks.values[-1] >= high - slack
+                assert values[0] <= low + slack
+                assert values[-1] >= high - slack
             else:
-                assert ticks.values[0] >= low - slack
-                assert ticks.values[-1] <= high + slack
+                assert values[0] >= low - slack
+                assert values[-1] <= high + slack
 
 
 def test_shortened_names_fit_and_stay_distinct():
@@ -160,23 +160,23 @@ def test_characters_without_a_glyph_are_written_as_codes():
 @pytest.mark.parametrize("room", [40.0, 150.0, 450.0])
 def test_axes_that_count_have_whole_ticks(high, room):
     ruler = _style.Ruler(Figure().subplots(), 9.0)
-    ticks = _layout.choose_ticks(0.0, high, room, ruler, cover=False, whole=True)
-    assert [float(label) for label in ticks.labels] == [round(value) for value in ticks.values]
-    assert len(set(ticks.labels)) == len(ticks.labels) >= 1
-    assert min(ticks.values) >= 0
-    assert max(ticks.values) <= high
+    values, labels = _layout.choose_ticks(0.0, high, room, ruler, cover=False, whole=True)
+    assert [float(label) for label in labels] == [round(value) for value in values]
+    assert len(set(labels)) == len(labels) >= 1
+    assert min(values) >= 0
+    assert max(values) <= high
 
 
 def test_axes_that_count_nothing_keep_their_halves():
     ruler = _style.Ruler(Figure().subplots(), 9.0)
-    assert 2.5 in _layout.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False).values
-    assert 2.5 not in _layout.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False, whole=True).values
+    assert 2.5 in _layout.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False)[0]
+    assert 2.5 not in _layout.choose_ticks(0.0, 20.4, 380.0, ruler, cover=False, whole=True)[0]
 
 
 def test_a_range_without_a_whole_number_still_has_a_tick():
     ruler = _style.Ruler(Figure().subplots(), 9.0)
-    assert _layout.choose_ticks(5.2, 5.8, 100.0, ruler, cover=False, whole=True).values == (5.5,)
-    assert _layout.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True).values == (6.0,)
+    assert _layout.choose_ticks(5.2, 5.8, 100.0, ruler, cover=False, whole=True)[0] == (5.5,)
+    assert _layout.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True)[0] == (6.0,)
 
 
 @pytest.mark.parametrize("size", [4.0, 6.25, 9.0, 16.2])
@@ -210,3 +210,29 @@ def test_a_name_is_fitted_without_laying_out_its_cuts(monkeypatch):
     _style.shorten(names, 90.0, ruler)
     assert max(map(len, calls)) <= 2  # pairs of letters, each once
     assert len(calls) == len(set(calls)) < 300
+
+
+NAMES = [
+    "optimizer=bayesian,kernel=matern52,acquisition=lognei,init=sobol",
+    "iiiiiiiiiiiiWWWWWWWWWWWW",
+    "a b  c d e f",
+    "ü" * 30,
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("head", [0.5, 0.75, 0.25, 1.0, 0.0])
+def test_the_most_characters_that_fit_are_kept(name, head):
+    ruler = _style.Ruler(_canvas.scratch_axes(), 9.0)
+    for room in np.linspace(5.0, ruler.width(name) - 1.0, 9):
+        cuts = [_style._cut(name, keep, head) for keep in range(len(name))]
+        fitting = [cut for cut in cuts if ruler.width(cut) <= room] or cuts[:1]
+        assert _style._ellipsis(name, room, ruler, head) == fitting[-1]
+
+
+def test_a_long_name_is_measured_a_few_times(monkeypatch):
+    ruler = _style.Ruler(_canvas.scratch_axes(), 9.0)
+    measured, width = [], _style.Ruler.width
+    monkeypatch.setattr(_style.Ruler, "width", lambda self, text: measured.append(text) or width(self, text))
+    _style._ellipsis(NAMES[0] * 40, 150.0, ruler, 0.5)
+    assert len(measured) <= 5

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from figures import lines
 from matplotlib.figure import Figure
 
 from lmemtest.core.verdicts import Verdict
@@ -28,10 +29,6 @@ CASES = (
     "tiny",
     "numbers",
 )
-
-
-def lines(ax, label):
-    return [line for line in ax.lines if line.get_label() == label]
 
 
 def places_at(ax, height):
@@ -113,8 +110,8 @@ def test_a_missing_direction_is_said(make, texts_of):
         )
         for direction in ("minimize", None)
     }
-    assert "Which end is better was not said." in said[None]
-    assert "was not said" not in said["minimize"]
+    assert "Whether lower or higher is better is not known." in said[None]
+    assert "is not known" not in said["minimize"]
 
 
 def test_text_stays_readable_at_another_resolution(make, assert_readable):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines
 from matplotlib.backends.backend_pdf import PdfFile, RendererPdf
 from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
@@ -49,10 +50,6 @@ def p_values(names=NAMES):
     p[0, 1] = p[1, 0] = 0.02
     p[2, 4] = p[4, 2] = np.nan
     return pd.DataFrame(p, index=list(names), columns=list(names))
-
-
-def lines(ax, label):
-    return [line for line in ax.lines if line.get_label() == label]
 
 
 def drawn_groups(ax):

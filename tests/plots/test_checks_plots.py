@@ -1,4 +1,4 @@
-"""The figures of the sanity checks show their numbers."""
+"""The figures of the checks show their numbers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines, row_labels
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.checks.audit import _answer, _row
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style, benchmark_information_plot, seed_effect_plot
+from lmemtest.plots.checks import audit_plot
 
 NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字")
 
@@ -44,7 +47,7 @@ def test_markers_are_the_means_of_the_seeds(runs):
     np.testing.assert_allclose(drawn[0], calm)
     np.testing.assert_allclose(drawn[1], decided)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["seeds", "seeds that decide", "95 % of the seeds, if only chance decides"]
+    assert texts == ["seeds", "seeds with an effect", "95 % of the seeds by chance alone"]
     assert ax.get_xlabel().replace("\n", " ").endswith("in standard deviations")
 
 
@@ -63,7 +66,7 @@ def test_rows_of_benchmarks_are_ordered_by_share(runs):
     result = benchmark_information(runs)
     table = result.table.sort_values("share", ascending=False)
     ax = benchmark_information_plot(result)
-    assert [label.get_text() for label in ax.get_yticklabels()] == table["benchmark"].tolist()
+    assert row_labels(ax) == table["benchmark"].tolist()
     drawn = np.concatenate([line.get_xdata() for line in ax.lines if line.get_label() == "_estimates"])
     np.testing.assert_allclose(np.sort(drawn), np.sort(100 * table["share"]))
     colours = {line.get_color() for line in ax.lines if line.get_label() == "_estimates"}
@@ -77,7 +80,7 @@ def test_a_benchmark_without_a_test_has_a_row_and_no_marker(runs):
     result = benchmark_information(dataclasses.replace(runs, frame=table))
     assert result.untested == ("task 0",)
     ax = benchmark_information_plot(result)
-    assert [label.get_text() for label in ax.get_yticklabels()][-1] == "task 0"
+    assert row_labels(ax)[-1] == "task 0"
     assert sum(len(line.get_xdata()) for line in ax.lines if line.get_label() == "_estimates") == 2
 
 
@@ -95,7 +98,7 @@ def many():
 def test_of_many_benchmarks_those_that_say_most_and_least_are_drawn(many, assert_readable):
     ax = benchmark_information_plot(many)
     order = many.table.sort_values("share", ascending=False, kind="stable")
-    shown = [label.get_text() for label in ax.get_yticklabels()]
+    shown = row_labels(ax)
     assert shown == [*order["benchmark"][:30], "… 60 more …", *order["benchmark"][-30:]]
     dots = [line.get_data() for line in ax.lines if line.get_label() == "_estimates"]
     drawn = {y: x for data in dots for x, y in zip(*data, strict=True)}
@@ -133,3 +136,40 @@ def test_only_results_are_drawn(runs):
         seed_effect_plot(runs)
     with pytest.raises(ArgumentError, match=r"^result must be the result of benchmark_information\(\), got Runs\.$"):
         benchmark_information_plot(runs)
+
+
+def make_audit():
+    common = {"n_draws": 200, "failed": 0, "unconverged": 0}
+    rates = [
+        _row(unit, model, {**common, "rejected": rejected}, "y ~ a", 0.05)
+        for unit, model, rejected in [
+            ("benchmark", "naive", 160),
+            ("benchmark", "recommended", 11),
+            ("run", "naive", 20),
+            ("run", "recommended", 9),
+        ]
+    ]
+    return _answer(rates, 0.05, {"benchmark": "x", "run": "y"}, ())
+
+
+def test_markers_are_the_rates_in_percent():
+    audit = make_audit()
+    ax = audit_plot(audit)
+    estimates = lines(ax, "_estimates")
+    assert [list(line.get_xdata()) for line in estimates] == [[80.0, 10.0], [5.5, 4.5]]
+    intervals = [line.get_xdata() for line in ax.lines if line.get_label() == "_interval"]
+    assert len(intervals) == 4
+    assert list(intervals[0]) == approx((100 * audit.rates.loc[0, ["ci_low", "ci_high"]].astype(float)).tolist())
+    reference = lines(ax, "_reference")
+    assert reference[0].get_xdata()[0] == approx(5.0)
+    assert row_labels(ax) == ["exchange by benchmark", "exchange by run"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["naive model", "recommended model"]
+
+
+def test_the_axis_says_what_the_line_is():
+    assert "nominal 5 %" in audit_plot(make_audit()).get_xlabel().replace("\n", " ")
+
+
+def test_only_audits_are_drawn():
+    with pytest.raises(ArgumentError, match=r"audit must be the result of audit\(\), got dict."):
+        audit_plot({})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from figures import row_labels
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
@@ -34,7 +35,7 @@ def counts():
 
 def cells(ax):
     """Lines, boldness and colour of each cell, by the names of its row and column."""
-    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    names = row_labels(ax)
     assert [tick.get_text() for tick in ax.get_xticklabels()] == names
     (mesh,) = [mesh for mesh in ax.collections if mesh.get_label() == "_cells"]
     colours = mesh.to_rgba(mesh.get_array())

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
-from lmemtest.plots.horizons import horizons_plot
+from lmemtest.plots.cd_diagrams import horizons_plot
 
 LONG_NAMES = (
     "a very long algorithm name with $\\alpha$ and _under_ <b>bold</b> 1",
@@ -86,7 +86,7 @@ def test_each_diagram_shows_its_horizon_and_a_length_is_the_same_difference_ever
             assert low - slack <= dots.get_xdata().min() <= dots.get_xdata().max() <= high + slack
         # the axes start at the same score unless means move far
         assert len({ax.get_xlim() for ax in diagrams}) == (3 if shift else 1)
-        own = ["own start" in titles_of(ax)[0] for ax in diagrams]
+        own = ["different origins" in titles_of(ax)[0] for ax in diagrams]
         assert own == [bool(shift), False, False]
 
 

@@ -1,14 +1,17 @@
-"""Figures of a leaderboard show its numbers."""
+"""Figures of leaderboards, of outperforming and of evaluations show their numbers."""
 
 from __future__ import annotations
 
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
+from figures import lines, row_labels
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
+import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.leaderboard import leaderboard
 from lmemtest.errors import ArgumentError
@@ -38,7 +41,7 @@ def board():
 
 
 def dots(ax):
-    (line,) = [line for line in ax.lines if line.get_label() == "_estimates"]
+    (line,) = lines(ax, "_estimates")
     return np.asarray(line.get_xdata())
 
 
@@ -55,7 +58,7 @@ def test_ratings_have_their_intervals_and_win_rates(board):
     texts = [text.get_text() for text in ax.texts]
     assert texts[-1] == "win rate"
     assert_allclose([float(text.removesuffix(" %")) for text in texts[:-1]], 100 * table["win_rate"], atol=0.5)
-    (line,) = [line for line in ax.lines if line.get_label() == "_reference"]
+    (line,) = lines(ax, "_reference")
     assert line.get_xdata()[0] == 1000.0
     assert "1,000 is the mean of all" in ax.get_xlabel()
 
@@ -70,7 +73,7 @@ def test_other_measures_are_ordered_by_themselves(board):
 
 def test_of_many_algorithms_the_ends_are_drawn(board):
     ax = leaderboard_plot(board, max_rows=2)
-    labels = [label.get_text() for label in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert labels[1] == "… 2 more …"
     assert_allclose(dots(ax), board.to_frame()["elo"].iloc[[0, 3]])
     assert "2 of 4 algorithms" in ax.get_xlabel().replace("\n", " ")
@@ -113,3 +116,52 @@ def test_a_map_that_is_too_narrow_asks_for_the_width_that_it_needs():
     win_rate_plot(board, ax=axes(enough, 9.5))
     with pytest.raises(ArgumentError, match=r"inches wide and [\d.]+ inches high"):
         win_rate_plot(board, ax=axes(1.8, 1.0))
+
+
+def test_one_pair_is_drawn_with_its_benchmarks_and_many_pairs_without():
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    one = lt.outperforming(runs, algorithms=("HB", "RS")).plot()
+    assert len(one.get_yticklabels()) == 21
+    at = {line.get_label(): line.get_xdata()[0] for line in one.get_lines() if line.get_label().startswith("_")}
+    assert (at["_reference"], at["_threshold"]) == (0.5, 0.75)
+    three = lt.outperforming(runs, algorithms=("HB", "RS", "TPE")).plot()
+    assert row_labels(three) == ["HB over RS", "HB over TPE", "TPE over RS"]
+
+
+def test_of_many_pairs_those_farthest_from_one_half_are_drawn():
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    found = lt.outperforming(runs, algorithms=("HB", "RS", "TPE"))
+    ax = found.plot(max_rows=2)
+    clearest = found.table.sort_values("estimate").iloc[1:].sort_index()
+    assert row_labels(ax) == (clearest["left"] + " over " + clearest["right"]).tolist()
+    assert "1 of 3 pairs, those nearest to one half, are left out." in ax.get_xlabel()
+
+
+def test_of_many_benchmarks_those_farthest_from_one_half_are_drawn_and_the_others_counted(assert_readable):
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    found = lt.outperforming(runs, algorithms=("HB", "RS"))
+    ax = found.plot(max_rows=6)
+    far = (found.benchmarks["estimate"] - 0.5).abs().sort_values(ascending=False, kind="stable").index[:6].sort_values()
+    names = row_labels(ax)
+    assert names == ["All 20 benchmarks", *found.benchmarks.loc[far, "benchmark"]]
+    dots = lines(ax, "_estimates")
+    assert dots[1].get_xdata().tolist() == found.benchmarks.loc[far, "estimate"].tolist()
+    words = " ".join(ax.get_xlabel().split())
+    assert words.endswith("14 of 20 benchmarks, those nearest to one half, are left out.")
+    assert_readable(ax)
+
+
+def test_rows_are_models_with_both_intervals_and_their_groups():
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(
+        [(m, t, i, int(rng.random() < 0.4 + 0.2 * k)) for k, m in enumerate("ABC") for t in "xyz" for i in range(30)],
+        columns=["model", "task", "item", "right"],
+    )
+    found = lt.evaluate(table, model="model", task="task", item="item", score="right")
+    ax = found.plot()
+    assert row_labels(ax) == found.models["model"].tolist()
+    drawn = [line.get_xdata() for line in ax.lines if line.get_label() == "_interval"]
+    ends = [found.models[[f"ci_low_{name}", f"ci_high_{name}"]].to_numpy() for name in ("these", "like")]
+    np.testing.assert_allclose(drawn, np.concatenate(ends))
+    letters = [text.get_text() for text in ax.texts if "|" in text.get_text()]
+    assert letters == (found.models["letters_these"] + " | " + found.models["letters_like"]).tolist()

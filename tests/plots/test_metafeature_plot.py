@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines, row_labels
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -81,7 +82,7 @@ def tree(ax):
 
 def test_rows_are_in_the_order_of_the_tree_and_cells_hold_the_mean_outcomes(analysis):
     ax = draw(analysis)
-    labels = [text.get_text() for text in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert labels == [analysis.benchmarks[i] for i in analysis.order]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["bad", "good"]
     cells = next(c for c in ax.collections if c.get_label() == "_cells")
@@ -92,7 +93,7 @@ def test_rows_are_in_the_order_of_the_tree_and_cells_hold_the_mean_outcomes(anal
 def test_triangles_mark_the_benchmarks_that_are_singled_out(analysis):
     ax = draw(analysis)
     marks = next(line for line in ax.get_lines() if line.get_label() == "_singled_out")
-    labels = [text.get_text() for text in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert {labels[int(row)] for row in marks.get_ydata()} == set(analysis.singled_out) == {"task 02", "task 08"}
     assert "singled out: 2 of 12" in ax.get_xlabel().replace("\n", " ")
 
@@ -142,11 +143,11 @@ def test_one_benchmark_has_no_tree():
 
 def test_the_model_draws_contrasts_intervals_and_the_means_by_themselves(model):
     ax = draw(model)
-    labels = [text.get_text() for text in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert labels[0] == "mean over benchmarks"
     table = model.to_frame().sort_values("contrast")
     assert labels[1:] == table["benchmark"].tolist()
-    points = [line for line in ax.get_lines() if line.get_label() == "_estimates"]
+    points = lines(ax, "_estimates")
     drawn = {(round(y), round(x, 9)) for line in points for x, y in zip(*line.get_data(), strict=True)}
     want = {(0, round(model.overall["contrast"].item(), 9))}
     for column in ("contrast", "raw"):

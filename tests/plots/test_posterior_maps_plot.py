@@ -7,11 +7,12 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from figures import row_labels
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import posterior_maps_plot
-from lmemtest.plots.posterior_maps import SHOWN, SIGNS, WORDS
+from lmemtest.plots.posterior import SHOWN, SIGNS, WORDS
 
 DECIDED = (1, 2, -1)
 
@@ -36,7 +37,7 @@ def test_cells_are_the_probabilities_of_the_row_against_the_column(show):
     order = list("CAB")
     pairs = make_pairs("ABC")
     ax = posterior_maps_plot(pairs, show=show, order=order)
-    assert [t.get_text() for t in ax.get_yticklabels()] == order
+    assert row_labels(ax) == order
     assert [t.get_text() for t in ax.get_xticklabels()] == order
     shown = cells(ax)
     straight, turned = {"better": ("left", "right"), "equivalent": ("equal", "equal"), "worse": ("right", "left")}[show]

@@ -1,12 +1,14 @@
-"""The figure of planned studies shows their numbers."""
+"""The figures of planned studies show their numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from figures import lines
 from matplotlib.figure import Figure
 from pytest import approx
 
+import lmemtest as lt
 from lmemtest.bench.power.power import power
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.power import power_plot
@@ -17,10 +19,6 @@ PLAN = {"interaction_sd": 0.02, "residual_sd": 0.03}
 def make_result(**options):
     given = {"effect": 0.02, "n_benchmarks": [6, 12, 20, 50], "n_seeds": [1, 5, 10], "n_draws": 50, "rng": 1} | options
     return power(PLAN, **given)
-
-
-def lines(ax, label):
-    return [line for line in ax.child_axes[0].lines if line.get_label() == label]
 
 
 def test_lines_and_intervals_are_the_numbers_in_percent():
@@ -90,3 +88,36 @@ def test_only_power_is_drawn():
     with pytest.raises(ArgumentError) as raised:
         power_plot(np.zeros(3))
     assert str(raised.value) == "result must be the result of power(), got ndarray."
+
+
+ONE = {"tuning": 0.4, "data": 0.9, "seed": 0.3}
+
+
+def test_curves_and_points_are_those_of_the_plan():
+    found = lt.plan(ONE, trials=50, target=0.25, current={"seed": 3})
+    ax = lt.plots.plan_plot(found)
+    panel = ax.child_axes[0]
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "log")
+    curves = lines(panel, "_standard_error")
+    table = found.to_frame("curves")
+    for line, (_, rows) in zip(curves, table.groupby("curve", sort=False), strict=True):
+        np.testing.assert_allclose(line.get_xydata(), rows[["cost", "standard_error"]])
+    points = [line.get_xydata()[0] for line in panel.lines if line.get_label() == "_point"]
+    rows = found.to_frame().set_index("allocation").loc[["best", "current"], ["cost", "standard_error"]]
+    np.testing.assert_allclose(points, rows)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "best", "one tuning run", "ideal estimator", "more seeds as now", "plan", "current",
+    ]  # fmt: skip
+    low, high = panel.get_ylim()
+    assert low < table["standard_error"].min() < table["standard_error"].max() < high
+    assert "target 0.25" in [text.get_text() for text in panel.texts]
+
+
+def test_a_plan_without_tuning_has_one_curve():
+    ax = lt.plan(lt.VarianceComponents(interaction_sd=0.02, residual_sd=0.03), n_algorithms=2, budget=400).plot()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["best", "plan"]
+
+
+def test_nothing_that_varies_has_no_figure():
+    with pytest.raises(ArgumentError, match="standard error of 0 "):
+        lt.plan({"tuning": 0.0, "seed": 0.0}, trials=5, budget=100).plot()

@@ -7,13 +7,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines
 from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.intervals.profile import profile, profile_answer
-from lmemtest.plots.profile import profile_plot
+from lmemtest.plots.model import profile_plot
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +24,6 @@ def result():
     x = np.tile(np.arange(6.0), 8)
     y = (1 + rng.normal(size=8))[g] + (0.5 + 0.4 * rng.normal(size=8))[g] * x + 0.5 * rng.normal(size=48)
     return profile(lt.fit_lmm("y ~ x + (x | g)", {"y": y, "x": x, "g": g}))
-
-
-def lines(panel, label):
-    return [line for line in panel.lines if line.get_label() == label]
 
 
 def test_a_panel_shows_curve_interval_estimate_and_cut(result):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines, row_labels
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -22,10 +23,6 @@ def wide(rows=12, names=("forest", "boosting", "a linear model with quite a long
 def ranking(method="frequentist", **options):
     rows = options.pop("rows", 12)
     return lt.rank(wide(rows), method, direction="minimize", rng=1, **options)
-
-
-def lines(ax, label):
-    return [line for line in ax.lines if line.get_label() == label]
 
 
 CASES = {
@@ -70,7 +67,7 @@ def test_differences_from_a_control_are_those_of_the_pairs_with_their_decisions(
     control = "boosting"  # neither first nor last
     found = ranking(test="t", control=control)
     ax = ranking_plot(found)
-    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert all(label.endswith(f" − {control}") for label in labels)
     rows = found.pairs.to_dict("records")
     want = [row["estimate"] * (1 if row["right"] == control else -1) for row in rows]
@@ -95,7 +92,7 @@ def test_an_interval_without_an_end_reaches_the_edge_and_the_figure_says_so():
 def test_the_matrix_has_the_outcomes_and_differences_of_the_ranking():
     found = ranking(test="wilcoxon")
     ax = comparison_matrix_plot(found)
-    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    names = row_labels(ax)
     cells = {tuple(map(int, text.get_position())): text for text in ax.texts}
     place = {name: i for i, name in enumerate(found.decisions.levels)}
     assert len(names) == len(place)

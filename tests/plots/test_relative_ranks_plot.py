@@ -8,12 +8,13 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines, row_labels
 from matplotlib.figure import Figure
 from pytest import approx
 
 from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.relative_ranks import relative_ranks_plot
+from lmemtest.plots.budget import relative_ranks_plot
 
 
 def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> Answer:
@@ -34,10 +35,6 @@ def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), *
     }  # fmt: skip
     tables = {"table": table if levels else table.drop(columns="prior")}
     return Answer(question="relative_ranks", title="Relative ranks", tables=tables, values={**given, **options})
-
-
-def lines(box, label):
-    return [line for line in box.lines if line.get_label() == label]
 
 
 def words(ax):
@@ -110,7 +107,7 @@ def test_one_budget_is_drawn_as_rows(levels, assert_readable):
     result = make_result(budgets=(None,), levels=levels, budget=None)
     ax = relative_ranks_plot(result)
     assert ax.child_axes == []
-    labels = [label.get_text() for label in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert labels[:4] == (["All instances", "HB", "PB", "RS"] if levels else ["HB", "PB", "RS"])[: len(labels[:4])]
     estimates = lines(ax, "_estimates")[0]
     assert list(estimates.get_xdata()) == approx(result.table["rank"].to_numpy())
@@ -146,5 +143,5 @@ def test_names_keep_clear_of_the_ticks_of_the_next_panel():
     left, right = boxes[0], boxes[1]
     ends = [text.get_window_extent().x1 for text in left.texts if text.get_text() in ("HB", "PB")]
     ticks = [label.get_window_extent().x0 for label in right.get_yticklabels()]
-    assert "1.25" in [label.get_text() for label in right.get_yticklabels()]
+    assert "1.25" in row_labels(right)
     assert min(ticks) - max(ends) > 4

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from figures import lines, row_labels
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -29,14 +30,6 @@ CASES = (
 )
 SIZES = [None, (4.5, 4.0)]
 WIDE = ("two", "twenty", "long names")  # drawn in a new figure too
-
-
-def lines(ax, label):
-    return [line for line in ax.lines if line.get_label() == label]
-
-
-def row_labels(ax):
-    return [tick.get_text() for tick in ax.get_yticklabels()]
 
 
 def axes_of(size):

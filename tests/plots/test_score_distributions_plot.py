@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from figures import foot, lines
 from matplotlib.figure import Figure
 from pytest import approx
 
@@ -34,10 +35,6 @@ def make_result(names=("HB", "PB", "RS"), *, priors=("bad",), tasks=("t0",), n=3
         metafeatures=("prior",),
     )  # fmt: skip
     return score_distributions(runs, by=by)
-
-
-def lines(box, label):
-    return [line for line in box.lines if line.get_label() == label]
 
 
 def test_an_upright_violin_is_the_density_with_quartiles_and_median():
@@ -106,10 +103,6 @@ def test_few_scores_are_points_and_constant_ones_a_line():
     assert len(box.collections) == 1
     assert list(lines(box, "_median")[0].get_ydata()) == [1.0, 1.0]
     assert [line.get_color() for line in lines(box, "_median")] == [_style.colour(0), _style.INK]
-
-
-def foot(ax):
-    return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
 
 
 def test_groups_without_a_test_do_not_look_like_those_with_one_cluster():

@@ -1,4 +1,4 @@
-"""Figures of a selection show the numbers of its result."""
+"""Figures of a selection and of random effects show the numbers of their results."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines, row_labels
 from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
 from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.errors import ArgumentError
-from lmemtest.plots.selection import selection_plot
+from lmemtest.plots import random_effects_plot
+from lmemtest.plots.model import selection_plot
 
 
 def make_runs(k=3, *, long=False):
@@ -51,10 +53,6 @@ def test_every_figure_is_readable(name, assert_readable):
     assert_readable(selection_plot(found_by(name, 5, long=True), ax=Figure(figsize=(5, 4)).subplots(), max_rows=6))
 
 
-def lines(ax, label):
-    return [line for line in ax.get_lines() if line.get_label() == label]
-
-
 def test_the_path_shows_the_criterion_of_all_candidates():
     found = found_by("path by bic")
     path = found.to_frame()
@@ -65,7 +63,7 @@ def test_the_path_shows_the_criterion_of_all_candidates():
     others = path[~path["chosen"] & path["bic"].notna()]
     assert tried.get_xdata() == approx(others["bic"].to_numpy())
     assert tried.get_ydata() == approx(others["step"].to_numpy())
-    labels = [label.get_text() for label in ax.get_yticklabels()]
+    labels = row_labels(ax)
     assert labels == ["start", *(f"+ {term}" for term in found.chosen), "nothing more"]
     tests = found_by("path by tests")
     (_, likelihood) = lines(selection_plot(tests), "_estimates")
@@ -83,7 +81,7 @@ def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     assert ax.get_xlabel().replace("\n", " ") == shared
     (side,) = ax.child_axes
     assert [bar.get_width() for bar in side.patches] == approx(table["delta"].tolist())
-    ranks = [label.get_text() for label in ax.get_yticklabels()]
+    ranks = row_labels(ax)
     assert [text.split()[-1] for text in ranks] == [str(rank) for rank in table["rank"]]
     assert [text.startswith("(singular) ") for text in ranks] == table["singular"].tolist()
 
@@ -97,3 +95,52 @@ def test_errors_name_the_argument():
         selection_plot(found, ax=Figure(figsize=(1, 1)).subplots())
     with pytest.raises(ArgumentError, match=r"^max_rows must be a whole number of at least 1, got 0\.$"):
         selection_plot(found, max_rows=0)
+
+
+@pytest.fixture
+def effects():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"g": np.repeat([f"benchmark {i:02d} <b>$x$" for i in range(20)], 6)})
+    frame["y"] = np.repeat(rng.normal(size=20), 6) + rng.normal(size=120)
+    frame.loc[frame["g"] == "benchmark 03 <b>$x$", "y"] += 20.0
+    return lt.fit_lmm("y ~ 1 + (1 | g)", frame).random_effects("g", target="conditional")
+
+
+def points(ax):
+    return lines(ax, "_estimates")
+
+
+def test_levels_are_sorted_and_drawn_where_they_are(effects):
+    ax = random_effects_plot(effects)
+    labels = row_labels(ax)
+    rows = effects.to_frame().sort_values("estimate")
+    assert labels == list(rows["level"])
+    drawn = sorted((y, x) for line in points(ax) for x, y in zip(*line.get_data(), strict=True))
+    assert [x for _, x in drawn] == pytest.approx(rows["estimate"].tolist())
+
+
+def test_levels_that_stand_out_are_filled(effects):
+    ax = random_effects_plot(effects)
+    filled = [len(line.get_xdata()) for line in points(ax) if line.get_markerfacecolor() != "white"]
+    assert filled == [len(effects.clear["Intercept"])]
+    assert len(effects.clear["Intercept"]) >= 1
+
+
+def test_of_many_levels_the_ends_are_drawn(effects):
+    ax = random_effects_plot(effects, max_rows=7)
+    labels = row_labels(ax)
+    assert len(labels) == 8
+    assert labels[3] == "… 13 more …"
+    assert labels[-1] == "benchmark 03 <b>$x$"
+    words = ax.get_xlabel().replace("\n", " ")
+    assert words.endswith("13 of 20 levels, those in the middle, are left out.")
+    assert "left out" not in random_effects_plot(effects, max_rows=20).get_xlabel()
+
+
+def test_bad_input(effects):
+    with pytest.raises(lt.errors.ArgumentError, match=r"effects must be the result of random_effects\(\), got int"):
+        random_effects_plot(3)
+    with pytest.raises(ValueError, match="effect must be 'Intercept', got 'slope'"):
+        random_effects_plot(effects, effect="slope")
+    with pytest.raises(ValueError, match="max_rows must be"):
+        random_effects_plot(effects, max_rows=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from figures import lines
 from pytest import approx
 
 from lmemtest import tuning
@@ -30,10 +31,6 @@ CASES = {
 
 def found(**options):
     return tuning.compare(HIGH, LOW, **{"direction": "maximize", "names": ("new", "old"), "n_draws": 0, **options})
-
-
-def lines(ax, label):
-    return [line for line in ax.child_axes[0].lines if line.get_label() == label]
 
 
 def words(ax):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines
 from matplotlib.path import Path
 from pytest import approx
 
@@ -82,8 +83,8 @@ def test_panels_show_their_curves():
     ax = tuning_curves_plot(curves)
     assert [panel.get_title(loc="left") for panel in ax.child_axes] == ["task00", "task01"]
     for panel, group in zip(ax.child_axes, curves.panels(), strict=True):
-        lines = [line for line in panel.lines if line.get_label() == "_estimate"]
-        for line, curve, colour in zip(lines, group, _style.PALETTE, strict=False):
+        drawn = lines(panel, "_estimate")
+        for line, curve, colour in zip(drawn, group, _style.PALETTE, strict=False):
             assert line.get_color() == colour
             assert (line.get_xdata().min(), line.get_xdata().max()) == (1, 48)
             k = np.array([1, 1.5, 2, 2.7, 7.3, 8.1, 30.3, 48])
@@ -122,9 +123,9 @@ def test_what_is_drawn_between_budgets_is_the_exact_band(case):
     curves = CASES[case]()
     ax = tuning_curves_plot(curves)
     for panel, group in zip(ax.child_axes, curves.panels(), strict=True):
-        lines = [line for line in panel.lines if line.get_label() == "_estimate"]
+        drawn = lines(panel, "_estimate")
         bands = [c for c in panel.collections if c.get_label() == "_band"]
-        for line, band, curve in zip(lines, bands, group, strict=True):
+        for line, band, curve in zip(drawn, bands, group, strict=True):
             where = np.geomspace(curve.grid[0], curve.grid[-1], 42)[1:-1]
             exact = BudgetCurve(key=("",), level=curve.level, **read_at(curve.curve, curve.cost, where))
             shown = np.interp(where, line.get_xdata(), line.get_ydata())

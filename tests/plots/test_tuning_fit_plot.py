@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from figures import lines
 from pytest import approx
 
 from lmemtest import tuning
@@ -24,10 +25,6 @@ K = [1, 3, 10, 30, 100, 600]
 
 def drawn(fit, q=0.5):
     return tuning_fit_plot(fit.curve(K, q=q))
-
-
-def lines(ax, label):
-    return [line for line in ax.child_axes[0].lines if line.get_label() == label]
 
 
 def test_curves_scores_and_the_best_are_those_of_the_fit(fit):
@@ -76,7 +73,7 @@ def test_the_area_is_that_of_the_intervals(fit):
     for k, low, high in zip(curve.k, curve.ci_low, curve.ci_high, strict=True):
         at = corners[np.isclose(corners[:, 0], k), 1]
         assert (at.min(), at.max()) == approx((low, high))
-    assert "95 % intervals, each k by itself" in texts_of_the_legend(ax)
+    assert "95 % intervals, pointwise" in texts_of_the_legend(ax)
 
 
 def test_the_area_is_computed_between_the_k_that_were_asked_for(fit):

@@ -1,4 +1,4 @@
-"""Figures of variation, reliability, shrunken effects and clusters show the numbers of their results."""
+"""Figures of variation, reliability and benchmarks show the numbers of their results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from figures import lines, row_labels
 from matplotlib.figure import Figure
+from numpy.testing import assert_allclose
 from pytest import approx
 
 import lmemtest as lt
@@ -17,10 +19,10 @@ from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters
 from lmemtest.bench.benchmark.benchmark_effects import benchmark_effects
 from lmemtest.bench.variation.ranking_reliability import ranking_reliability
 from lmemtest.bench.variation.variance_sources import variance_sources
+from lmemtest.errors import ArgumentError
 from lmemtest.plots.benchmark_clusters import benchmark_clusters_plot
 from lmemtest.plots.benchmark_effects import benchmark_effects_plot
-from lmemtest.plots.ranking_reliability import ranking_reliability_plot
-from lmemtest.plots.variance_sources import variance_sources_plot
+from lmemtest.plots.variation import ranking_reliability_plot, variance_sources_plot
 
 
 def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:
@@ -72,10 +74,6 @@ def test_every_figure_is_readable(name, assert_readable) -> None:
         assert_readable(draw(many, ax=ax, **options))
 
 
-def lines(ax, label):
-    return [line for line in ax.get_lines() if line.get_label() == label]
-
-
 def test_variation_draws_standard_deviations_and_says_what_it_leaves_out() -> None:
     found = variance_sources(make_runs())
     ax = variance_sources_plot(found)
@@ -84,7 +82,7 @@ def test_variation_draws_standard_deviations_and_says_what_it_leaves_out() -> No
     ends = np.array([line.get_xdata() for line in lines(ax, "_interval")])
     assert ends == approx(found.to_frame()[["ci_low", "ci_high"]].to_numpy())
     ax = variance_sources_plot(found, leave_out=["task"])
-    assert "task" not in [label.get_text() for label in ax.get_yticklabels()]
+    assert "task" not in row_labels(ax)
     assert "Not drawn: task (" in ax.get_xlabel().replace("\n", " ")
 
 
@@ -121,7 +119,7 @@ def test_extrapolated_differences_are_marked(assert_readable) -> None:
     ]
     assert_readable(ax)
     ax = benchmark_effects_plot(found)
-    assert "Grey: extrapolated, some algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
+    assert "Grey: extrapolated, because an algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
     (cells,) = (c for c in ax.collections if c.get_label() == "_cells")
     assert np.ma.getmaskarray(cells.get_array()).reshape(9, 3)[4].tolist() == [True, True, False]
     assert_readable(ax)
@@ -132,7 +130,7 @@ def test_of_many_benchmarks_the_ends_or_the_largest_are_drawn(assert_readable) -
     part = found.to_frame().sort_values("estimate", kind="stable")
     ax = benchmark_effects_plot(found, kind="caterpillar", max_rows=4)
     names = part["benchmark"].tolist()
-    assert [t.get_text() for t in ax.get_yticklabels()] == [*names[:2], "… 5 more …", *names[-2:]]
+    assert row_labels(ax) == [*names[:2], "… 5 more …", *names[-2:]]
     drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
     assert [y for y, _ in drawn] == [0, 1, 3, 4]
     assert [x for _, x in drawn] == approx(part["estimate"].iloc[[0, 1, -2, -1]].tolist())
@@ -155,7 +153,7 @@ def test_effects_are_drawn_where_they_are() -> None:
     assert np.asarray(mesh.get_array()).reshape(9, 6) == approx(want)
     ax = benchmark_effects_plot(found, kind="caterpillar", comparison="A1 - A3")
     part = found.to_frame().query("algorithm == 'A1' and versus == 'A3'").sort_values("estimate")
-    assert [t.get_text() for t in ax.get_yticklabels()] == part["benchmark"].tolist()
+    assert row_labels(ax) == part["benchmark"].tolist()
     drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
     assert [x for _, x in drawn] == approx(part["estimate"].tolist())
     (overall,) = lines(ax, "_overall")
@@ -165,7 +163,7 @@ def test_effects_are_drawn_where_they_are() -> None:
 def test_the_tree_has_its_merges() -> None:
     found = benchmark_clusters(make_runs(), n_draws=20, rng=1)
     ax = benchmark_clusters_plot(found)
-    assert [t.get_text() for t in ax.get_yticklabels()] == found.to_frame()["benchmark"].tolist()
+    assert row_labels(ax) == found.to_frame()["benchmark"].tolist()
     upright = [line.get_xdata()[0] for line in lines(ax, "_branch") if line.get_xdata()[0] == line.get_xdata()[1]]
     assert sorted(upright) == approx(sorted(found.linkage[:, 2]))
 
@@ -194,3 +192,43 @@ def test_bad_options() -> None:
         benchmark_effects_plot(effects, comparison="A0 - A1")
     with pytest.raises(lt.errors.ArgumentError, match="kind='together' needs redrawn tables"):
         benchmark_clusters_plot(benchmark_clusters(runs, n_draws=0), kind="together")
+
+
+def studied(groups, n=12, **options):
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"data": [*range(n), *[0] * (n + 3)], "init": [*[0] * n, *range(1, n), *[0] * 4]})
+    parts = [
+        table.assign(tool=name, acc=np.round(0.8 + 0.05 * rng.normal(size=len(table)) * (table["data"] > 0), 2))
+        for name in groups
+    ]
+    return lt.variance_sources(
+        pd.concat(parts).assign(acc=lambda t: t["acc"] + 0.001 * rng.normal(size=len(t))),
+        score="acc", sources=["data", "init"], algorithm="tool", **options,
+    )  # fmt: skip
+
+
+def drawn(ax, label):
+    return np.concatenate([line.get_xdata() for line in ax.lines if line.get_label() == label])
+
+
+def test_variances_relative_to_the_split_by_study():
+    study = studied(["A", "B $x$"])
+    ax = study.plot()
+    assert row_labels(ax) == ["data", "init", "noise"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["A", "B $x$"]
+    assert_allclose(drawn(ax, "_estimates"), study.sources["relative"])
+    ends = drawn(ax, "_interval").reshape(-1, 2)
+    assert_allclose(ends, study.sources[["relative_low", "relative_high"]].clip(upper=4.0))
+    assert "over that of data" in ax.get_xlabel()
+    assert_allclose(drawn(variance_sources_plot(study, values="sd"), "_estimates"), study.sources["sd"])
+    with pytest.raises(ArgumentError, match="values must be 'relative' or 'share' or 'sd'"):
+        variance_sources_plot(study, values="variance")
+
+
+def test_many_studies_have_a_row_each():
+    study = studied([f"pipeline {i}" for i in range(8)])
+    ax = study.plot(values="share")
+    labels = row_labels(ax)
+    assert labels[:2] == ["data", "pipeline 0"]
+    assert len(labels) == 27
+    assert "Share of the variance" in ax.get_xlabel()

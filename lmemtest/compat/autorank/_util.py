@@ -365,7 +365,7 @@ class Posterior:
 
     def plot(self, names: tuple[str, str] | None = None) -> Figure:
         """A histogram of the draws, or a triangle if practical equivalence is among the outcomes."""
-        from lmemtest.plots.posterior_draws import draw_posterior
+        from lmemtest.plots.posterior import draw_posterior
 
         return draw_posterior(self.sample, self.chances, names or self.names).figure.figure
 

@@ -185,7 +185,7 @@ def cd_diagram(result: RankResult, reverse: bool, ax: Axes | None, width: float 
 
 def diagram(decisions: Decisions, reverse: bool, ax: Axes | None, width: float | None) -> Axes:
     """A diagram, maybe in a mirror: texts keep to the side of their anchor, and the arrow shows where it did."""
-    from lmemtest.plots.diagram import axes_of_width, cd_diagram
+    from lmemtest.plots.cd_diagrams import axes_of_width, cd_diagram
 
     if ax is None and width is not None:
         ax = axes_of_width(decisions, width)
@@ -202,7 +202,7 @@ def diagram(decisions: Decisions, reverse: bool, ax: Axes | None, width: float |
 
 def ci_plot(result: RankResult, reverse: bool, ax: Axes | None, width: float | None) -> Axes:
     """Means with their intervals in the order of `plot_order` or `rankdf`, with `reverse` from the top."""
-    from lmemtest.plots.autorank_maps import draw_intervals
+    from lmemtest.plots.posterior import draw_intervals
 
     table, names = result.rankdf, distinct(result.rankdf.index)
     order = result.plot_order
@@ -247,7 +247,7 @@ def posterior_maps(
         raise ArgumentError(
             "plot_posterior_maps draws Bayesian results, and this is not one. Use autorank(data, approach='bayesian')."
         )
-    from lmemtest.plots.autorank_maps import draw_posterior_maps
+    from lmemtest.plots.posterior import draw_posterior_maps
 
     k = len(result.posterior_matrix)
     probabilities, decided = np.full((3, k, k), np.nan), np.zeros((k, k), dtype=np.intp)

@@ -1,0 +1,20 @@
+"""What a figure shows, for tests: the lines of a label, the labels of rows, the words around panels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def lines(ax: Any, label: str) -> list[Any]:
+    """The lines with a label, in axes or, where these hold panels, in the first panel."""
+    box = ax.child_axes[0] if ax.child_axes and not ax.lines else ax
+    return [line for line in box.lines if line.get_label() == label]
+
+
+def row_labels(ax: Any) -> list[str]:
+    return [tick.get_text() for tick in ax.get_yticklabels()]
+
+
+def foot(ax: Any) -> str:
+    """What is written around the panels, in one line: the foot, and the names of the axes."""
+    return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
