@@ -103,6 +103,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 pages: $(STAMP)
+	$(BIN)/python tests/contract/test_generated_pages.py
 	$(BIN)/python tests/contract/test_docs.py $(ARGS)
 
 bench: $(STAMP)

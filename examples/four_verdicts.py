@@ -51,7 +51,7 @@ def by_model(frame: pd.DataFrame, adjust: str | None, **family: str) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lt.errors.DataWarning)  # on two tasks all methods reach the same accuracy
         ranks = runs.normalize("rank")
-    pairs = lt.analyze(ranks, adjust=adjust, se="model" if adjust == "tukey" else None).pairs.to_frame()
+    pairs = lt.analyze(ranks, adjust=adjust, vcov="model" if adjust == "tukey" else None).pairs.to_frame()
     return int(np.sum(pairs["p_value"] < 0.05))
 
 

@@ -11,18 +11,16 @@ folder; else the bundled ones.
 import argparse
 import os
 from pathlib import Path
+from typing import Any
 
 import lmemtest as lt
-from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.core.result import Answer
 from lmemtest.plots import detached_figures
-from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 
 # what figure 12 of the paper prints of its contrasts of PriorBand against Hyperband, the bad prior minus the good one
 PAPER = {"LC-167190": 0.125, "LC-126026": -0.708, "LC-168330": -0.500, "LC-168910": -0.125, "PD1-LM1B": -1.208}
 
 
-def beside_paper(outcomes: Answer) -> str:
+def beside_paper(outcomes: Any) -> str:
     """The contrasts that the paper prints, beside ours."""
     ours = outcomes.contrasts.set_index("benchmark")["contrast"]
     lines = [f"  {name}: {ours[name]:.3f} (paper {value:.3f})" for name, value in PAPER.items()]
@@ -52,21 +50,21 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs, algorithms = study()
 
-    outcomes = metafeature_effect(runs, algorithms, "prior", method="outcomes", rng=0)
+    outcomes = lt.metafeature_effect(runs, algorithms, "prior", method="outcomes", rng=0)
     print(outcomes, end="\n\n")
     if set(PAPER) <= set(outcomes.benchmarks):
         print(beside_paper(outcomes), end="\n\n")
-    naive = metafeature_effect(runs, algorithms, "prior", method="outcomes", unit="budget")
+    naive = lt.metafeature_effect(runs, algorithms, "prior", method="outcomes", unit="budget")
     print("With budgets as repetitions:", *naive.sentences(), end="\n\n")
 
     # ranks within benchmark, prior and budget: every budget and every benchmark counts the same
     ranks = runs.filter(algorithm=list(algorithms)).normalize("rank", by=("benchmark", "prior", "budget"))
-    model = metafeature_effect(ranks, algorithms=algorithms, metafeature="prior", rng=0)
+    model = lt.metafeature_effect(ranks, algorithms=algorithms, metafeature="prior", rng=0)
     print(model)
 
     with detached_figures():
         for name, result in (("clusters", outcomes), ("contrasts", model)):
-            metafeature_effect_plot(result).figure.savefig(out / f"metafeature-{name}.svg")
+            lt.plots.metafeature_effect_plot(result).figure.savefig(out / f"metafeature-{name}.svg")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,7 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.plots import detached_figures
-from lmemtest.plots.selection import selection_plot
 
 
 def study() -> lt.Runs:
@@ -35,18 +33,18 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
 
-    path = select_model(runs, n_jobs=2)
+    path = lt.select_model(runs, n_jobs=2)
     print(path, end="\n\n")
 
-    models = select_model(runs, method="best", n_jobs=2)
+    models = lt.select_model(runs, method="best", n_jobs=2)
     print(models, end="\n\n")
 
-    halves = select_model(runs, validate="half", rng=1, n_jobs=2)
+    halves = lt.select_model(runs, validate="half", rng=1, n_jobs=2)
     print(halves.holdout)
 
     with detached_figures():
         for name, result in (("path", path), ("models", models)):
-            selection_plot(result).figure.savefig(out / f"selection-{name}.svg")
+            lt.plots.selection_plot(result).figure.savefig(out / f"selection-{name}.svg")
 
 
 if __name__ == "__main__":

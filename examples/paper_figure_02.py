@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.lmm.means.decisions import Decisions
+from lmemtest.lmm import Decisions
 from lmemtest.plots import cd_diagram, detached_figures
 
 CLAIM = """Paper: ranks and the simple model lead to the same conclusion, with critical differences of another scale.
@@ -39,9 +39,9 @@ def ranked(runs: lt.Runs) -> Decisions:
     return replace(found.decisions, score=f"{runs.score} in {len(table):,} blocks")
 
 
-def modelled(runs: lt.Runs, formula: str, se: str | None = None) -> Decisions:
+def modelled(runs: lt.Runs, formula: str, vcov: str | None = None) -> Decisions:
     """Marginal means of a model, and all pairs by the standard errors of the model or by the default ones."""
-    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs(se=se).decisions()
+    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs(vcov=vcov).decisions()
 
 
 def said(found: Decisions, title: str) -> None:
@@ -60,7 +60,7 @@ def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Decisions]]:
         "ranks": ("Left half: ranks, as Autorank compares them (Friedman, Nemenyi)", ranked(runs)),
         "simple": (
             "Right half: the simple model, each row an observation",
-            modelled(runs, f"{runs.score} ~ algorithm", se="model"),
+            modelled(runs, f"{runs.score} ~ algorithm", vcov="model"),
         ),
         "recommended": (
             "Recommended: benchmarks are the sample, each run counts once",

@@ -16,12 +16,9 @@ from functools import partial
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.bench.budget.anytime import anytime
 from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.core.words import small_p
-from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import cd_diagram, detached_figures
-from lmemtest.plots.horizons import horizons_plot
 
 
 def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
@@ -34,7 +31,7 @@ def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
     return replace(runs, score="normalized_regret"), [5, 10, 15, (5, 15)]
 
 
-def ranks_at(runs: lt.Runs, budget: float) -> Decisions:
+def ranks_at(runs: lt.Runs, budget: float) -> lt.lmm.Decisions:
     """The left half: ranks within benchmark, prior and seed at one budget."""
     by = [runs.benchmark, *runs.metafeatures, runs.seed, runs.algorithm]
     table = runs.at_budgets([budget]).to_frame().groupby(by, observed=True)[runs.score].mean().unstack()
@@ -42,12 +39,12 @@ def ranks_at(runs: lt.Runs, budget: float) -> Decisions:
     return replace(found.decisions, score=f"{runs.score} in {len(table):,} blocks")
 
 
-def rows_within(runs: lt.Runs, start: float, end: float) -> Decisions:
+def rows_within(runs: lt.Runs, start: float, end: float) -> lt.lmm.Decisions:
     """The right half: the model of the paper, in which every row is an observation of its own."""
     column = runs.budget
     window = runs.filter(**{column: [budget for budget in runs.levels(column) if start <= budget <= end]})
     fit = lt.fit_lmm(f"{runs.score} ~ {runs.algorithm} + (1 | {column}) + (1 | {runs.benchmark})", window)
-    return fit.emmeans(runs.algorithm).pairs(se="model").decisions()
+    return fit.emmeans(runs.algorithm).pairs(vcov="model").decisions()
 
 
 def main() -> None:
@@ -57,7 +54,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs, budgets = study()
 
-    found = anytime(runs).at(budgets)
+    found = lt.anytime(runs).at(budgets)
     print(found, end="\n\n")
     print("The recommended model beside that of the paper, which counts every row:")
     formats = dict.fromkeys(["p_value", "paper_p_value"], partial(small_p, spec=".3g"))
@@ -74,7 +71,7 @@ def main() -> None:
         print(rows)
         title = f"Right half: the model of the paper over {start}-{end}"
         cd_diagram(rows, title=title).figure.savefig(out / "paper-figure-05-rows.svg")
-        horizons_plot(found).figure.savefig(out / "paper-figure-05.svg")
+        lt.plots.horizons_plot(found).figure.savefig(out / "paper-figure-05.svg")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,7 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.bench.budget.anytime import anytime
 from lmemtest.plots import detached_figures
-from lmemtest.plots.relative_ranks import relative_ranks_plot
 
 
 def study() -> lt.Runs:
@@ -33,10 +31,10 @@ def main() -> None:
     runs = study()
     with detached_figures():
         for over in ("benchmarks", "seeds"):
-            ranks = anytime(runs).ranks(by="prior", unit=over)
+            ranks = lt.anytime(runs).ranks(by="prior", unit=over)
             print(f"Intervals over {over}: {ranks.band}")
             print("\n".join(f"  {sentence}" for sentence in ranks.sentences()))
-            relative_ranks_plot(ranks).figure.savefig(out / f"figure-06-{over}.svg")
+            lt.plots.relative_ranks_plot(ranks).figure.savefig(out / f"figure-06-{over}.svg")
     print("Paper: the band is one standard error over seeds (rank - se to rank + se of unit='seeds').")
     if "rel_rank" in runs.columns:
         theirs = runs.to_frame().groupby([runs.algorithm, runs.budget])["rel_rank"].mean()

@@ -18,9 +18,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.bench.scores.score_distributions import score_distributions
-from lmemtest.plots import detached_figures
-from lmemtest.plots.score_distributions import score_distributions_plot
+from lmemtest.plots import detached_figures, score_distributions_plot
 
 CLAIM = """Paper: on LC-167190 and LC-168910 the bad prior has two modes, one of them as good as the good prior.
 On PriorBand, these two come first: about every third run with a bad prior beats one with the good prior soon after the
@@ -60,7 +58,7 @@ def main() -> None:
     print(f"{algorithm} at {runs.budget} {second}: how often a run with the bad prior beats one with the good prior")
     print(harmless(runs, algorithm, levels, second).round(2).to_string(), end="\n\n")
     # random search does not use a prior: one level has all its runs
-    start = score_distributions(runs.filter(prior=levels[1]), by=["benchmark", "algorithm"], budget=first)
+    start = lt.score_distributions(runs.filter(prior=levels[1]), by=["benchmark", "algorithm"], budget=first)
     table = start.to_frame()
     random = table[table["algorithm"] == "RS"].sort_values("p_value")
     print(f"Scores of the first configuration of random search ({runs.budget} {first}): one cluster or several?")
@@ -68,10 +66,10 @@ def main() -> None:
     print(*start.sentences(), end="\n\n")
     print(CLAIM)
 
-    early = score_distributions(runs.filter(benchmark=shown), by=["algorithm", "prior", "benchmark"], budget=second)
+    early = lt.score_distributions(runs.filter(benchmark=shown), by=["algorithm", "prior", "benchmark"], budget=second)
     with detached_figures():
         score_distributions_plot(early).figure.savefig(out / "figure-13-early.svg")
-        drawn = score_distributions(
+        drawn = lt.score_distributions(
             runs.filter(prior=levels[1], benchmark=shown), by=["benchmark", "algorithm"], budget=first
         )
         score_distributions_plot(drawn).figure.savefig(out / "figure-13-first.svg")

@@ -16,9 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import lmemtest as lt
-from lmemtest.bench.scores.score_distributions import score_distributions
-from lmemtest.plots import detached_figures, seed_effect_plot
-from lmemtest.plots.score_distributions import score_distributions_plot
+from lmemtest.plots import detached_figures, score_distributions_plot, seed_effect_plot
 
 REPEATS = 4  # runs of an algorithm per seed
 
@@ -64,7 +62,7 @@ def main() -> None:
     print("\nPaper, on its own draw: chi-square 252.4, p 0.0, likely influenced: A-1.")
     print("Here, on this draw:", *result.sentences())
     print(result.to_frame()[["algorithm", "f_ratio", "p_value", "affected", "seed_share"]].round(3).to_string())
-    by_algorithm = score_distributions(runs)
+    by_algorithm = lt.score_distributions(runs)
     print(by_algorithm)
     with detached_figures():
         scores_over_seeds(runs).savefig(out / "figure-14.svg")

@@ -15,9 +15,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.bench.scores.score_distributions import score_distributions
-from lmemtest.plots import benchmark_information_plot, detached_figures
-from lmemtest.plots.score_distributions import score_distributions_plot
+from lmemtest.plots import benchmark_information_plot, detached_figures, score_distributions_plot
 
 MEANS = {"B-0": (1.0, 1.0, 1.0), "B-1": (1.0, 1.2, 1.4), "B-2": (0.5, 1.0, 1.5)}
 
@@ -45,7 +43,7 @@ def main() -> None:
     columns = ["benchmark", "f_ratio", "p_value", "share", "variance", "variance_low", "variance_high"]
     print(result.ranking[columns].round(3).to_string(index=False))
     with detached_figures():
-        grouped = score_distributions(runs, by=["benchmark", "algorithm"])
+        grouped = lt.score_distributions(runs, by=["benchmark", "algorithm"])
         score_distributions_plot(grouped).figure.savefig(out / "figure-16.svg")
         benchmark_information_plot(result).figure.savefig(out / "figure-17.svg")
 

@@ -14,9 +14,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.bench.scores.score_distributions import score_distributions
-from lmemtest.plots import budget_effect_plot, detached_figures
-from lmemtest.plots.score_distributions import score_distributions_plot
+from lmemtest.plots import budget_effect_plot, detached_figures, score_distributions_plot
 
 BENCHMARKS, ALGORITHMS, SEEDS, BUDGETS = 6, 3, 20, 4
 
@@ -61,7 +59,7 @@ def main() -> None:
     print("the budget belongs into the model as a simple effect.")
     print("Here, on this draw:", result.sentences()[0])
     with detached_figures():
-        grouped = score_distributions(runs, by=["budget", "algorithm"])
+        grouped = lt.score_distributions(runs, by=["budget", "algorithm"])
         score_distributions_plot(grouped).figure.savefig(out / "figure-18.svg")
         budget_effect_plot(result).figure.savefig(out / "figure-19.svg")
 

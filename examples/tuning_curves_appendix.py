@@ -24,19 +24,17 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from paper_figures.coverage import coverage_plot, simulate_bootstrap_coverage, simulate_coverage
 
+import lmemtest as lt
 from lmemtest import tuning
-from lmemtest.bench.data.datasets import load_hpo_trials
-from lmemtest.plots.tuning import tuning_band_plot, tuning_compare_plot, tuning_curve_plot
-from lmemtest.tuning.curve import TuningCurve
-from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.laws.kernel_density import KernelDensity, kernel_density
+from lmemtest.plots import tuning_band_plot, tuning_compare_plot, tuning_curve_plot
+from lmemtest.tuning import EmpiricalDistribution, kernel_density
 
 N = 48  # scores of most figures
 FLAT = {"dkw": "DKW", "ks": "Kolmogorov-Smirnov", "ld_highest_density": "LD, highest density"}
@@ -65,7 +63,7 @@ def searches() -> Searches:
         noisy = {"LSTM": (reuters.get_group("reg_lstm"), 0.05), "MLP": (reuters.get_group("mlp"), 0.0125)}
         names, default, column, most, papers = ("DeBERTaV3", "DeBERTa"), "3 epochs", "model", 245, True
     else:
-        table = load_hpo_trials()
+        table = lt.datasets.load_hpo_trials()
         rates = pd.cut(table["learning_rate"], [0, 0.001, 0.01, 1], labels=["low rate", "middle rate", "high rate"])
         table = table.assign(accuracy=1 - table["valid_loss"], value=rates.astype(object))
         groups = table.groupby("benchmark")["accuracy"]
@@ -92,12 +90,12 @@ def epochs(count: int) -> str:
     return "1 epoch" if count == 1 else f"{count} epochs"
 
 
-def laws(data: Searches) -> dict[str, KernelDensity]:
+def laws(data: Searches) -> dict[str, Any]:
     """Smooth laws with the shape of the noisy searches, to simulate from."""
     return {name: kernel_density(y, bandwidth=h, bounds=(0, 1)) for name, (y, h) in data.noisy.items()}
 
 
-def median(scores: np.ndarray, **options: object) -> TuningCurve:
+def median(scores: np.ndarray, **options: object) -> Any:
     """A median curve for 1 to 12 trials, or others; larger is better."""
     return tuning.curve(scores, direction="maximize", bounds=(0, 1), **{"k": np.arange(1, 13), **options})
 
@@ -190,7 +188,9 @@ def figure_20(data: Searches, _: int) -> Figure:
     known = float(other[0]) if np.ptp(other) == 0 else other
     options = {"direction": "maximize", "names": ("tuned", data.default), "n_draws": 0}
     found = tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)
-    some = "; ".join(f"{run.evidence} for {run.better} at {run.start:.3g} to {run.stop:.3g}" for run in found.segments)
+    some = "; ".join(
+        f"{label} for {better} at {start:.3g} to {stop:.3g}" for label, better, start, stop in found.segments
+    )
     print(f"Figure 20: {found.sentences()[0]} At some: {some or 'none'}.\n  The paper, on its own data: {PAPER_20}.")
     if not data.papers:
         return tuning_compare_plot(found).figure

@@ -19,20 +19,17 @@ their places. What the paper reads from figures 3, 4 and 10 is printed beside wh
 import argparse
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+import lmemtest as lt
 from lmemtest import tuning
-from lmemtest.bench.data.datasets import load_hpo_trials
-from lmemtest.core.result import Answer
-from lmemtest.plots import detached_figures
-from lmemtest.plots.tuning import tuning_compare_plot
-from lmemtest.tuning.curve import TuningCurve
-from lmemtest.tuning.estimators import expected_best
+from lmemtest.plots import detached_figures, tuning_compare_plot
+from lmemtest.tuning import expected_best
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 DASHES = ("-", "--", ":", "-.")
@@ -68,7 +65,7 @@ def searches() -> Searches:
     folder = Path(os.environ.get("LMEMTEST_DATA", ""))
     if os.environ.get("LMEMTEST_DATA") and (folder / "deberta.csv").is_file():
         return papers_own(folder)
-    table = load_hpo_trials()
+    table = lt.datasets.load_hpo_trials()
     table = table.assign(accuracy=1 - table["valid_loss"])
     scores = {name: rows["accuracy"].to_numpy() for name, rows in table.groupby("benchmark")}
     mlp = table[table["benchmark"] == "mlp-digits"]
@@ -124,7 +121,7 @@ def papers_own(folder: Path) -> Searches:
 # ---------------------------------------------------------------------------------------------------- drawing
 
 
-def draw_curve(ax: Axes, curve: TuningCurve, place: int, label: str, *, shade: float = 0.18, line: bool = True) -> None:
+def draw_curve(ax: Axes, curve: Any, place: int, label: str, *, shade: float = 0.18, line: bool = True) -> None:
     """A band as far as it has two limits on the axes, and the estimate."""
     curve = curve.drawn()
     colour, known = COLOURS[place % len(COLOURS)], ~curve.trivial
@@ -155,7 +152,7 @@ def panels(rows: int, columns: int, *, share: bool = True) -> tuple[Figure, np.n
     return figure, figure.subplots(rows, columns, sharey=share, squeeze=False)
 
 
-def compared(comparison: Answer, data: Searches, number: int) -> Figure:
+def compared(comparison: Any, data: Searches, number: int) -> Figure:
     """Two curves with their evidence, and below them what the paper reads from its figure."""
     if not data.papers:
         return tuning_compare_plot(comparison).figure
@@ -176,7 +173,7 @@ def blocks(data: Searches) -> pd.DataFrame:
     return pd.DataFrame(found, columns=range(8)).rename(columns=lambda i: i + 1)
 
 
-def median(scores: np.ndarray, **options: object) -> TuningCurve:
+def median(scores: np.ndarray, **options: object) -> Any:
     """A median curve; larger is better."""
     return tuning.curve(scores, direction="maximize", **options)
 

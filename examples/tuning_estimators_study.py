@@ -21,8 +21,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lmemtest.bench.data.datasets import load_hpo_trials
-from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
+import lmemtest as lt
+from lmemtest.tuning import expected_best
+from lmemtest.tuning.distribution import ESTIMATORS, order_weights
 
 TRIALS = 30  # of the synthetic study
 BUDGETS = range(15, 31)  # of the study of wrong conclusions
@@ -71,7 +72,7 @@ def searches() -> tuple[dict[str, np.ndarray], str]:
         table = pd.read_csv(Path(folder) / "hedwig.csv")
         names = {"LSTM": "reg_lstm", "MLP": "mlp"}
         return {k: table.loc[table["model_name"] == v, "f1"].to_numpy() for k, v in names.items()}, "F1 on Reuters"
-    table = load_hpo_trials()
+    table = lt.datasets.load_hpo_trials()
     names = {"boosting": "boosting-digits", "forest": "forest-digits"}
     chosen = {k: 1 - table.loc[table["benchmark"] == v, "valid_loss"].to_numpy()[:100] for k, v in names.items()}
     return chosen, "accuracy on digits"

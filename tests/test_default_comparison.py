@@ -28,7 +28,7 @@ def sides(runs: lt.Runs) -> pd.DataFrame:
     """All pairs by Tukey's test on the model's standard errors, by the default, and with their scatter alone."""
     fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
     new = fit.emmeans(runs.algorithm).pairs().to_frame()
-    old = fit.emmeans(runs.algorithm).pairs(adjust="tukey", se="model").to_frame()
+    old = fit.emmeans(runs.algorithm).pairs(adjust="tukey", vcov="model").to_frame()
     robust = fit.moderated().robust
     own = robust.fit.emmeans(runs.algorithm, vcov=robust).pairs(adjust="none").to_frame()
     found = old[["left", "right", "estimate"]].copy()

@@ -159,7 +159,7 @@ def test_equal_variances_are_inside_and_not_on_a_boundary(runs):
 
 
 def test_the_larger_model_starts_from_the_smaller_one_where_it_is_it(runs):
-    from lmemtest.lmm.hypotheses.nesting import check_nesting
+    from lmemtest.lmm.hypotheses.glrt import check_nesting
 
     equal, spread = lt.fit_lmm(EQUAL, runs), lt.fit_lmm(SPREAD, runs)
     start = check_nesting(equal, spread).theta_of_null(equal, spread)

@@ -11,7 +11,7 @@ from refusals import refusal
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, FormulaError, NestingError
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.hypotheses.simulated_null import simulator
+from lmemtest.lmm.hypotheses.null_distributions import simulator
 
 FITS = values("formulas")["fits"]
 

@@ -20,7 +20,7 @@ from scipy import special
 
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning.estimators import order_weights
+from lmemtest.tuning.distribution import order_weights
 from paper_figures.draws import generators
 
 LEVEL = 0.99  # of the intervals for simulated rates, as in the paper

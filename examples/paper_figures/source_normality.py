@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scipy import special, stats
 
 from lmemtest.errors import DesignError
-from lmemtest.lmm.distributions.density import density, drawn_bandwidth, rule_of_thumb
+from lmemtest.lmm.distributions.modes import density, drawn_bandwidth, rule_of_thumb
 from paper_figures.binomial_noise import holm
 
 if TYPE_CHECKING:

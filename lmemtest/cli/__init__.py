@@ -7,9 +7,8 @@ command is wrong.
 """
 
 try:
-    from lmemtest.cli import converting, evaluating, gating, planning  # add their commands
     from lmemtest.cli.commands import app, main
 except KeyboardInterrupt:  # Ctrl-C while modules are loaded
     raise SystemExit(130) from None
 
-__all__ = ["app", "converting", "evaluating", "gating", "main", "planning"]
+__all__ = ["app", "main"]

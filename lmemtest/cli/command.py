@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -14,9 +15,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from lmemtest.cli.options import FILE, OPTIONS, TYPED, direction, flags, is_positional, names_in, number, row
-from lmemtest.cli.rendering import answer
+from lmemtest.cli.rendering import INTERRUPTED, WRONG_INPUT, answer
 
 _choices: Callable[..., Any] = Enum  # made of a table
+_UsageError: Any = typer.BadParameter.__mro__[1]  # typer has it from click, or its own copy of it
 
 
 def _parameter(place: str, option: str, needed: bool) -> inspect.Parameter:
@@ -45,9 +47,17 @@ class Typed(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command whose help shows the defaults of the function that it calls."""
+    """A command whose help shows the defaults of the function that it calls, and its exit code where it is wrong."""
 
     calls = ""
+    wrong = WRONG_INPUT
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except _UsageError as error:
+            error.exit_code = self.wrong
+            raise
 
     def get_help(self, ctx: Any) -> str:
         if self.calls:
@@ -74,8 +84,7 @@ def command(
     *,
     calls: str = "",
     needed: Iterable[str] = ("table",),
-    kind: type[Command] = Command,
-    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    wrong: int = WRONG_INPUT,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a command of a function of what was typed and of `step`, which tells what is being done.
 
@@ -87,8 +96,8 @@ def command(
         Names in `OPTIONS`; `needed` are those without which there is no call.
     calls
         The function, as ``module:name``, whose defaults hold.
-    kind, around
-        How it parses, and what holds around it.
+    wrong
+        The exit code of a wrong command or table; another one than that of all commands is that of any failure, too.
 
     Notes
     -----
@@ -104,7 +113,7 @@ def command(
     def decorated(body: Callable[..., Any]) -> Callable[..., Any]:
         def call(context: typer.Context, **typed: Any) -> None:
             given = SimpleNamespace(**{key: _plain(value) for key, value in typed.items()}, exit_code=0)
-            with around():
+            with _no_false_answer(wrong):
                 answer(context, body, given, names_in(place, options), saves)
             if given.exit_code:
                 raise typer.Exit(given.exit_code)
@@ -113,11 +122,31 @@ def command(
         call.__name__, call.__doc__ = body.__name__, body.__doc__
         call.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
-        made = type(kind.__name__, (kind,), {"calls": calls})
+        made = type(Command.__name__, (Command,), {"calls": calls, "wrong": wrong})
         app.command(name=name, cls=made, short_help=short)(call)
         return body
 
     return decorated
+
+
+@contextmanager
+def _no_false_answer(wrong: int) -> Iterator[None]:
+    """Whatever goes wrong in a command whose exit codes are answers is none of them."""
+    if wrong == WRONG_INPUT:
+        yield
+        return
+    try:
+        yield
+    except typer.Exit as stop:
+        raise typer.Exit(wrong if stop.exit_code == WRONG_INPUT else stop.exit_code) from None
+    except _UsageError as error:
+        error.exit_code = wrong
+        raise
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception:
+        traceback.print_exc()
+        raise typer.Exit(wrong) from None
 
 
 def _plain(value: Any) -> Any:

@@ -3,22 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lmemtest.cli.command import Typed, command
-from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, check_options, chosen
-from lmemtest.cli.reading import read_runs, read_table, read_trials, settled_curves
+from lmemtest.cli.converting import ANSWERS, TOOLS, converter
+from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, absent, check_options, chosen, flags, number
+from lmemtest.cli.reading import (
+    EVALUATE,
+    export_in,
+    name_of,
+    read_runs,
+    read_table,
+    read_trials,
+    runs_of_export,
+    settled_curves,
+    taken,
+)
 from lmemtest.cli.rendering import INTERRUPTED, say, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import SimpleNamespace
 
+    import pandas as pd
+
+    from lmemtest.bench.data.recognised import Recognised
     from lmemtest.core.result import Result
 
     Step = Callable[[str], None]
+
+NO_ANSWER = 3  # of `gate`, whose exit codes 0, 1 and 2 are answers: whatever goes wrong must be none of them
+ANSWER_COLUMNS = ("item", "task", "score", "epoch", "judge", "family", "cluster")
+PLAN_COLUMNS = ("score", "direction", "algorithm", "benchmark", "seed", "family")
+PLAN_NUMBERS = (
+    *("budget", "target", "effect", "power", "hours_per_training", "trials", "cost", "fixed", "at_most", "current"),
+)
 
 app = typer.Typer(
     name="lmemtest",
@@ -28,6 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+app.add_typer(converter, short_help="Make a table of runs of what another tool wrote.")
 
 
 def main() -> None:
@@ -66,7 +88,7 @@ def _root(
 @command(
     app,
     "report",
-    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "se", "ddf", *WRITTEN),
+    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", *WRITTEN),
     "Compare algorithms and write a report.",
     calls="report.analysis:analyze",
 )
@@ -92,7 +114,7 @@ def report(given: SimpleNamespace, step: Step) -> None:
     step("analysing")
     from lmemtest.report.analysis import analyze
 
-    options = chosen(given, "formula population curves dispersion alpha adjust se ddf")
+    options = chosen(given, "formula population curves dispersion alpha adjust vcov ddf")
     write_report(analyze(runs, **options, progress=step), given, step)
 
 
@@ -139,7 +161,7 @@ def check(given: SimpleNamespace, step: Step) -> None:
 @command(
     app,
     "rank",
-    (*RUNS, "method", "test", "control", "alpha", "adjust", "se", "rope", "curves", *WRITTEN),
+    (*RUNS, "method", "test", "control", "alpha", "adjust", "vcov", "rope", "curves", *WRITTEN),
     "Rank algorithms by a mixed model or by classical tests.",
     calls="bench.ranking.rank:rank",
 )
@@ -159,7 +181,7 @@ def rank(given: SimpleNamespace, step: Step) -> Result:
     step("ranking")
     from lmemtest.bench.ranking.rank import rank
 
-    return rank(runs, **chosen(given, "method test control alpha adjust se rope curves"), rng=0)
+    return rank(runs, **chosen(given, "method test control alpha adjust vcov rope curves"), rng=0)
 
 
 @command(
@@ -289,3 +311,285 @@ def _quantile(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
+
+
+# ---------------------------------------------------------------------- evaluate
+
+
+@command(
+    app,
+    "evaluate",
+    (
+        *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
+        *("adjust", "vcov", "alpha", "power", *WRITTEN),
+    ),
+    "Compare models by the items of tasks: these tasks, and tasks like these.",
+    calls="bench.evaluation.evaluation:evaluate",
+)
+def evaluate(given: SimpleNamespace, step: Step) -> Result:
+    """Say which models differ on these tasks, and which differ for tasks like these.
+
+    Scores are 0 and 1 (solved or not) or between; items belong to tasks. Also: models that cannot be distinguished,
+    what repeated attempts alone change, and the smallest difference that such an evaluation finds. With -o as a
+    document, table or figure.
+
+    \b
+    Example:
+      lmemtest evaluate answers.csv --model model --task subject --item question --score correct
+      lmemtest evaluate wide.csv --model gpt --model llama --task subject --item question
+      lmemtest evaluate ratings.csv --model model --item prompt --judge judge --score rating --min 1 --max 10
+      lmemtest evaluate answers.csv --model model --task task --item id --score score --epoch epoch -o out.html
+    """
+    table, roles = _read_answers(given)
+    step("comparing models")
+    from lmemtest.bench.evaluation.evaluation import evaluate
+
+    options = chosen(given, "direction adjust vcov alpha power drop_duplicates")
+    return evaluate(table, **{"direction": "maximize", **options, **roles})
+
+
+def _answer_roles(given: SimpleNamespace) -> dict[str, Any]:
+    """The arguments of `evaluate` about columns."""
+    columns = given.model or []
+    scale = {"min_score": 0.0, "max_score": 1.0} | chosen(given, "min_score max_score")
+    return {
+        "model": columns[0] if len(columns) == 1 else columns or None,
+        **{name: getattr(given, name) for name in ANSWER_COLUMNS},
+        **(scale if tuple(scale.values()) != (0.0, 1.0) else {}),
+    }
+
+
+def _lacking(given: SimpleNamespace) -> list[str]:
+    """The options that are needed; rows are items where each model has a column."""
+    needed = ("model",) if len(given.model or []) > 1 else ("model", "item", "score")
+    return [f"--{name}" for name in needed if not getattr(given, name)]
+
+
+def _answer_rows(given: SimpleNamespace, roles: dict[str, Any]) -> pd.DataFrame:
+    """The rows that are asked for."""
+    labels = [roles.get(name) for name in (*ANSWER_COLUMNS, "model") if name != "score"]
+    return read_table(given, labels=[name for name in labels if isinstance(name, str)])
+
+
+def _answers_of_export(given: SimpleNamespace, export: Recognised) -> tuple[Any, dict[str, Any]]:
+    """The answers in a file of a tool that evaluates models, if the user agrees to read it so."""
+    from lmemtest.errors import ArgumentError
+
+    if export.tool not in TOOLS or TOOLS[export.tool].items is None:
+        raise ArgumentError(export.in_words(name_of(given)))
+    runs = runs_of_export(export, name_of(given), given.yes)
+    if runs.failed is not None:
+        raise ArgumentError("Answers without a score: convert them first, --score-failures 0 counts them as wrong.")
+    epoch = dict(zip(["epoch"], runs.ignore, strict=False))
+    roles = {name: getattr(runs, role) for name, role in ANSWERS.items()}
+    return runs.to_frame(), {**roles, "score": runs.score, **epoch, "direction": runs.direction}
+
+
+def _option_of(name: str, value: Any) -> list[str]:
+    """An argument as an option, repeated for several columns."""
+    values = value if isinstance(value, list) else [value]
+    return [part for one in values for part in (flags(name)[0], f"{one:g}" if isinstance(one, float) else str(one))]
+
+
+def _read_answers(given: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
+    """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
+    from lmemtest.bench.data.answer_roles import answer_roles
+    from lmemtest.core.caller import command_with
+    from lmemtest.core.words import listed
+    from lmemtest.errors import ArgumentError
+
+    roles = _answer_roles(given)
+    export = export_in(given.table) if _lacking(given) else None
+    if export is None:
+        table = _answer_rows(given, roles)
+        if not _lacking(given):
+            return table, roles
+        from lmemtest.bench.data.recognised import recognised
+
+        export = recognised(table, str(given.table))
+    if export is not None and export.tool != EVALUATE:
+        return _answers_of_export(given, export)
+    message = f"{listed(_lacking(given))} must be given. Columns of {name_of(given)}: {listed(table.columns)}."
+    found = answer_roles(table, roles)
+    if found is None:
+        raise ArgumentError(message)
+    new = [part for name, value in found.items() if value != roles.get(name) for part in _option_of(name, value)]
+    if not taken(new, given.yes):
+        raise ArgumentError(
+            f"{message} By names and structure:\n  {command_with(new)}\n--yes takes these roles without asking."
+        )
+    return _answer_rows(given, found), found
+
+
+# ---------------------------------------------------------------------- gate
+
+
+@command(
+    app,
+    "gate",
+    (
+        *(*TABLE, "old", "margin", "score", "direction", "benchmark", "seed", "metric", "family", "ignore", "seed_own"),
+        *("tasks", "alpha", "power", "max_broken", "allow", *WRITTEN),
+    ),
+    "Is a new version worse than the old one?",
+    calls="bench.gate.gate:gate",
+    needed=("table", "old", "margin"),
+    wrong=NO_ANSWER,
+)
+def gate(given: SimpleNamespace, step: Step) -> None:
+    """Decide whether a new version is worse than the old one, on every metric, over tasks like these.
+
+    The exit code is 0 if it is not worse by the margin or more, 1 if it is worse by more than the margin, 2 if these
+    runs cannot say, and 3 if the command or a table is wrong. With -o the answer as a document for a pull request
+    (.md), with all digits (.json), as a table or figure.
+
+    \b
+    Example:
+      lmemtest gate new.csv old.csv --score accuracy --margin 0.01 --benchmark task --seed seed -o gate.md
+      lmemtest gate new.csv old.csv --margin accuracy=0.01 --margin loss=2% --benchmark task --tasks these
+    """
+    from lmemtest.report.files import check_report_path
+
+    targets = [check_report_path(path) for path in given.output or ()]
+    new, old = (_read_version(given, path) for path in (given.table, given.old))
+    step("comparing the versions")
+    from lmemtest.bench.gate.gate import gate
+    from lmemtest.report.files import json_of
+
+    options = chosen(given, "benchmark seed metric alpha power max_broken")
+    options |= {name: tuple(getattr(given, name) or ()) for name in ("family", "ignore", "allow")}
+    options |= {name: _by_metric(getattr(given, name) or (), f"--{name}") for name in ("margin", "direction")}
+    if given.tasks is not None:
+        options["tasks"] = given.tasks.replace("-", " ")
+    score = None if given.score is None else tuple(given.score)
+    decision = gate(new, old, score=score, seed_shared=not given.seed_own, **options)
+    for target in targets:
+        decision.save(target, escape=not given.raw_csv)
+    step("")
+    typer.echo(json_of(decision) if given.json else decision.summary(), nl=not given.json)
+    for target in () if given.json else targets:
+        typer.echo(str(target))
+    given.exit_code = decision.exit_code
+
+
+def _read_version(given: SimpleNamespace, path: Path) -> Any:
+    """One of the two tables."""
+    labels = [*filter(None, (given.benchmark, given.metric)), *(given.family or ())]
+    typed = SimpleNamespace(**{**vars(given), "table": path})
+    return read_table(typed, labels=labels, seeds=[given.seed] if given.seed else [])
+
+
+def _by_metric(given: list[str] | tuple[()], option: str) -> dict[str, str] | None:
+    """What ``NAME=VALUE`` says by name, and what ``VALUE`` says of every other metric."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.rpartition("=")
+        key = name if sign else "*"
+        if key in found:
+            what = f"{name!r} has" if sign else "all metrics have"
+            raise typer.BadParameter(f"{what} two values. Leave one of them out.", param_hint=option)
+        found[key] = value
+    return found or None
+
+
+# ---------------------------------------------------------------------- plan
+
+
+@command(
+    app,
+    "plan",
+    (
+        *TABLE,
+        *PLAN_COLUMNS,
+        "source",
+        "yes",
+        "sd",
+        *PLAN_NUMBERS,
+        "stage",
+        "shared",
+        "algorithms",
+        "alpha",
+        "adjust",
+        *WRITTEN,
+    ),
+    "How many tuning runs, splits and seeds for a budget.",
+    calls="bench.power.plan:plan",
+    needed=(),
+)
+def plan(given: SimpleNamespace, step: Step) -> Result:
+    """Find the numbers of benchmarks, tuning runs, splits and seeds with the smallest standard error for a budget.
+
+    Or, with --target or --effect, those that reach it at the least cost. How much scores vary is given by --sd, or
+    estimated from a table: of runs of several algorithms, or of a variance study with --source. With -o as a document,
+    table or figure.
+
+    \b
+    Example:
+      lmemtest plan --sd tuning=0.4 --sd data=0.9 --sd seed=0.3 --trials 50 --budget 1000 --hours-per-training 0.5
+      lmemtest plan --sd tuning=0.4 --sd data=0.9 --sd seed=0.3 --trials 50 --current seed=3
+      lmemtest plan runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed \\
+        --budget 400
+      lmemtest plan runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed \\
+        --family suite --effect 0.02 --cost family=20 --cost benchmark=5
+    """
+    counts: dict[str, Any] = {
+        name: _numbers_by_name(getattr(given, name), name) or None for name in ("fixed", "at_most", "current")
+    }
+    hours = 1.0 if given.hours_per_training is None else given.hours_per_training
+    costs = {"training": hours, **_numbers_by_name(given.cost, "cost")}
+    components = _numbers_by_name(given.sd, "sd")
+    if components and (given.table is not None or given.source):
+        raise typer.BadParameter(
+            "standard deviations are given by --sd or estimated from a table, not both.", param_hint="--sd"
+        )
+    step("planning")
+    from lmemtest.bench.power.plan import plan
+
+    return plan(
+        components or _from_table(given),
+        n_algorithms=given.algorithms,
+        stages=given.stage,
+        shared=tuple(given.shared or ()),
+        costs=costs,
+        **counts,
+        **chosen(given, "budget target effect power trials alpha adjust"),
+    )
+
+
+def _numbers_by_name(given: list[str] | None, option: str) -> dict[str, float]:
+    """What ``NAME=NUMBER`` says, by name."""
+    found: dict[str, float] = {}
+    for text in given or []:
+        name, sign, value = text.rpartition("=")
+        if not sign or not name:
+            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=flags(option)[0])
+        if name in found:
+            raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=flags(option)[0])
+        found[name] = number(value)
+    return found
+
+
+def _from_table(given: SimpleNamespace) -> Any:
+    """Components from a variance study, or from the recommended model of a table of runs."""
+    from lmemtest.errors import ArgumentError
+
+    if given.table is None:
+        raise ArgumentError("--sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.")
+    if given.source:
+        from lmemtest.bench.variation.variance_sources import variance_sources
+
+        if given.score is None:
+            raise ArgumentError("--score must be given, the column of the scores.")
+        if given.family:
+            raise ArgumentError("--family is of runs of several algorithms, and --source of a variance study.")
+        labels = [name for name in (given.algorithm, given.benchmark) if name is not None]
+        table = read_table(given, labels=labels, seeds=given.source)
+        roles = {"algorithm": given.algorithm, "benchmark": given.benchmark}
+        return variance_sources(table, score=given.score, sources=given.source, **roles).components()
+    from lmemtest.bench.modelling.recommend import recommend
+    from lmemtest.bench.power.components import VarianceComponents
+    from lmemtest.lmm.model import fit_lmm
+
+    typed = {name: getattr(given, name) for name in (*TABLE, *PLAN_COLUMNS, "yes")}
+    model = recommend(read_runs(absent(RUNS, **typed), settle=True))
+    return VarianceComponents.of(fit_lmm(model.formula, model.runs))

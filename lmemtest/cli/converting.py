@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from lmemtest.cli.command import command
-from lmemtest.cli.commands import app
 from lmemtest.cli.options import IN_PYTHON, POLICIES
 from lmemtest.cli.reading import without_failures
 from lmemtest.cli.rendering import say
@@ -70,7 +69,6 @@ converter = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.add_typer(converter, short_help="Make a table of runs of what another tool wrote.")
 
 
 def _add(name: str, tool: Tool) -> None:

@@ -87,7 +87,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "dispersion": (str, "COLUMN", "A residual variance for each level, such as the benchmark."),
     "alpha": (float, "NUMBER", "Significance level for all pairs together."),
     "adjust": (str, "METHOD", "For the number of pairs: stepdown (default), tukey, holm, none, ..."),
-    "se": (str, "NAME", "Standard errors of differences: moderated (default) or model."),
+    "vcov": (str, "NAME", "Standard errors of differences: moderated (default) or model."),
     "ddf": (str, "METHOD", "Degrees of freedom: satterthwaite, kenward-roger, ..."),
     "ml": (bool, "", "Maximum likelihood instead of restricted (REML)."),
     "fit.formula": (str, "FORMULA", "As in lme4; quote it for the shell."),

@@ -1,20 +1,23 @@
-"""What a message advises, in the caller's language: a line of Python, or an option of the command line."""
+"""What a message advises, in the caller's language: a line of Python, an option, or a function of a table."""
 
 from __future__ import annotations
 
 # What is advised, in Python and at the command line. ``{value!r}`` is a value as the language writes it: as Python's
-# `repr`, and quoted for a shell.
+# `repr`, and quoted for a shell. A list is the words of a command, ``{words:again}`` the one that was typed, with them.
 ADVICE = {
     # a call that was composed elsewhere, arguments and columns
     "typed": ("{call}", "{command}"),
+    "again": ("{call}", "{command:again}"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),
     "column": ("{role}=...", "--{role} COLUMN"),
     "role": ("Runs(..., {role}=...)", "--{role} COLUMN"),
+    "role_in_table": ("Runs(table, ..., {role}=...)", "--{role} COLUMN"),
     "role_of": ("Runs(..., {role}={column!r})", "--{role} {column!r}"),
     "roles": (
         "Give them roles: {call}. If a column is left out on purpose: Runs(..., ignore={names!r}).",
-        "Give them roles: {command} (or the same command with --yes). If a column is left out on purpose: {ignored}.",
+        "Give them roles: {command:again} (or the same command with --yes). If a column is left out on purpose: "
+        "{ignored:again}.",
     ),
     "not_scores": (
         "Say what it is ({role}={column!r}), or name the columns of scores: algorithms=[...].",
@@ -102,6 +105,16 @@ ADVICE = {
     "pandas": (", for pandas with {code}", ""),
     # rows
     "filter": ("runs.filter(...)", "--where"),
+    "by_filter": (": runs.filter(...)", ": --where"),
+    "some_values": ("runs.filter({column}=[...])", "--where '{column}=VALUE'"),
+    "at_level": ("runs.filter({column}={level!r})", "--where {column}={level!r}"),
+    "common_levels": (
+        "Give the levels at which both algorithms ran: levels=[...].",
+        "Keep the levels at which both algorithms ran: --where.",
+    ),
+    "missing_runs": (" `runs.check()` shows what is missing.", " lmemtest check shows what is missing."),
+    "third_seed": (" (standardize=False, or a third)", " (a third is needed)"),
+    "order_of_levels": ("make it a metafeature", "make it a --metafeature"),
     "one_value": ("runs.filter({column}=...)", "--where {column}=VALUE"),
     "drop_missing": ("runs.drop_missing()", "--drop-missing"),
     "drop_duplicates": ("runs.drop_duplicates('first')", "--drop-duplicates first"),
@@ -121,8 +134,8 @@ ADVICE = {
         "infinite ones too, or a column of true and false.",
     ),
     "failed_worst": (
-        "Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')",
-        "--failed missing (or nonfinite) and --score-failures worst",
+        ", for instance with Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')",
+        ", for instance with --failed missing (or nonfinite) and --score-failures worst",
     ),
     "score_failures": ("runs.score_failures(...)", "--score-failures POLICY"),
     "policies": (
@@ -154,6 +167,7 @@ ADVICE = {
     "failure_rates": (": lmemtest.failure_rates(runs).", "."),
     # tests and comparisons
     "rank": ("lmemtest.rank(runs)", "lmemtest rank"),
+    "fit": ("fit_lmm({formula!r}, runs)", "lmemtest fit RUNS {formula!r}"),
     "sign_flip_test": (
         "permutation_test(runs, exchange='signs')",
         "permutation_test(runs, exchange='signs') in Python",
@@ -191,4 +205,21 @@ ADVICE = {
         "-o ranking.csv writes the means of all of them",
     ),
     "all_pairs": ("lmemtest.rank(runs, 'all') has all pairs.", ""),
+}
+
+# The same where a function takes the table itself and arguments that name its columns (`caller.on_function`): it has no
+# `Runs`, and what stands here as nothing it cannot do.
+OF_A_TABLE = {
+    "role": "{function}(..., {role}=...)",
+    "role_in_table": "{function}(..., {role}=...)",
+    "some_values": "{table}[{table}[{column!r}].isin([...])]",
+    "at_level": "{table}[{table}[{column!r}].isin([...])]",
+    "drop_missing": "{table}.dropna(subset=[...])",
+    "failed_worst": "",
+    "by_filter": "",
+    "common_levels": "Leave out the rows of such levels.",
+    "missing_runs": "",
+    "third_seed": "",
+    "order_of_levels": "number its levels",
+    "fit": "lmemtest.fit_lmm({formula!r}, {table})",
 }

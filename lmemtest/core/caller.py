@@ -1,4 +1,4 @@
-"""The language of advice: Python for those who call the package in Python, options for those at the command line."""
+"""The language of advice: Python, options for those at the command line, arguments of a function that takes a table."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmemtest.core.advice import ADVICE
+from lmemtest.core.advice import ADVICE, OF_A_TABLE
 
-__all__ = ["advice", "command_with", "named", "on_command_line", "quoted", "setting", "shell_line"]
+__all__ = ["advice", "command_with", "named", "on_command_line", "on_function", "quoted", "setting", "shell_line"]
 
 
 @dataclass(frozen=True, slots=True)
-class _CommandLine:
-    """The command that was typed, and what its options are called where that differs from the argument in Python."""
+class _Caller:
+    """The command that was typed, or the function and its table; and what arguments are called there."""
 
     command: tuple[str, ...] = ("lmemtest",)
     options: Mapping[str, str] = field(default_factory=dict)
+    function: str = ""
+    table: str = ""
 
 
 _CODE = "\\U"  # what bash calls a character by number
-_COMMAND_LINE: ContextVar[_CommandLine | None] = ContextVar("lmemtest_command_line", default=None)
+_CALLER: ContextVar[_Caller | None] = ContextVar("lmemtest_caller", default=None)
 
 
 @contextmanager
@@ -36,11 +38,38 @@ def on_command_line(command: Sequence[str] = ("lmemtest",), options: Mapping[str
     options : mapping of str to str
         The option behind each argument in Python.
     """
-    token = _COMMAND_LINE.set(_CommandLine(tuple(command), options or {}))
+    with _called(_Caller(tuple(command), options or {})):
+        yield
+
+
+@contextmanager
+def on_function(function: str, table: str, arguments: Mapping[str, str]) -> Iterator[None]:
+    """Give advice to those who call a function that takes the table itself; `compat` enters it.
+
+    Parameters
+    ----------
+    function, table : str
+        Its name, and that of its argument for the table.
+    arguments : mapping of str to str
+        Its argument for each role.
+
+    Examples
+    --------
+    >>> with on_function("fidelity_check", "data", {"seed": "seed_var"}):
+    ...     named("seed"), advice("role", role="seed"), advice("drop_missing")
+    ('seed_var', 'fidelity_check(..., seed_var=...)', 'data.dropna(subset=[...])')
+    """
+    with _called(_Caller(options=arguments, function=function, table=table)):
+        yield
+
+
+@contextmanager
+def _called(caller: _Caller) -> Iterator[None]:
+    token = _CALLER.set(caller)
     try:
         yield
     finally:
-        _COMMAND_LINE.reset(token)
+        _CALLER.reset(token)
 
 
 def advice(what: str, **values: Any) -> str:
@@ -62,11 +91,15 @@ def advice(what: str, **values: Any) -> str:
     "--family 'data set'"
     """
     python, command_line = ADVICE[what]
-    if _COMMAND_LINE.get() is None:
+    caller = _CALLER.get()
+    if caller is None:
         return python.format(**values)
-    return command_line.format(
-        **{name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
-    )
+    if caller.function:
+        values |= {"role": named(values["role"])} if "role" in values else {}
+        return OF_A_TABLE.get(what, python).format(function=caller.function, table=caller.table, **values)
+    written = {name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
+    written |= {name: _Words(value) for name, value in values.items() if isinstance(value, list)}
+    return command_line.format(**written)
 
 
 def named(argument: str) -> str:
@@ -80,8 +113,8 @@ def named(argument: str) -> str:
     ...     named("metafeatures")
     '--metafeature'
     """
-    line = _COMMAND_LINE.get()
-    return argument if line is None else line.options.get(argument, argument)
+    caller = _CALLER.get()
+    return argument if caller is None else caller.options.get(argument, argument)
 
 
 def setting(argument: str, value: object) -> str:
@@ -107,8 +140,8 @@ def command_with(options: Sequence[str]) -> str:
     ...     command_with(["--seed", "fold"])
     "lmemtest check 'my runs.csv' --seed fold"
     """
-    line = _COMMAND_LINE.get()
-    return shell_line([*(line.command if line is not None else ("lmemtest",)), *options])
+    caller = _CALLER.get()
+    return shell_line([*(caller.command if caller is not None else ("lmemtest",)), *options])
 
 
 def shell_line(words: Sequence[str]) -> str:
@@ -137,3 +170,10 @@ class _Word(str):
 
     __slots__ = ()
     __repr__ = quoted
+
+
+class _Words(list[str]):
+    """The words of a command; ``again``: of the one that was typed, with these."""
+
+    def __format__(self, how: str) -> str:
+        return command_with(self) if how == "again" else shell_line(self)

@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from lmemtest.core.caller import advice
+from lmemtest.core.caller import advice, named
 from lmemtest.core.frames import collected
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
@@ -43,7 +43,7 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
 
 def _not_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, argument: str, shown: str, then: str) -> str:
     return (
-        f"{argument} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
+        f"{named(argument)} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
         f"(for example {shown}). {then}"
     )
 

@@ -30,7 +30,7 @@ ADJUSTMENT_NAMES = {
     "dunnett": "Dunnett",
 }  # as they read before "adjustment"
 ADJUSTMENTS = tuple(name for name in ADJUSTMENT_NAMES if name != "dunnett")  # of pairs and contrasts
-ERRORS = ("model", "moderated")  # standard errors of comparisons that can be asked for
+VCOV = ("moderated", "model")  # what standard errors come from, by name
 ERROR_NAMES = {
     "model": "model-based",
     "moderated": "moderated",

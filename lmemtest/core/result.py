@@ -154,7 +154,7 @@ class Result(Guided):
 
     def to_json(self) -> str:
         """Tables and sentences as json, all digits."""
-        text: str = importlib.import_module("lmemtest.report.results").json_of(self)
+        text: str = importlib.import_module("lmemtest.report.files").json_of(self)
         return text
 
     def summary(self) -> str:
@@ -212,7 +212,7 @@ class Result(Guided):
         ArgumentError
             If the suffix is none of these, nothing can be written there, or there is no figure.
         """
-        written: Path = importlib.import_module("lmemtest.report.results").save(self, path, escape=escape)
+        written: Path = importlib.import_module("lmemtest.report.files").save(self, path, escape=escape)
         return written
 
     def __repr__(self) -> str:

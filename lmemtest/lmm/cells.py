@@ -300,7 +300,7 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
 
 def of_failures() -> str:
     """How to say that runs failed, and what they count."""
-    return ", for instance with " + advice("failed_worst")
+    return advice("failed_worst")
 
 
 def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> str:

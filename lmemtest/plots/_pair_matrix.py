@@ -15,7 +15,7 @@ from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
-from lmemtest.lmm.means.given import given_counts, given_decisions, given_means
+from lmemtest.lmm.means.external import external_counts, external_decisions, external_means
 from lmemtest.plots._given import as_decisions
 
 ON_RANKS = ("nemenyi", "conover")  # tests whose differences are those of mean ranks
@@ -52,11 +52,11 @@ def pair_matrix(
         if any(value is not None for value in (decisions, wins, ties)) or options:
             raise ArgumentError(f"decisions, wins, ties and options are for means from elsewhere; {name} has its own.")
         return _of_result(given)
-    matrix, levels = decisions, given_means(given)[0]  # the order of an array without names
+    matrix, levels = decisions, external_means(given)[0]  # the order of an array without names
     decisions = as_decisions(given, matrix, options, name=name)
-    p, has_p = given_decisions(matrix, levels)
-    won = None if wins is None else given_counts(wins, levels, "wins")
-    tied = np.zeros(p.shape) if ties is None else given_counts(ties, levels, "ties")
+    p, has_p = external_decisions(matrix, levels)
+    won = None if wins is None else external_counts(wins, levels, "wins")
+    tied = np.zeros(p.shape) if ties is None else external_counts(ties, levels, "ties")
     if won is None and ties is not None:
         raise ArgumentError("ties goes with counts of wins: give wins, too.")
     order = np.ix_(*[[levels.index(level) for level in decisions.levels]] * 2)

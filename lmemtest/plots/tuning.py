@@ -365,10 +365,10 @@ def _other_evidence(comparison: Answer) -> str:
     """The evidence in the strip that the sentence of the label does not name: weaker, or for the other side."""
     label = EVIDENCE.index(comparison.label)
     where: dict[tuple[str, str], list[str]] = {}
-    for run in comparison.segments:
-        named = 0 < label <= EVIDENCE.index(run.evidence) and comparison.better in (run.better, None)
+    for evidence, better, start, stop in comparison.segments:
+        named = 0 < label <= EVIDENCE.index(evidence) and comparison.better in (better, None)
         if not named:
-            where.setdefault((run.evidence, run.better), []).append(span(run.start, run.stop))
+            where.setdefault((evidence, better), []).append(span(start, stop))
     found = []
     for (evidence, better), spans in where.items():
         trials = "trial" if spans == ["1"] else "trials"
@@ -387,11 +387,11 @@ def _evidence(comparison: Answer, axis: Axis) -> tuple[Span, ...]:
     edges = np.clip(np.exp(edges) if axis.log else edges, *axis.limits)
     colours = dict(zip((comparison.a.name, comparison.b.name), (look.colour for look in _LOOKS), strict=True))
     spans = []
-    for run in comparison.segments:
-        inside = np.flatnonzero((comparison.grid >= run.start) & (comparison.grid <= run.stop))
-        fill = {"facecolor": colours[run.better], "alpha": _SHADE[run.evidence], "label": f"_{run.evidence}"}
+    for evidence, better, first, last in comparison.segments:
+        inside = np.flatnonzero((comparison.grid >= first) & (comparison.grid <= last))
+        fill = {"facecolor": colours[better], "alpha": _SHADE[evidence], "label": f"_{evidence}"}
         start, end = float(edges[inside[0]]), float(edges[inside[-1] + 1])
-        spans.append(Span(start=start, end=end, fill=fill, word=run.evidence))
+        spans.append(Span(start=start, end=end, fill=fill, word=evidence))
     return tuple(spans)
 
 

@@ -41,7 +41,7 @@ from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compare
 from lmemtest.bench.robustness.variants import populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
+from lmemtest.core.options import DDF_METHODS, NEEDED, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
@@ -49,11 +49,11 @@ from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
-from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
+from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.means.joint import f_test
+from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ if TYPE_CHECKING:
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.bench.variation.model_components import Source
-    from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
+    from lmemtest.lmm.diagnostics.advantages import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula import Bar
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.estimates import Estimates
-    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.f_tests import FTest
     from lmemtest.lmm.model import LmmFit
     from lmemtest.report.document import Document
     from lmemtest.tuning.curves import TuningCurves
@@ -326,7 +326,7 @@ class Analysis(Result):
         return self._as(".tex", progress)
 
     def _as(self, suffix: str, progress: Progress | None) -> str:
-        from lmemtest.report.results import content_of
+        from lmemtest.report.files import content_of
 
         return str(content_of(self, suffix, progress=progress))
 
@@ -379,7 +379,7 @@ class Analysis(Result):
         ArgumentError
             If the suffix is none of these, the path is a folder, or nothing can be written there.
         """
-        from lmemtest.report.results import save
+        from lmemtest.report.files import save
 
         return save(self, path, escape=escape, progress=progress)
 
@@ -414,7 +414,7 @@ def analyze(
     dispersion: str | None = None,
     alpha: float = 0.05,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     ddf: str = "satterthwaite",
     trials: Any = None,
     progress: Progress | None = None,
@@ -442,7 +442,7 @@ def analyze(
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs; see `pairs`. By default "stepdown" with moderated standard errors, "tukey"
         with those of the model.
-    se : {"moderated", "model"}, optional
+    vcov : {"moderated", "model"}, optional
         Standard errors of differences: a moderated one for each, the default where there are three benchmarks or more,
         or those of the model, which hold if all algorithms vary alike between benchmarks.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
@@ -488,7 +488,7 @@ def analyze(
     alpha = check_fraction(alpha, "alpha")
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
-               "alpha": alpha, "adjust": adjust, "se": se, "ddf": ddf}  # fmt: skip
+               "alpha": alpha, "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
     parsed = _checked(options, runs)
     seconds: dict[str, float] = {}
     step = partial(_timed, seconds, progress or (lambda _: None))
@@ -514,9 +514,11 @@ def analyze(
         agreement, on_ranks = _on_another_score(runs, check, pairs, recommendation, parsed, options)
         undeclared = populations = None
         if parsed is None:
-            undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, se=se)
+            undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, vcov=vcov)
         if parsed is None and dispersion is None:
-            populations = populations_compared(runs, recommendation, pairs, alpha=alpha, adjust=adjust, se=se, ddf=ddf)
+            populations = populations_compared(
+                runs, recommendation, pairs, alpha=alpha, adjust=adjust, vcov=vcov, ddf=ddf
+            )
     with step("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):
@@ -570,7 +572,7 @@ def _checked(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
     formula, population, curves, dispersion = (
         options[name] for name in ("formula", "population", "curves", "dispersion")
     )
-    choices = {"adjust": REPORT_ADJUSTMENTS, "se": ERRORS, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
+    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
     for name, allowed in choices.items():
         if name == "ddf" or options[name] is not None:
             check_choice(options[name], name, allowed)
@@ -598,7 +600,7 @@ def _checked(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
 
 def _pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
     means = emmeans(fit, runs.algorithm, ddf=options["ddf"], alpha=options["alpha"])
-    return means.pairs(adjust=options["adjust"], se=options["se"])
+    return means.pairs(adjust=options["adjust"], vcov=options["vcov"])
 
 
 def _on_another_score(

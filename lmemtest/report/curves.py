@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.core.result import csv_text
 from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import counted
-from lmemtest.report.document import Block, Section, bullets, closed_if_long
-from lmemtest.report.figures import figure, stable_svg
+from lmemtest.report.document import Block, Section, bullets, closed_if_long, figure, stable_svg
 from lmemtest.report.files import CURVES, LABELS, check_folder, write_atomically
 from lmemtest.report.prose import texts
 from lmemtest.tuning.curves import TuningCurves

@@ -6,12 +6,21 @@ Text from data is always a plain string here; escaping it is the business of the
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Sequence
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lmemtest.core.table import ResultTable
 from lmemtest.core.text import one_line
+
+_ID = re.compile(r'\bid="([^"]+)"')
+_USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
+_COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_in_words = ContextVar("figures in words only", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +33,6 @@ class Words:
 
 
 Text: TypeAlias = "tuple[str | Words, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Bullets:
-    """A list of texts."""
-
-    items: tuple[Text, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,8 @@ class Section:
     kind: Literal["section", "details", "error", "warning", "note"] = "section"
 
 
-# A text is a paragraph, and code by itself are lines to be copied as they are.
-Block: TypeAlias = "Text | Bullets | Words | ResultTable | FigureBlock | Section"
+# A text is a paragraph, a list of texts is one with bullets, and code by itself are lines to be copied as they are.
+Block: TypeAlias = "Text | list[Text] | Words | ResultTable | FigureBlock | Section"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +106,9 @@ def paragraph(*parts: str | Words) -> Text:
     return parts
 
 
-def bullets(items: Iterable[str]) -> Bullets:
+def bullets(items: Iterable[str]) -> list[Text]:
     """A list of plain sentences."""
-    return Bullets(tuple((item,) for item in items))
+    return [(item,) for item in items]
 
 
 def folded(title: str, *blocks: Block) -> Section:
@@ -133,3 +135,43 @@ def plain(text: Text) -> str:
     'See y ~ a.'
     """
     return one_line("".join(part if isinstance(part, str) else part.text for part in text))
+
+
+# ---------------------------------------------------------------------- figures
+
+
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Within this context figures are told and not drawn: a text needs no images, and they take most of the time."""
+    token = _in_words.set(True)
+    try:
+        yield
+    finally:
+        _in_words.reset(token)
+
+
+def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
+    """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines; `alt` is for who does not see it."""
+    if _in_words.get():
+        return FigureBlock(b"", "", alt, caption)
+    from lmemtest.plots import detached_figures
+
+    with detached_figures():
+        axes = draw()
+    buffer = io.StringIO()
+    axes.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return FigureBlock(stable_svg(buffer.getvalue()).encode(), "image/svg+xml", alt, caption)
+
+
+def stable_svg(svg: str) -> str:
+    """The same image with ids by order of appearance instead of random ones, and without comments.
+
+    Examples
+    --------
+    >>> stable_svg('<svg><!-- x --><path id="m9f3"/><use href="#m9f3"/></svg>')
+    '<svg><path id="i0"/><use href="#i0"/></svg>'
+    """
+    svg = _COMMENT.sub("", svg)
+    names = {name: f"i{number}" for number, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
+    svg = _ID.sub(lambda match: f'id="{names[match.group(1)]}"', svg)
+    return _USE.sub(lambda match: names.get(match.group(0), match.group(0)), svg)

@@ -1,13 +1,18 @@
-"""Where results are written, and what: paths that are checked before any work, content, files that are whole."""
+"""Any result as a file: document, table, numbers or figure by the suffix.
+
+Paths are checked before any work, and nothing slow is imported for that; files are whole.
+"""
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import math
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    from lmemtest.core.result import Result
+    from lmemtest.report.document import Document
+
+KINDS: dict[str, Any] = {".md": "markdown", ".txt": "text", ".tex": "latex"}
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
 CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
 CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
@@ -132,6 +141,76 @@ def write_atomically(target: Path, content: str | bytes) -> None:
         if isinstance(error, OSError) and error.errno is not None:  # of a file that the caller knows
             raise OSError(error.errno, f"{error.strerror}; nothing was written", str(target)) from None
         raise
+
+
+# ------------------------------------------------------------------------------------------------ any result
+
+
+def save(
+    found: Result,
+    path: str | os.PathLike[str],
+    *,
+    escape: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
+    """Write it where the path says, as its suffix says."""
+    target = check_report_path(path)
+    write_atomically(target, content_of(found, target.suffix.lower(), escape=escape, progress=progress))
+    return target
+
+
+def content_of(
+    found: Result, suffix: str, *, escape: bool = True, progress: Callable[[str], None] | None = None
+) -> str | bytes:
+    """What a file with this suffix holds; `progress` is called with the name of each step of a report."""
+    if suffix == ".csv":
+        return found.to_csv(escape=escape)
+    if suffix == ".json":
+        return json_of(found)
+    if suffix == ".png":
+        return png_of(found.plot)
+    from lmemtest.report import render
+    from lmemtest.report.document import in_words
+
+    if suffix not in KINDS:
+        return render.render_html(document_of(found, progress))
+    with in_words():
+        return render.render_text(document_of(found, progress), KINDS[suffix])
+
+
+def document_of(found: Result, progress: Callable[[str], None] | None = None) -> Document:
+    """A report, or a ranking, evaluation or comparison of runs; else the table and the sentences."""
+    if hasattr(type(found), "document"):
+        return found.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
+    from lmemtest.bench.evaluation.evaluated import Evaluation
+    from lmemtest.bench.ranking.ranking import Ranking
+    from lmemtest.report import answers
+    from lmemtest.report.document import Section, answered, bullets
+
+    if isinstance(found, Ranking) or found.question == "rank":
+        return answers.ranking_document(found)  # type: ignore[arg-type]
+    if found.question == "outperforming":
+        return answers.outperforming_document(found)  # type: ignore[arg-type]
+    if isinstance(found, Evaluation):
+        return answers.evaluation_document(found)
+    head, *rest = said = found.sentences() or (found.title,)
+    tables = tuple(  # what the sentences say is not said again
+        replace(table, notes=tuple(note for note in table.notes if note not in said)) for table in found.to_tables()
+    )
+    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=[Section("table", "Table", tables)])
+
+
+def json_of(found: Result) -> str:
+    """Tables and sentences with all digits; what is not known is null."""
+    version = importlib.import_module("lmemtest").__version__
+    return json_text({"generator": f"lmemtest {version}", **_with_records(found.contents())})
+
+
+def _with_records(content: Any) -> Any:
+    """Tables as json knows them."""
+    if isinstance(content, dict):
+        return {name: _with_records(value) for name, value in content.items()}
+    return records(content) if hasattr(content, "to_dict") else content
 
 
 # -------------------------------------------------------------------------------------------------------- content

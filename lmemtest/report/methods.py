@@ -14,8 +14,7 @@ from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import counted, format_level, format_number, format_p, joined, plural, sentence
 from lmemtest.report import wording
-from lmemtest.report.document import Block, Bullets, Section, Text, Words, bullets, callout, code, folded, paragraph
-from lmemtest.report.figures import figure
+from lmemtest.report.document import Block, Section, Text, Words, bullets, callout, code, figure, folded, paragraph
 from lmemtest.report.prose import sentences_of, texts
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def diagnostics_section(analysis: Analysis) -> Section:
         rests_on=wording.rests_on(analysis),
         n_benchmarks=analysis.n_benchmarks,
     )
-    blocks: list[Block] = [Bullets(items), *_assumptions(analysis)]
+    blocks: list[Block] = [list(items), *_assumptions(analysis)]
     if fit.notes:
         blocks.append(folded("Notes of the fit", bullets(fit.notes)))
     return Section("diagnostics", "Diagnostics of the fit", tuple(blocks))
@@ -147,7 +146,7 @@ def methods_section(analysis: Analysis) -> Section:
     cited += ["pustejovsky"] if moderated else []
     cited += ["dispersion"] if fit.dispersion is not None else []
     cited += ["barr"] if followed else []
-    works = Bullets(tuple(reference(key) for key in cited if key))
+    works = [reference(key) for key in cited if key]
     ready = paragraph("Ready for a paper; adapt the names.")
     return Section("methods", "Methods paragraph", (ready, *text, works))
 
@@ -219,7 +218,7 @@ def limitations_section(analysis: Analysis) -> Section:
         alike=wording.assumes_alike(analysis),
         alpha=wording.alpha_text(analysis),
     )
-    return Section("limitations", "Limitations", (Bullets(items),))
+    return Section("limitations", "Limitations", (list(items),))
 
 
 def _seeds(analysis: Analysis) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,11 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.failures.failure_rates import failure_rates
+from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.power import power
 from lmemtest.bench.variation.model_components import components_frame
+from lmemtest.core.rounding import at_most
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import (
     MISSING,
@@ -26,6 +30,7 @@ from lmemtest.core.words import (
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import methods, wording
+from lmemtest.report.answers import outperforming_section, rankings_section
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
     Block,
@@ -35,16 +40,13 @@ from lmemtest.report.document import (
     callout,
     closed_if_long,
     code,
+    figure,
     folded,
     paragraph,
     strong,
 )
-from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, telling
-from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.prose import sentence_of, sentences_of, texts
-from lmemtest.report.ranking import rankings_section
-from lmemtest.report.study_size import study_size_section
 
 if TYPE_CHECKING:
     from lmemtest.core.result import Answer
@@ -55,6 +57,7 @@ MOST_ROWS = 24  # of a table per benchmark before it is folded
 MOST_RATES = 30  # algorithms in the figure and in the sentences of failures
 MOST_NAMES = 12  # in a sentence about groups
 SHOWN = 3  # findings of one kind
+POWER = 0.8
 UNITS = (
     " Deviations are in units of the scatter of the scores on the benchmark (see the table of the benchmarks), because "
     "raw ones differ too much in size to share an axis; the tables below have the raw ones."
@@ -518,3 +521,84 @@ def _variation(analysis: Analysis) -> Section:
         formats = dict.fromkeys(("residual variance", "sd"), format_number)
         blocks.append(ResultTable(f"Residual variance by {column}", own, (note,), formats))
     return Section("variation", "Where the variation comes from", tuple(blocks))
+
+
+# ------------------------------------------------------------------------------------------- size of the study
+
+
+def study_size_section(analysis: Analysis) -> Section | None:
+    """The smallest difference that is found with 80 % power; None where all is decided or the model tells nothing."""
+    k, n_benchmarks = len(analysis.decisions.levels), analysis.n_benchmarks
+    n_open = k * (k - 1) // 2 - int(np.triu(analysis.decisions.significant.to_numpy(dtype=bool), 1).sum())
+    if analysis.incomparable or n_benchmarks < 2 or n_open == 0:
+        return None
+    if analysis.runs.study.crossed:  # its benchmarks are in several families, those of a planned study in one
+        return None
+    try:
+        components = VarianceComponents.of(analysis.fit)
+    except ArgumentError:  # no study of benchmarks and runs alone, as with budgets in the model
+        return None
+    families = components.pilot.n_families if components.pilot else None
+    given = {"n_seeds": components.pilot.n_seeds if components.pilot else 1.0}
+    if families:
+        given = {"n_benchmarks": n_benchmarks / families, **given}
+    size: dict[str, Any] = {"n_families": families} if families else {"n_benchmarks": n_benchmarks}
+    size |= {name: max(1, round(number)) for name, number in given.items()}
+    both: dict[str, Any] = {name: (number, 2 * number) for name, number in size.items()}
+    planned = power(
+        components,
+        effect=0.0,
+        **both,
+        n_algorithms=k,
+        alpha=analysis.alpha,
+        method="closed_form",
+    ).detectable(POWER)
+    smallest = planned.table.set_index(list(size))
+    sizes = [size, *({**size, name: 2 * number} for name, number in size.items())]
+    effects = [float(smallest.loc[tuple(of.values()), "effect"]) for of in sizes]
+    text = texts(
+        "sections.size",
+        k=k,
+        n_open=n_open,
+        n_pairs=k * (k - 1) // 2,
+        size=size,
+        about={name for name, number in given.items() if abs(number - size[name]) >= 1e-6},  # numbers that differ
+        effects=[format_number(effect) for effect in effects],
+        power=POWER,
+        nouns=_nouns(size),
+        needed=_families_for(0.5 * effects[0], components, size, k, analysis.alpha) if families else None,
+    )
+    return Section("size", "What this study could find", (*text, _sizes_table(sizes, components, smallest)))
+
+
+def _nouns(size: Iterable[str]) -> list[str]:
+    """The words for numbers of a design."""
+    of_each = "benchmarks of each" if "n_families" in size else "benchmarks"
+    return [{"n_families": "families", "n_benchmarks": of_each, "n_seeds": "runs"}[name] for name in size]
+
+
+def _families_for(effect: float, components: VarianceComponents, size: dict[str, Any], k: int, alpha: float) -> int:
+    """How many families a difference takes."""
+    study = power(components, effect=effect, **size, n_algorithms=k, alpha=alpha, method="closed_form")
+    return int(study.needed(POWER).table["n_families"].iloc[0])
+
+
+def _sizes_table(sizes: list[dict[str, int]], components: VarianceComponents, smallest: pd.DataFrame) -> ResultTable:
+    rows, ends = [], smallest[["effect", "ci_low", "ci_high"]]
+    studies = ["this study", *(f"twice the {noun}" for noun in _nouns(sizes[0]))]
+    for what, size in zip(studies, sizes, strict=True):
+        effect, low, high = ends.loc[[tuple(size.values())]].to_numpy(dtype=float)[0]
+        interval = MISSING if np.isnan(low) else f"{format_number(low)} to {format_number(high)}"
+        design = StudyDesign(n_algorithms=2, **size)
+        rows.append((what, *size.values(), design.se(components), effect, interval))
+    counts = _nouns(sizes[0])
+    measures = ["SE of a difference", "smallest difference"]
+    by_family = "n_families" in sizes[0]
+    sd = components.family_interaction_sd or 0.0 if by_family else components.advantage_sd
+    notes = sentences_of("sections.size_notes", power=POWER, by_family=by_family, zero=at_most(sd, 0.0))
+    return ResultTable(
+        "Differences of two means",
+        pd.DataFrame(rows, columns=["study", *counts, *measures, "95 % CI"]),
+        (*notes, *components.notes),
+        dict.fromkeys(measures, format_number),
+    )

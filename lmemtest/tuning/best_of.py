@@ -16,10 +16,8 @@ from lmemtest.core.validate import check_fraction
 from lmemtest.core.words import percent, span
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
-from lmemtest.tuning.checks import check_direction, check_k, whole_budgets
-from lmemtest.tuning.costs import Searches, check_searches, trials_at
-from lmemtest.tuning.curve import Reading
-from lmemtest.tuning.settings import thinned
+from lmemtest.tuning.checks import check_direction, check_k, thinned, whole_budgets
+from lmemtest.tuning.costs import PAIRED_ADVICE, Costs, check_searches, cost_facts, trials_at
 
 _MOST_POINTS = 64  # of a default grid
 _SMOOTH = 100  # budgets of a line
@@ -43,8 +41,14 @@ class BestOf(Result):
         Probability that the whole band holds, at least.
     band : str
         Shape of the bands of the two distribution functions.
-    searches : Searches
-        ``names``, ``scores``, mean ``costs``, ``paired`` and ``axis`` ("trials" or "cost") of both.
+    names : (str, str)
+        What A and B are called.
+    scores : tuple of (n,) array of float
+        Scores of A and of B, in the order given.
+    costs : tuple of Estimate, or of None
+        Mean cost of a trial of each; None where budgets are trials.
+    paired : bool
+        Whether both tried the same configurations.
     cdf_bands : (CdfBand, CdfBand)
         The bands for their distribution functions.
     """
@@ -58,7 +62,10 @@ class BestOf(Result):
     direction: str
     level: float
     band: str
-    searches: Searches = field(repr=False)
+    names: tuple[str, str]
+    scores: tuple[Array, Array] = field(repr=False)
+    costs: Costs
+    paired: bool
     cdf_bands: tuple[CdfBand, CdfBand] = field(repr=False)
 
     parts = {"budgets": "_frame"}
@@ -73,28 +80,22 @@ class BestOf(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         bands = f"{BAND_NAMES[self.band]} for each distribution function; ties count one half."
-        return (*thinned(self._frame())[1], bands, *self.searches.facts)
+        return (*thinned(self._frame())[1], bands, *cost_facts(self.names, self.costs))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know."""
-        return self.searches.notes
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """What A and B are called."""
-        return self.searches.names
+        return (PAIRED_ADVICE,) if self.paired else ()
 
     @property
     def n_scores(self) -> tuple[int, int]:
         """Scores of A and of B."""
-        a, b = self.searches.scores
-        return len(a), len(b)
+        return len(self.scores[0]), len(self.scores[1])
 
     @property
     def axis(self) -> str:
         """What the budgets are: "trials" or "cost"."""
-        return self.searches.axis
+        return "trials" if self.costs[0] is None else "cost"
 
     def at(self, grid: ArrayLike) -> BestOf:
         """The same probability and band at other budgets: they hold for all at once, so this costs nothing.
@@ -105,7 +106,7 @@ class BestOf(Result):
         array([1.5])
         """
         budgets = np.sort(check_k(grid, "grid"))
-        return replace(self, **_won(self.searches, self.cdf_bands, self.direction, budgets))
+        return replace(self, **_won(self.scores, self.costs, self.cdf_bands, self.direction, budgets))
 
     def drawn(self) -> BestOf:
         """The same at so many budgets that a line shows what lies between: the probability has no jumps."""
@@ -205,50 +206,53 @@ def best_of(
     direction = check_direction(direction)
     level = check_fraction(level, "level")
     error, if_paired = float(1.0 - np.sqrt(level)), 0.5 * (1.0 - level)
-    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, if_paired=if_paired)
-    budgets = _default_grid(searches) if grid is None else np.sort(check_k(grid, "grid"))
-    first, second = (
-        cdf_band(len(y), band=band, level=each) for y, each in zip(searches.scores, searches.levels, strict=True)
-    )
+    names, scores, costs, levels = check_searches(a, b, names, cost_a, cost_b, paired, error=error, if_paired=if_paired)
+    budgets = _default_grid(scores, costs) if grid is None else np.sort(check_k(grid, "grid"))
+    first, second = (cdf_band(len(y), band=band, level=each) for y, each in zip(scores, levels, strict=True))
     return BestOf(
         direction=direction,
         level=level,
         band=band,
-        searches=searches,
+        names=names,
+        scores=scores,
+        costs=costs,
+        paired=bool(paired),
         cdf_bands=(first, second),
-        **_won(searches, (first, second), direction, budgets),
+        **_won(scores, costs, (first, second), direction, budgets),
     )
 
 
-def _default_grid(searches: Searches) -> Array:
-    (first, second), sizes = searches.costs, [len(y) for y in searches.scores]
+def _default_grid(scores: tuple[Array, Array], costs: Costs) -> Array:
+    (first, second), sizes = costs, [len(y) for y in scores]
     if first is None or second is None:
         return whole_budgets(min(sizes), _MOST_POINTS)
-    start = max(first.mean, second.mean)
-    return np.linspace(start, max(start, min(first.mean * sizes[0], second.mean * sizes[1])), _MOST_POINTS)
+    start = max(first.value, second.value)
+    return np.linspace(start, max(start, min(first.value * sizes[0], second.value * sizes[1])), _MOST_POINTS)
 
 
-def _won(searches: Searches, bands: tuple[CdfBand, CdfBand], direction: str, budgets: Array) -> dict[str, Any]:
+def _won(
+    scores: tuple[Array, Array], costs: Costs, bands: tuple[CdfBand, CdfBand], direction: str, budgets: Array
+) -> dict[str, Any]:
     """What a `BestOf` says at budgets."""
     sign = 1.0 if direction == "maximize" else -1.0
-    scores = [sign * y for y in searches.scores]
-    support = np.unique(np.concatenate(scores))
-    laws = []
-    for y, band in zip(scores, bands, strict=True):
+    turned = [sign * y for y in scores]
+    support = np.unique(np.concatenate(turned))
+    laws = []  # pessimistic, as estimated, optimistic
+    for y, band in zip(turned, bands, strict=True):
         count = np.searchsorted(np.sort(y), support, side="right")
         # before the first score the upper end has mass already; after the last one the lower end still misses some
         worst = np.concatenate([[band.band_high[0]], band.band_high[count], [1.0]])
         middle = np.concatenate([[0.0], count / len(y), [1.0]])
         best = np.concatenate([[0.0], band.band_low[count], [1.0]])
-        laws.append(Reading(worst, middle, best))
-    (a, b), (k_a, k_b) = laws, (trials_at(budgets, cost) for cost in searches.costs)
+        laws.append((worst, middle, best))
+    (a, b), (k_a, k_b) = laws, (trials_at(budgets, cost) for cost in costs)
     return {
         "grid": budgets,
-        "k_a": k_a.estimate,
-        "k_b": k_b.estimate,
-        "band_low": _win(a.pessimistic, k_a.pessimistic, b.optimistic, k_b.optimistic),
-        "estimate": _win(a.estimate, k_a.estimate, b.estimate, k_b.estimate),
-        "band_high": _win(a.optimistic, k_a.optimistic, b.pessimistic, k_b.pessimistic),
+        "k_a": k_a[1],
+        "k_b": k_b[1],
+        "band_low": _win(a[0], k_a[0], b[2], k_b[2]),
+        "estimate": _win(a[1], k_a[1], b[1], k_b[1]),
+        "band_high": _win(a[2], k_a[2], b[0], k_b[0]),
     }
 
 

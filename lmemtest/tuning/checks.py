@@ -1,19 +1,48 @@
-"""Checks that the functions of this package share: scores, shares, k, statistic, direction, bounds."""
+"""What the functions of this package share: checks of scores, k, statistic and bounds; an estimate; a short table."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
+from lmemtest.core.caller import advice
 from lmemtest.core.validate import check_direction as check_direction
 from lmemtest.core.validate import check_fraction, real
 from lmemtest.errors import ArgumentError, DataError
 
 SHOWN = 5  # positions that a message lists
+_ROWS = 12  # of a printed curve; to_frame() has all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A number with its interval: a parameter of a law, or the mean cost of a trial.
+
+    Attributes
+    ----------
+    name : str
+        Of a fit: "best", "worst" (expected score), "hyperparameters" (their effective number), "noise" (its standard
+        deviation); of a cost: its argument.
+    value, ci_low, ci_high : float
+        Estimate and interval; all the same if the value was given, an end infinite where the scores do not limit it.
+    level : float
+        Confidence of the interval.
+    fixed : bool
+        Whether the value was given, by a constraint or as one number.
+    """
+
+    name: str
+    value: float
+    ci_low: float
+    ci_high: float
+    level: float
+    fixed: bool = False
 
 
 def check_scores(scores: Any, name: str = "scores") -> Array:
@@ -141,3 +170,12 @@ def plain(values: Any) -> Any:
     """A float for a single value, an array as it is."""
     values = np.asarray(values)
     return values if values.ndim else float(values)
+
+
+def thinned(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A dozen rows of a table by budget, evenly on the log scale, and how many they are unless they are all."""
+    count = len(frame)
+    if count <= _ROWS:
+        return frame, ()
+    rows = np.unique(np.round(np.geomspace(1, count, _ROWS)).astype(int)) - 1
+    return frame.iloc[rows], (f"{len(rows)} of {count} budgets{advice('all_rows')}.",)

@@ -16,10 +16,9 @@ from lmemtest.core.validate import check_positive_int, resolve_rng
 from lmemtest.core.words import percent, span
 from lmemtest.tuning import evidence
 from lmemtest.tuning.checks import check_k, name_of
-from lmemtest.tuning.costs import BudgetCurve, MeanCost, Searches, check_searches, read_at, trials_at
-from lmemtest.tuning.curve import TuningCurve, curve_of
+from lmemtest.tuning.costs import PAIRED_ADVICE, BudgetCurve, Costs, check_searches, cost_facts, read_at, trials_at
+from lmemtest.tuning.curve import TuningCurve, check_settings, curve_of
 from lmemtest.tuning.evidence import EVIDENCE, describe_portion, rate_text
-from lmemtest.tuning.settings import Settings, check_settings
 
 _COST_POINTS = 64  # of a default grid of costs
 # Rank correlation, in standard deviations of that of independent scores, from which equal rows look like pairs.
@@ -84,7 +83,8 @@ def compare(
           budgets at which both bands are informative; `better`: the name of the curve that it favours, None for no
           evidence or if both are favoured, each at other budgets; `observed`: the portion of these budgets with at
           least that evidence;
-        - `segments`: neighbouring budgets with the same evidence, each with ``evidence, better, start, stop``;
+        - `segments`: neighbouring budgets with the same evidence, each a tuple
+          ``(evidence, better, start, stop)``;
         - `grid`, shape (m,), the budgets, and `axis`, "trials" or "cost", what they are; `a` and `b`, the curves there
           (``name, n_scores, k, band_low, estimate, band_high, trivial, cost``);
         - `signed`, shape (m,): the evidence at each budget, 1, 2, 3 for weak, fair, strong in favour of a, negative
@@ -129,14 +129,18 @@ def compare(
     portion, n_draws = evidence.check_portion(portion), check_positive_int(n_draws, "n_draws", 0)
     resolve_rng(rng)
     settings = check_settings(direction, statistic, level, band, from_k)
-    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=1.0 - settings.level)
-    curves = curves_of_searches(searches, settings, bounds)
-    values = judged(searches, curves, grid, portion)
+    names, scores, costs, levels = check_searches(a, b, names, cost_a, cost_b, paired, error=1.0 - settings.level)
+    curves = [
+        curve_of(each, replace(settings, level=level), bounds) for each, level in zip(scores, levels, strict=True)
+    ]
+    values = judged(names, curves, costs, grid, portion)
     first, second, budgets, usable = (values[name] for name in ("a", "b", "grid", "usable"))
     simulated = bool(n_draws) and bool(usable.any())
-    rates = _simulated_rates(searches, curves, budgets[usable], portion, n_draws, rng) if simulated else None
-    notes = [*searches.notes]
-    if not searches.paired and looks_paired(*searches.scores):
+    rates = None
+    if simulated:
+        rates = _simulated_rates(scores, curves, costs, budgets[usable], portion, n_draws, rng, paired=paired)
+    notes = [PAIRED_ADVICE] if paired else []
+    if not paired and looks_paired(*scores):
         notes.append(
             "Equal rows are correlated as scores of the same configurations are. If they are pairs, set paired=True."
         )
@@ -144,10 +148,10 @@ def compare(
         notes.append("How often such a label is false is not known for paired searches and means in cost units.")
     values |= {
         **asdict(settings),
-        "segments": tuple(evidence.segments(values["signed"], usable, budgets, searches.names)),
+        "segments": tuple(evidence.segments(values["signed"], usable, budgets, names)),
         "portion": portion,
         "rates": rates,
-        "paired": searches.paired,
+        "paired": bool(paired),
     }
     shares = dict(zip(("portion_a", "portion_b"), values["portions"].T, strict=True))
     false_rate = np.full(3, np.nan) if rates is None else rates.rate
@@ -159,7 +163,7 @@ def compare(
         title=f"Evidence between {sizes}: {name_of(settings.statistic)} of the best, {settings.direction}",
         tables={"budgets": _budgets(values), "evidence": strengths},
         values=values,
-        facts=searches.facts,
+        facts=cost_facts(names, costs),
         findings=_findings(values),
         notes=tuple(notes),
         printed=strengths.set_axis(["evidence", *headings], axis=1),
@@ -168,20 +172,14 @@ def compare(
     )
 
 
-def curves_of_searches(searches: Searches, settings: Settings, bounds: Any) -> list[TuningCurve]:
-    """The curves of two searches, whose bands leave room for the error of a mean cost."""
-    return [
-        curve_of(scores, replace(settings, level=level), bounds)
-        for scores, level in zip(searches.scores, searches.levels, strict=True)
-    ]
-
-
-def judged(searches: Searches, curves: list[TuningCurve], grid: Any, portion: float) -> dict[str, Any]:
+def judged(
+    names: tuple[str, str], curves: list[TuningCurve], costs: Costs, grid: Any, portion: float
+) -> dict[str, Any]:
     """Two curves at budgets and the evidence between them: the values of a comparison of these names."""
-    budgets = _default_grid(curves, searches.costs) if grid is None else np.sort(check_k(grid, "grid"))
+    budgets = _default_grid(curves, costs) if grid is None else np.sort(check_k(grid, "grid"))
     first, second = (
-        BudgetCurve(key=(name,), level=level, **read_at(curve, cost, budgets))
-        for name, level, curve, cost in zip(searches.names, searches.levels, curves, searches.costs, strict=True)
+        BudgetCurve(key=(name,), level=curve.level, **read_at(curve, cost, budgets))
+        for name, curve, cost in zip(names, curves, costs, strict=True)
     )
     usable = ~(first.trivial | second.trivial)
     signed = np.where(usable, evidence.signed_levels(first.reading(), second.reading()), 0).astype(np.int8)
@@ -189,10 +187,10 @@ def judged(searches: Searches, curves: list[TuningCurve], grid: Any, portion: fl
     label, sign, observed = evidence.verdict(portions, portion)
     return {
         "label": label,
-        "better": searches.names[0] if sign > 0 else searches.names[1] if sign < 0 else None,
+        "better": names[0] if sign > 0 else names[1] if sign < 0 else None,
         "observed": observed,
         "grid": budgets,
-        "axis": searches.axis,
+        "axis": "trials" if costs[0] is None else "cost",
         "a": first,
         "b": second,
         "usable": usable,
@@ -225,7 +223,7 @@ def _findings(values: dict[str, Any]) -> tuple[str, ...]:
         if label != "none" and better in (name, None):
             enough = np.where(sign * values["signed"] >= EVIDENCE.index(label), sign, 0).astype(np.int8)
             runs = evidence.segments(enough, values["usable"], values["grid"], names)
-            spans = " and ".join(span(run.start, run.stop) for run in runs)
+            spans = " and ".join(span(start, stop) for _, _, start, stop in runs)
             at = f"for {spans} trials" if values["axis"] == "trials" else f"at a cost of {spans}"
             where.append(at if better is not None else f"{name} {at}")
     if label == "none":
@@ -246,31 +244,41 @@ def _findings(values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _simulated_rates(
-    searches: Searches, curves: list[TuningCurve], grid: Array, portion: float, n_draws: int, rng: Any
+    scores: tuple[Array, Array],
+    curves: list[TuningCurve],
+    costs: Costs,
+    grid: Array,
+    portion: float,
+    n_draws: int,
+    rng: Any,
+    *,
+    paired: bool,
 ) -> Answer | None:
     """Rates of false labels over the budgets that count; None where no null can be simulated."""
-    mean, (first, second) = curves[0].statistic == "mean", searches.costs
-    if (searches.paired or mean) and first is not None:
+    mean, (first, second) = curves[0].statistic == "mean", costs
+    if (paired or mean) and first is not None:
         return None
-    at = [trials_at(grid, cost) for cost in searches.costs]
+    at = [trials_at(grid, cost) for cost in costs]
     ranks = [
         evidence.ranks_at(evidence.rank_curve(curve.n_scores, curve.settings), side)
         for curve, side in zip(curves, at, strict=True)
         if not mean
     ]
-    if not (searches.paired or mean):
+    if not (paired or mean):
         null, width = evidence.INDEPENDENT if first is None else evidence.SAME_IN_COST, 6 * len(grid)
-        draw = evidence.draw_ranks(curves, ranks, 1.0 if first is None or second is None else first.mean / second.mean)
+        draw = evidence.draw_ranks(
+            curves, ranks, 1.0 if first is None or second is None else first.value / second.value
+        )
     else:
-        null, width = evidence.SWAPPED if searches.paired else evidence.RELABELLED, 2 * sum(map(len, searches.scores))
+        null, width = evidence.SWAPPED if paired else evidence.RELABELLED, 2 * sum(map(len, scores))
         read = [evidence.weight_reader(*side) for side in zip(curves, at, strict=True)] if mean else []
         read = read or [evidence.rank_reader(side) for side in ranks]
-        a, b = (curves[0].settings.sign * scores for scores in searches.scores)
-        draw = evidence.draw_relabelled(a, b, read, paired=searches.paired)
+        a, b = (curves[0].settings.sign * each for each in scores)
+        draw = evidence.draw_relabelled(a, b, read, paired=paired)
     return evidence.count_labels(draw, width, len(grid), portion, null, n_draws, rng)
 
 
-def _default_grid(curves: list[TuningCurve], costs: tuple[MeanCost, MeanCost] | tuple[None, None]) -> Array:
+def _default_grid(curves: list[TuningCurve], costs: Costs) -> Array:
     first, second = costs
     if first is None or second is None:
         return evidence.default_grid(*curves)

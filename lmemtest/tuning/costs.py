@@ -12,7 +12,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_flag
 from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.checks import check_scores
+from lmemtest.tuning.checks import Estimate, check_scores
 from lmemtest.tuning.curve import Reading, TuningCurve, drawing_grid
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
@@ -20,39 +20,13 @@ PAIRED_ADVICE = (
     "Paired design: both searches tried the same configurations. Each band is valid by itself; for how much the two "
     "differ on one configuration, fit the mixed model score ~ algorithm + (1 | configuration), which uses the pairs."
 )
+Costs = tuple[Estimate, Estimate] | tuple[None, None]  # of two searches; None where budgets are trials
 
 
 # ---------------------------------------------------------------------------------------------------- mean costs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeanCost:
-    """Mean cost of a trial with its interval.
-
-    Attributes
-    ----------
-    mean, ci_low, ci_high : float, > 0
-        Estimate and ends of the interval; all the same if the mean is known.
-    known : bool
-        Whether one number was given, which is taken as it is.
-    level : float
-        Confidence of the interval.
-    """
-
-    mean: float
-    ci_low: float
-    ci_high: float
-    known: bool
-    level: float
-
-    def fact(self, name: str) -> str:
-        """What a trial costs, and how well that is known."""
-        interval = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
-        source = "as given" if self.known else interval
-        return f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({source})."
-
-
-def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCost:
+def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> Estimate:
     """The mean cost of a trial: as known if it is one number, else estimated from the (n,) costs of the trials.
 
     The interval is Student's for the mean on the log scale, m exp(+- t se / m): always positive, and, like every
@@ -61,7 +35,7 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
     >>> mean_cost(2.5, 48, level=0.95).ci_high
     2.5
     >>> interval = mean_cost([1.0, 2.0, 3.0, 4.0], 4, level=0.95)
-    >>> round(interval.ci_low, 3), interval.mean, round(interval.ci_high, 3)
+    >>> round(interval.ci_low, 3), interval.value, round(interval.ci_high, 3)
     (1.099, 2.5, 5.686)
     """
     from scipy import special
@@ -77,7 +51,7 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
         value = float(values)
         if not 0.0 < value < np.inf:
             raise ArgumentError(f"{name} must be a positive and finite mean cost of a trial, got {value:g}.")
-        return MeanCost(mean=value, ci_low=value, ci_high=value, known=True, level=1.0)
+        return Estimate(name=name, value=value, ci_low=value, ci_high=value, level=1.0, fixed=True)
     if values.shape != (n,):
         raise ArgumentError(
             f"{name} must be one number (the mean cost of a trial) or one for each of the {n:,} scores, got "
@@ -98,7 +72,7 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
     mean = float(values.mean())
     relative = float(values.std(ddof=1)) / (mean * np.sqrt(n))
     reach = float(np.exp(special.stdtrit(n - 1, 0.5 + 0.5 * level) * relative))
-    return MeanCost(mean=mean, ci_low=mean / reach, ci_high=mean * reach, known=False, level=level)
+    return Estimate(name=name, value=mean, ci_low=mean / reach, ci_high=mean * reach, level=level)
 
 
 def known_if_constant(costs: Array) -> Any:
@@ -107,45 +81,33 @@ def known_if_constant(costs: Array) -> Any:
     return float(costs[0]) if constant else costs
 
 
-def shared_error(cost: Any, n: int, error: float, name: str) -> tuple[MeanCost, float]:
+def shared_error(cost: Any, n: int, error: float, name: str) -> tuple[Estimate, float]:
     """A mean cost, and what it leaves of an error probability to the band."""
     made = mean_cost(cost, n, level=1.0 - COST_SHARE * error, name=name)
-    return made, error if made.known else (1.0 - COST_SHARE) * error
+    return made, error if made.fixed else (1.0 - COST_SHARE) * error
+
+
+def cost_facts(names: tuple[str, str], costs: Costs) -> tuple[str, ...]:
+    """What a trial of each of two searches costs, and how well that is known."""
+    facts = []
+    for name, cost in zip(names, costs, strict=True):
+        if cost is not None:
+            interval = f"{percent(cost.level)} interval {span(cost.ci_low, cost.ci_high)}, part of the band"
+            source = "as given" if cost.fixed else interval
+            facts.append(f"Mean cost of a trial of {name}: {written(cost.value, '.4g')} ({source}).")
+    return tuple(facts)
 
 
 # ---------------------------------------------------------------------------------------------------- two searches
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Searches:
-    """Two searches as they were given, checked; `levels` is what the errors of mean costs leave to each band."""
-
-    names: tuple[str, str]
-    scores: tuple[Array, Array]
-    costs: tuple[MeanCost, MeanCost] | tuple[None, None]
-    levels: tuple[float, float]
-    paired: bool
-
-    @property
-    def axis(self) -> str:
-        """What budgets are: "trials" or "cost"."""
-        return "trials" if self.costs[0] is None else "cost"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What a trial costs."""
-        return tuple(cost.fact(name) for name, cost in zip(self.names, self.costs, strict=True) if cost is not None)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Advice on pairs."""
-        return (PAIRED_ADVICE,) if self.paired else ()
-
-
 def check_searches(
     a: Any, b: Any, names: Any, cost_a: Any, cost_b: Any, paired: Any, *, error: float, if_paired: float | None = None
-) -> Searches:
-    """Two searches from the arguments of a comparison; `error` is that of each band, for pairs perhaps another one."""
+) -> tuple[tuple[str, str], tuple[Array, Array], Costs, tuple[float, float]]:
+    """Names, scores and mean costs of two searches, from the arguments of a comparison, and the level of each band.
+
+    `error` is that of each band, for pairs perhaps another one; mean costs take their share of it.
+    """
     if not (isinstance(names, (tuple, list)) and len(names) == 2 and str(names[0]) != str(names[1])):
         raise ArgumentError(f"names must be two different names, that of a and that of b, got {names!r}.")
     scores = check_scores(a, "a"), check_scores(b, "b")
@@ -156,25 +118,25 @@ def check_searches(
             "configurations that both were run on, in the same order."
         )
     error = if_paired if paired and if_paired is not None else error
-    both: dict[str, Any] = {"names": (str(names[0]), str(names[1])), "scores": scores, "paired": bool(paired)}
+    called = str(names[0]), str(names[1])
     if (cost_a is None) != (cost_b is None):
         missing = "cost_a" if cost_a is None else "cost_b"
         raise ArgumentError(f"{missing} is missing: a common budget needs the cost of both, in the same unit.")
     if cost_a is None:
-        return Searches(costs=(None, None), levels=(1.0 - error, 1.0 - error), **both)
+        return called, scores, (None, None), (1.0 - error, 1.0 - error)
     first, left_a = shared_error(cost_a, n_a, error, "cost_a")
     second, left_b = shared_error(cost_b, n_b, error, "cost_b")
-    return Searches(costs=(first, second), levels=(1.0 - left_a, 1.0 - left_b), **both)
+    return called, scores, (first, second), (1.0 - left_a, 1.0 - left_b)
 
 
 # ---------------------------------------------------------------------------------------------------- curves at budgets
 
 
-def trials_at(grid: Array, cost: MeanCost | None) -> Reading:
-    """Trials at which the limits of a curve are read for each budget."""
+def trials_at(grid: Array, cost: Estimate | None) -> Reading:
+    """Trials at which the pessimistic limit, the estimate and the optimistic limit are read for each budget."""
     if cost is None:
-        return Reading(grid, grid, grid)
-    return Reading(grid / cost.ci_high, grid / cost.mean, grid / cost.ci_low)
+        return grid, grid, grid
+    return grid / cost.ci_high, grid / cost.value, grid / cost.ci_low
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -197,7 +159,7 @@ class BudgetCurve:
         Whether a limit is an end of the support, and so says nothing.
     level : float
         Of this band, after adjustments. Over seeds: at each budget.
-    cost : MeanCost or None
+    cost : Estimate or None
         Mean cost of a trial; None if budgets are trials.
     curve : TuningCurve or None
         What was read; None for curves over seeds.
@@ -214,7 +176,7 @@ class BudgetCurve:
     band_high: Array
     trivial: Mask
     level: float
-    cost: MeanCost | None = None
+    cost: Estimate | None = None
     curve: TuningCurve | None = field(default=None, repr=False)
     scores: Array | None = field(default=None, repr=False)
     costs: Any = field(default=None, repr=False)
@@ -239,27 +201,27 @@ class BudgetCurve:
         if self.curve is None:
             return self
         cost, ends = self.cost, (float(self.grid.min()), float(self.grid.max()))
-        scales = (1.0,) if cost is None else (cost.ci_low, cost.mean, cost.ci_high)  # limits jump at other costs
+        scales = (1.0,) if cost is None else (cost.ci_low, cost.value, cost.ci_high)  # limits jump at other costs
         return replace(self, **read_at(self.curve, cost, drawing_grid(self.curve, *ends, scales)))
 
     def reading(self) -> Reading:
-        """The curve turned so that larger is better."""
+        """Pessimistic limit, estimate and optimistic limit, turned so that larger is better."""
         if self.curve is None or self.curve.direction == "maximize":
-            return Reading(self.band_low, self.estimate, self.band_high)
-        return Reading(-self.band_high, -self.estimate, -self.band_low)
+            return self.band_low, self.estimate, self.band_high
+        return -self.band_high, -self.estimate, -self.band_low
 
 
-def read_at(curve: TuningCurve, cost: MeanCost | None, grid: Array) -> dict[str, Any]:
+def read_at(curve: TuningCurve, cost: Estimate | None, grid: Array) -> dict[str, Any]:
     """What a `BudgetCurve` says of a curve at budgets."""
-    at = trials_at(grid, cost)
-    centre = low = high = curve.at(at.estimate)
-    if cost is not None and not cost.known:
-        low, high = curve.at(at.pessimistic), curve.at(at.optimistic)
+    pessimistic, k, optimistic = trials_at(grid, cost)
+    centre = low = high = curve.at(k)
+    if cost is not None and not cost.fixed:
+        low, high = curve.at(pessimistic), curve.at(optimistic)
         low, high = (low, high) if curve.direction == "maximize" else (high, low)
     return {
         "n_scores": curve.n_scores,
         "grid": grid,
-        "k": at.estimate,
+        "k": k,
         "band_low": low.band_low,
         "estimate": centre.estimate,
         "band_high": high.band_high,

@@ -12,21 +12,32 @@ calibration serves both directions, and no digits are lost where 1 - (1 - q)^(1/
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array, Mask
-from lmemtest.core.result import result
+from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.band import CdfBand
-from lmemtest.tuning.checks import check_bounds, check_k, check_scores, whole_budgets
+from lmemtest.tuning.band import CdfBand, check_from_k
+from lmemtest.tuning.band import band as make_band
+from lmemtest.tuning.checks import (
+    check_bounds,
+    check_direction,
+    check_k,
+    check_scores,
+    check_statistic,
+    name_of,
+    whole_budgets,
+)
 from lmemtest.tuning.distribution import SLACK
-from lmemtest.tuning.settings import CurveResult, Settings, check_settings
+from lmemtest.tuning.order_statistics import BANDS
 
 _SMOOTH = 200  # points of a mean curve that is drawn
 _MOST_JUMPS = 5000
@@ -34,17 +45,115 @@ _BESIDE = 1e-7  # of k: the distance from a jump, well above the rounding of ran
 MOST_POINTS = 64  # of a curve whose k were not asked for: every k up to there, then evenly on the log scale
 
 
+# A pessimistic limit, an estimate and an optimistic limit at (..., m) budgets; or the trials to read them at.
+Reading = tuple[Array, Array, Array]
+
+
 def yes(trivial: bool) -> str:
     """How tables write whether a limit is trivial."""
     return "yes" if trivial else ""
 
 
-class Reading(NamedTuple):
-    """A pessimistic limit, an estimate and an optimistic limit at (..., m) budgets; or the trials to read them at."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The checked settings of a curve: what `CurveResult` describes."""
 
-    pessimistic: Array
-    estimate: Array
-    optimistic: Array
+    direction: str
+    statistic: str | float
+    level: float
+    band: str
+    from_k: float | None
+
+    @property
+    def sign(self) -> float:
+        """What turns scores so that larger is better."""
+        return 1.0 if self.direction == "maximize" else -1.0
+
+    @property
+    def q(self) -> float:
+        """The quantile of the curve; 0.5 for the mean, which has none."""
+        return 0.5 if isinstance(self.statistic, str) else self.statistic
+
+    @property
+    def quantile(self) -> float:
+        """`q` when scores are turned so that larger is better.
+
+        The best of k scores y is at most its q-quantile with probability q; that of -y is at most its own with 1 - q.
+        """
+        return self.q if self.direction == "maximize" else 1.0 - self.q
+
+    @property
+    def name(self) -> str:
+        """What the curve shows, in words."""
+        best = "largest" if self.direction == "maximize" else "smallest"
+        return f"{name_of(self.statistic)} of the {best} of k scores"
+
+    def band_for(self, n_scores: int) -> CdfBand:
+        """The band of so many scores."""
+        return make_band(n_scores, band=self.band, level=self.level, from_k=self.from_k, quantile=self.quantile)
+
+
+def check_settings(direction: Any, statistic: Any, level: Any, band: Any, from_k: Any) -> Settings:
+    """The settings, or an error that says what is wrong with them."""
+    direction, statistic = check_direction(direction), check_statistic(statistic)
+    level, band = check_fraction(level, "level"), check_choice(band, "band", BANDS)
+    if from_k is not None and statistic == "mean":
+        raise ArgumentError(
+            "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. "
+            "Use statistic='median', or from_k=None."
+        )
+    from_k = None if from_k is None else check_from_k(from_k, band)
+    return Settings(direction=direction, statistic=statistic, level=level, band=band, from_k=from_k)
+
+
+def check_rank_settings(
+    direction: Any, statistic: Any, level: Any, band: Any, from_k: Any, *, no_mean: str
+) -> Settings:
+    """The settings of a quantile curve whose scores are not needed; the median is the same story for both directions.
+
+    `no_mean` says why there is no answer for the mean.
+    """
+    statistic = check_statistic(statistic)
+    if statistic == "mean":
+        raise ArgumentError(no_mean)
+    if direction is None and statistic not in ("median", 0.5):
+        raise ArgumentError(
+            f"direction must be given for the {name_of(statistic)}: 'maximize' or 'minimize'. The best score is the "
+            "largest or the smallest one, and only for medians both have limits for the same k."
+        )
+    return check_settings("maximize" if direction is None else direction, statistic, level, band, from_k)
+
+
+class CurveResult(Result):
+    """A result that has `settings`, and lets them be read as its own attributes."""
+
+    __slots__ = ()
+    settings: Settings
+
+    @property
+    def direction(self) -> str:
+        """Which end of the score is better: "maximize" or "minimize"."""
+        return self.settings.direction
+
+    @property
+    def statistic(self) -> str | float:
+        """What of the distribution of the best of k is shown: "median", "mean" or a quantile q, in both directions."""
+        return self.settings.statistic
+
+    @property
+    def level(self) -> float:
+        """Probability that a band holds, as asked for."""
+        return self.settings.level
+
+    @property
+    def band(self) -> str:
+        """Shape of the band."""
+        return self.settings.band
+
+    @property
+    def from_k(self) -> float | None:
+        """Smallest k that the band is calibrated for."""
+        return self.settings.from_k
 
 
 @result
@@ -339,7 +448,7 @@ def _curve(ordered: Array, cdf_band: CdfBand, k: Array, settings: Settings, boun
         values = _means(rising, cdf_band, k, low, high)
     else:
         values = _quantiles(rising, cdf_band, k, settings.quantile, low, high, turned=not maximize)
-    lower, estimate, upper = values if maximize else (-values.optimistic, -values.estimate, -values.pessimistic)
+    lower, estimate, upper = values if maximize else (-values[2], -values[1], -values[0])
     return TuningCurve(
         settings=settings,
         k=k,
@@ -366,7 +475,7 @@ def _quantiles(y: Array, cdf_band: CdfBand, k: Array, q: float, low: float, high
     # Rounding must not separate limits and estimate, which coincide in bands of no width.
     worse = np.minimum(np.searchsorted(cdf_band.band_high, p, side="right"), rank)
     better = np.maximum(np.searchsorted(cdf_band.band_low, p, side="left"), rank)
-    return Reading(extended[worse], extended[rank], extended[better])
+    return extended[worse], extended[rank], extended[better]
 
 
 def _means(y: Array, cdf_band: CdfBand, k: Array, low: float, high: float) -> Reading:
@@ -392,4 +501,4 @@ def _means(y: Array, cdf_band: CdfBand, k: Array, low: float, high: float) -> Re
         more = beyond * room if np.isfinite(room) else np.inf  # not 0 times infinity for tiny powers
         upper[place] = y[-1] - gaps @ band_low**power + (0.0 if top == 1.0 else more)
     # rounding must not carry a limit beyond the support, where it would no longer count as trivial
-    return Reading(*(np.clip(values, low, high) for values in (lower, estimate, upper)))
+    return np.clip(lower, low, high), np.clip(estimate, low, high), np.clip(upper, low, high)

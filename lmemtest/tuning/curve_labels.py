@@ -14,8 +14,9 @@ from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_positive_int, resolve_rng
 from lmemtest.core.words import counted, percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning.compare import curves_of_searches, judged, looks_paired
+from lmemtest.tuning.compare import judged, looks_paired
 from lmemtest.tuning.costs import check_searches
+from lmemtest.tuning.curve import curve_of
 from lmemtest.tuning.evidence import EVIDENCE, check_portion, describe_portion, rank_rates
 from lmemtest.tuning.groups import named_groups
 
@@ -47,13 +48,17 @@ def count_curve_labels(
     for panel in curves.panels():
         for a, b in combinations(sorted(panel, key=lambda curve: curves.algorithms.index(curve.name)), 2):
             both = (a.scores, b.scores, (a.name, b.name), a.costs, b.costs, False)
-            searches = check_searches(*both, error=1.0 - curves.band_level)
-            values = judged(searches, curves_of_searches(searches, settings, curves.bounds), curves.grid, portion)
+            names, scores, costs, levels = check_searches(*both, error=1.0 - curves.band_level)
+            searched = [
+                curve_of(each, replace(settings, level=level), curves.bounds)
+                for each, level in zip(scores, levels, strict=True)
+            ]
+            values = judged(names, searched, costs, curves.grid, portion)
             row = {"first": a.name, "second": b.name, "evidence": values["label"], "better": values["better"] or ""}
             row |= {"portion": values["observed"], "budgets": int(values["usable"].sum())}
             rows.append({**dict(zip(curves.by[:-1], a.key[:-1], strict=True)), **row})
             sizes.append((min(a.n_scores, b.n_scores), max(a.n_scores, b.n_scores)))
-            if looks_paired(*searches.scores):
+            if looks_paired(*scores):
                 suspects.append(f"{a.name} and {b.name}" + (f" on {a.benchmark}" if a.benchmark else ""))
     comparable = [size for size, row in zip(sizes, rows, strict=True) if row["budgets"]]
     rates, notes = _rates(curves, sorted(set(comparable)), portion, n_draws, rng)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,22 +36,14 @@ from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning.checks import check_k
 from lmemtest.tuning.costs import trials_at
-from lmemtest.tuning.curve import Reading, TuningCurve, curve_of
-from lmemtest.tuning.settings import Settings, check_rank_settings
+from lmemtest.tuning.curve import Reading, Settings, TuningCurve, check_rank_settings, curve_of
 
 _CHUNK = 1_000_000  # drawn numbers held at once
 _MOST_POINTS = 200  # of a default grid
 EVIDENCE = ("none", "weak", "fair", "strong")
 _SLACK = 1e-12  # of a portion: half of the budgets is half whatever the rounding
 
-
-class Segment(NamedTuple):
-    """Neighbouring budgets with the same evidence: from the first to the last of them."""
-
-    evidence: str
-    better: str
-    start: float
-    stop: float
+Segment = tuple[str, str, float, float]  # evidence, which is better, the first and the last of neighbouring budgets
 
 
 def signed_levels(a: Reading, b: Reading) -> NDArray[np.int8]:
@@ -59,14 +51,15 @@ def signed_levels(a: Reading, b: Reading) -> NDArray[np.int8]:
 
     Both signs at once are impossible: the band of A above the estimate of B puts A's estimate above B's.
 
-    >>> high = Reading(np.array([0.6]), np.array([0.7]), np.array([0.8]))
-    >>> low = Reading(np.array([0.4]), np.array([0.5]), np.array([0.65]))
+    >>> high = np.array([0.6]), np.array([0.7]), np.array([0.8])
+    >>> low = np.array([0.4]), np.array([0.5]), np.array([0.65])
     >>> signed_levels(high, low), signed_levels(low, high)
     (array([2], dtype=int8), array([-2], dtype=int8))
     """
 
     def level(x: Reading, y: Reading) -> NDArray[np.int8]:
-        signs = (x.pessimistic > y.estimate, y.optimistic < x.estimate, x.pessimistic > y.optimistic)
+        (pessimistic, estimate, _), (_, other, others_optimistic) = x, y
+        signs = (pessimistic > other, others_optimistic < estimate, pessimistic > others_optimistic)
         return np.sum(signs, axis=0, dtype=np.int8)
 
     return level(a, b) - level(b, a)
@@ -103,14 +96,14 @@ def segments(signed: NDArray[np.int8], usable: Mask, grid: Array, names: tuple[s
     """Runs of neighbouring budgets with the same evidence; those without evidence, or trivial, are left out.
 
     >>> segments(np.array([1, 1, 0], np.int8), np.ones(3, bool), np.array([1.0, 2, 3]), ("A", "B"))
-    [Segment(evidence='weak', better='A', start=1.0, stop=2.0)]
+    [('weak', 'A', 1.0, 2.0)]
     """
     same = []
     for value, run in groupby(range(len(grid)), key=lambda i: int(signed[i]) if usable[i] else 0):
         places = list(run)
         if value:
             better = names[0] if value > 0 else names[1]
-            same.append(Segment(EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
+            same.append((EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
     return same
 
 
@@ -274,10 +267,10 @@ def rank_curve(n: int, settings: Settings) -> TuningCurve:
 def ranks_at(curve: TuningCurve, at: Reading) -> NDArray[np.intp]:
     """Ranks (3, m), from the worst score on, of pessimistic limit, estimate and optimistic limit of a `rank_curve`."""
     maximize = curve.direction == "maximize"
-    worse, better = curve.at(at.pessimistic), curve.at(at.optimistic)
+    worse, middle, better = map(curve.at, at)
     rows = [
         worse.band_low if maximize else worse.band_high,
-        curve.at(at.estimate).estimate,
+        middle.estimate,
         better.band_high if maximize else better.band_low,
     ]
     ranks = np.array(rows).astype(np.intp)
@@ -298,7 +291,7 @@ def draw_ranks(curves: Sequence[TuningCurve], ranks: Sequence[NDArray[np.intp]],
         for (steps, back), exponent in zip(sides, (1.0, power), strict=True):
             sums = np.cumsum(rng.standard_gamma(steps, size=(size, len(steps))), axis=1)
             drawn = (sums[:, :-1] / sums[:, -1:]) ** exponent
-            readings.append(Reading(*(drawn[:, row] for row in back)))
+            readings.append((drawn[:, back[0]], drawn[:, back[1]], drawn[:, back[2]]))
         return readings[0], readings[1]
 
     return draw
@@ -322,7 +315,7 @@ def draw_relabelled(a: Array, b: Array, read: Any, *, paired: bool) -> Draw:
 
 def rank_reader(ranks: NDArray[np.intp]) -> Callable[[Array], Reading]:
     """Read order statistics off sorted rows."""
-    return lambda rows: Reading(*(rows[:, row - 1] for row in ranks))
+    return lambda rows: (rows[:, ranks[0] - 1], rows[:, ranks[1] - 1], rows[:, ranks[2] - 1])
 
 
 def weight_reader(curve: TuningCurve, at: Reading) -> Callable[[Array], Reading]:
@@ -334,18 +327,19 @@ def weight_reader(curve: TuningCurve, at: Reading) -> Callable[[Array], Reading]
     bounds = (low, high) if curve.direction == "maximize" else (-high, -low)
     turned = replace(curve.settings, direction="maximize")
     steps = np.tri(n + 1, n, -1)[:, ::-1]  # from no score to all scores at the upper bound
-    above = np.empty((3, n + 1, len(at.estimate)))
+    pessimistic, estimate, optimistic = at
+    above = np.empty((3, n + 1, len(estimate)))
     for place, scores in enumerate(steps):
         step = curve_of(scores, turned, (0.0, 1.0), [1.0])
-        above[0, place] = step.at(at.pessimistic).band_low
-        above[1, place] = step.at(at.estimate).estimate
-        above[2, place] = step.at(at.optimistic).band_high
+        above[0, place] = step.at(pessimistic).band_low
+        above[1, place] = step.at(estimate).estimate
+        above[2, place] = step.at(optimistic).band_high
     cumulative = np.concatenate([above, np.ones((3, 1, above.shape[2]))], axis=1)
     weights = np.diff(cumulative, axis=1, prepend=0.0)[:, ::-1]  # of the lower bound, the scores, the upper bound
 
     def read(rows: Array) -> Reading:
         ends = [np.full((len(rows), 1), end) for end in bounds]
         extended = np.concatenate([ends[0], rows, ends[1]], axis=1)
-        return Reading(*(extended @ w for w in weights))
+        return extended @ weights[0], extended @ weights[1], extended @ weights[2]
 
     return read

@@ -15,9 +15,8 @@ from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning.band import BAND_NAMES
 from lmemtest.tuning.checks import check_k, name_of
-from lmemtest.tuning.curve import trivial_beyond
+from lmemtest.tuning.curve import Settings, check_rank_settings, trivial_beyond
 from lmemtest.tuning.order_statistics import check_size
-from lmemtest.tuning.settings import Settings, check_rank_settings
 
 MOST_SCORES = 10_000  # calibrating for more takes minutes
 

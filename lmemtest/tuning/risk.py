@@ -143,7 +143,7 @@ def risk(
     names = [describe_value(value) for value in wanted]
     labels: dict[str, Any] = {"value": names, "n_scores": counts}
     if cost is not None:
-        labels["mean_cost"] = [comparison.b.cost.mean for comparison in comparisons]
+        labels["mean_cost"] = [comparison.b.cost.value for comparison in comparisons]
     labels["evidence"] = [comparison.label for comparison in comparisons]
     labels["better"] = [comparison.better or "" for comparison in comparisons]
     labels["portion"] = [comparison.observed for comparison in comparisons]

@@ -5,21 +5,29 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from itertools import combinations
+from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from growth import calls, exponent, peak
 from pytest import approx
+from refusals import refusal
 from scipy import stats
 from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.checks import similar
 from lmemtest.bench.checks.check import CHECKS, RULES, check
-from lmemtest.bench.checks.copies import copied_runs
+from lmemtest.bench.checks.copies import _agreeing, _same_by_seed, copied_runs
 from lmemtest.bench.checks.similar import _orders, _upper_p, similar_algorithms, similar_benchmarks
 from lmemtest.bench.checks.traces import broken_traces
-from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.bench.data.runs import Runs
+from lmemtest.errors import ArgumentError, DataError, DesignError
 
 
 def table_of(*, benchmarks=4, algorithms=3, seeds=4, budgets=7, rng=0, trace=True) -> pd.DataFrame:
@@ -120,6 +128,9 @@ def test_best_so_far_curves_are_fine():
     assert found.decision == "trace"
     assert findings(as_runs(table_of()), "curves") == ()
     assert found.table["runs"].sum() == 48
+    turned = table_of().assign(loss=lambda t: -t["loss"])
+    assert broken_traces(as_runs(turned, "maximize")).decision == "trace"
+    assert broken_traces(as_runs(turned)).decision == "no trace"
 
 
 def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
@@ -132,12 +143,6 @@ def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
     assert found.examples[0].endswith(" at budget 6")
     assert found.table.query("worse > 0")[["benchmark", "algorithm", "worse"]].to_numpy().tolist() == [["b2", "a1", 1]]
     assert findings(as_runs(table), "curves")[0].severity == "warning"
-
-
-def test_the_direction_of_the_score_counts():
-    table = table_of()
-    assert broken_traces(as_runs(table.assign(loss=-table["loss"]), "maximize")).decision == "trace"
-    assert broken_traces(as_runs(table.assign(loss=-table["loss"]))).decision == "no trace"
 
 
 def test_scores_of_each_budget_by_itself_are_no_traces():
@@ -267,12 +272,12 @@ def test_a_sound_table_has_nothing_to_fix(sound):
     )
     assert tuple(o.check for o in sound.outcomes) == CHECKS
     assert {o.severity for o in sound.outcomes if math.isnan(o.level)} <= {"fine", "note"}
-
-
-def test_nothing_to_fix_needs_checks_that_were_made():
-    report = check(as_runs(table_of(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
-    assert report.left_out == ()
-    assert " ".join(report.sentences()) == "Nothing has to be fixed before an analysis."
+    assert sound["budget"].result.decision in ("none", "simple", "interaction")
+    assert sound["copies"].result.n_runs == 144
+    with pytest.raises(KeyError, match="no check 'seed'; there are: scores, roles, kind, names"):
+        sound["seed"]
+    whole = check(as_runs(table_of(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
+    assert (whole.left_out, whole.sentences()) == ((), ("Nothing has to be fixed before an analysis.",))
 
 
 def test_two_rows_cannot_be_checked():
@@ -345,22 +350,10 @@ def test_benchmarks_without_a_test_are_noted():
 def test_the_tree_shows_every_check_under_its_stage(sound):
     lines = str(sound).splitlines()
     assert lines[0].startswith("Checks: 576 rows: 4 algorithms, 6 benchmarks")
-    assert [line for line in lines if re.fullmatch(r"[a-z]+", line)] == [
-        "table",
-        "runs",
-        "algorithms",
-        "benchmarks",
-        "effects",
-    ]
+    stages = ["table", "runs", "algorithms", "benchmarks", "effects"]
+    assert [line for line in lines if re.fullmatch(r"[a-z]+", line)] == stages
     for name in CHECKS:
         assert sum(bool(re.match(rf"[├└]── {name}  ", line)) for line in lines) == 1
-
-
-def test_results_are_within_reach_by_name(sound):
-    assert sound["budget"].result.decision in ("none", "simple", "interaction")
-    assert sound["copies"].result.n_runs == 144
-    with pytest.raises(KeyError, match="no check 'seed'; there are: scores, roles, kind, names"):
-        sound["seed"]
 
 
 def test_what_comes_first_is_fixed_first():
@@ -405,34 +398,26 @@ def test_small_tables_are_checked_as_far_as_they_go(table, roles, skipped):
     assert all(len(text) > 40 for text in left_out.values())
 
 
-def test_options_are_checked():
-    runs = as_runs(table_of())
-    with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        check(runs, alpha=2)
-    with pytest.raises(ArgumentError, match="form must be 'auto'"):
-        check(runs, form="cubic")
-    with pytest.raises(ArgumentError, match=r"checks must be 'scores'.* got 'score'"):
-        check(runs, checks=["score"])
-    with pytest.raises(ArgumentError, match="checks is empty"):
-        check(runs, checks=[])
-    with pytest.raises(ArgumentError, match="rules_only must be True or False"):
-        check(runs, rules_only="yes")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"alpha": 2}, "alpha must be a number between 0 and 1"), ({"form": "cubic"}, "form must be 'auto'"),
+        ({"checks": ["score"]}, "checks must be 'scores'"), ({"checks": []}, "checks is empty"),
+        ({"rules_only": "yes"}, "rules_only must be True or False"),
+        ({"progress": "bar"}, "progress must be a function of the name of each step, or None, got 'bar'"),
+    ],
+)  # fmt: skip
+def test_options_are_checked(options, words):
+    assert refusal(lambda: check(as_runs(table_of()), **options)).startswith(words)
 
 
-def test_runs_have_the_check_as_a_method():
-    runs = as_runs(table_of())
-    found, same = runs.check(rules_only=True), check(runs, checks=RULES)
+def test_runs_have_the_check_as_a_method_and_tell_its_progress():
+    runs, steps = as_runs(table_of()), []
+    found, same = runs.check(rules_only=True), check(runs, checks=RULES, progress=steps.append)
     assert found.summary() == same.summary()
     pd.testing.assert_frame_equal(found.to_frame(), same.to_frame())
     pd.testing.assert_frame_equal(found.to_frame("cells"), found.cells)
-
-
-def test_progress_is_told_the_name_of_every_check():
-    steps = []
-    report = check(as_runs(table_of()), checks=CHECKS[:4], progress=steps.append)
-    assert steps == [f"checking {outcome.check}" for outcome in report.outcomes]
-    with pytest.raises(ArgumentError, match="progress must be a function of the name of each step, or None, got 'bar'"):
-        check(as_runs(table_of()), progress="bar")
+    assert steps == [f"checking {outcome.check}" for outcome in same.outcomes]
 
 
 @pytest.mark.parametrize("benchmarks", [3, 12])
@@ -450,3 +435,188 @@ def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
         assert "better on 12 of 12 benchmarks" in budget.found[0]
     else:
         assert "It gets better on all 3 benchmarks, which are too few" in budget.found[0]
+
+
+# ---------------------------------------------------------------------- copies
+
+
+def runs_of(algorithms: int, benchmarks: int, seeds: int, *, metafeatures: int = 0, items: bool = False) -> lt.Runs:
+    rng = np.random.default_rng(0)
+    a, b, s = (codes.ravel() for codes in np.indices((algorithms, benchmarks, seeds)))
+    score = rng.normal(size=len(a))
+    table = pd.DataFrame({"a": a, "b": b, "s": s, "y": (score > 0.5).astype(float) if items else score})
+    names = [f"m{i}" for i in range(metafeatures)]
+    table[names] = np.stack([100 + 37 * b + i for i in range(metafeatures)], axis=1) if names else None
+    roles: dict[str, Any] = {"algorithm": "a", "benchmark": "b", "seed": "s", "metafeatures": names}
+    return lt.Runs(table, score="y", direction="minimize", **roles)
+
+
+def pair_by_pair(level: Any, slot: Any, curve: Any, share: float) -> list[tuple[int, int, int, int]]:
+    """The rule, for every two levels."""
+    wide = pd.DataFrame({"level": level, "slot": slot, "curve": curve}).pivot(
+        index="slot", columns="level", values="curve"
+    )
+    out = []
+    for left, right in combinations(sorted(wide), 2):
+        both = wide[[left, right]].dropna()
+        same = both[left] == both[right]
+        if same.sum() >= share * len(both) and both[left][same].nunique() >= 5:
+            out.append((left, right, len(both), int(same.sum())))
+    return out
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_pairs_that_share_curves_are_those_of_a_comparison_pair_by_pair(share: float) -> None:
+    found = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n_levels, n_slots = int(rng.integers(2, 9)), int(rng.integers(5, 30))
+        wide = rng.integers(0, rng.choice([3, 12, 400]), (n_levels, n_slots))
+        copied = rng.random(n_slots) < rng.choice([0.6, 0.95, 1.0])
+        wide[-1, copied] = wide[0, copied]
+        level, slot = np.nonzero(rng.random(wide.shape) < rng.choice([0.8, 1.0]))
+        want = pair_by_pair(level, slot, wide[level, slot], share)
+        assert sorted(_same_by_seed(level, slot, wide[level, slot], share)) == want
+        found += len(want)
+    assert found > 10
+
+
+@pytest.mark.parametrize("scale", [1, 10**6])  # both precisions of the sums
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_rows_that_agree_are_those_of_a_comparison_pair_by_pair(missing: float, scale: int) -> None:
+    rng = np.random.default_rng(1)
+    codes = scale * rng.integers(0, 2, (40, 6))
+    codes[rng.random(codes.shape) < missing] = -1
+    want = [
+        (i, j)
+        for i, j in combinations(range(40), 2)
+        if all(x == y or min(x, y) < 0 for x, y in zip(codes[i], codes[j], strict=True))
+    ]
+    assert sorted(_agreeing(codes)) == want
+    assert want
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [{"benchmarks": 50, "seeds": 2, "metafeatures": 1}, {"benchmarks": 200, "seeds": 1, "items": True}],
+    ids=["metafeature", "items"],
+)
+def test_the_work_is_linear_in_benchmarks(shape: dict[str, Any]) -> None:
+    small, large = runs_of(5, **shape), runs_of(5, **shape | {"benchmarks": 4 * shape["benchmarks"]})
+    for measure in (calls, peak):
+        assert exponent(measure, lambda: copied_runs(small), lambda: copied_runs(large)) < 1.1
+
+
+def test_a_metafeature_that_an_algorithm_ignores_is_found_among_many() -> None:
+    """One of 300 levels repeats another's runs on the same benchmarks."""
+    rng = np.random.default_rng(2)
+    b, m = (codes.ravel() for codes in np.indices((8, 300)))
+    score = rng.normal(size=(8, 300))
+    score[:, 250] = score[:, 17]
+    table = pd.DataFrame({"a": "x", "b": b, "m": m, "y": score.ravel()})
+    table = pd.concat([table, table.assign(a="z", y=rng.normal(size=len(table)))])
+    runs = lt.Runs(table, score="y", direction="minimize", algorithm="a", benchmark="b", metafeatures=["m"])
+    rows = copied_runs(runs).table
+    assert rows.values.tolist() == [["metafeature", "17", "250", "x", 8, 8, 1.0]]
+
+
+# ---------------------------------------------------------------------- trace
+
+
+KINDS = {
+    "pandas": lambda f: f,
+    "polars": pl.from_pandas,
+    "lazy": lambda f: pl.from_pandas(f).lazy(),
+    "pyarrow": pa.Table.from_pandas,
+    "duckdb": duckdb.from_df,
+}
+
+
+def table(*, failed=True) -> pd.DataFrame:
+    """Runs in any order, one of their budgets twice, with failed trials that may come first."""
+    rng = np.random.default_rng(0)
+    cells = [(a, t, s, b) for a in "AB" for t in "xy" for s in range(3) for b in (1, 2, 2, 5, 9)]
+    frame = pd.DataFrame(cells, columns=["tool", "task", "seed", "trial"])
+    frame["loss"] = rng.normal(size=len(frame)).round(1)  # with ties
+    if failed:
+        frame.loc[[0, 7, 12, 40], "loss"] = np.nan
+    frame["latest"] = frame["id"] = np.arange(len(frame))
+    return frame.sample(frac=1.0, random_state=1).reset_index(drop=True)
+
+
+def make(frame, direction="minimize", **roles):
+    given = {"algorithm": "tool", "benchmark": "task", "seed": "seed", "budget": "trial", **roles}
+    return Runs(frame, score="loss", direction=direction, **given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_the_best_so_far_is_that_of_a_loop(kind, direction):
+    frame = table()
+    want = {}
+    for row in frame.itertuples():
+        run = frame[(frame["tool"] == row.tool) & (frame["task"] == row.task) & (frame["seed"] == row.seed)]
+        seen = run.loc[run["trial"] <= row.trial, "loss"].dropna()
+        want[row.id] = (min if direction == "minimize" else max)(seen, default=np.nan)
+    runs = make(KINDS[kind](frame), direction).best_so_far()
+    assert runs.is_lazy == (kind in ("lazy", "duckdb"))
+    assert (runs.score, runs.direction) == ("loss_best_so_far", direction)
+    got = runs.to_frame().set_index("id")
+    np.testing.assert_array_equal(got["loss_best_so_far"].to_numpy(float), [want[i] for i in got.index])
+    np.testing.assert_array_equal(got["loss"].to_numpy(float), frame.set_index("id")["loss"][got.index])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scores_at_budgets_are_the_last_ones_up_to_them(kind):
+    frame, wanted = table(failed=False), (2.0, 4.0, 5.0, 30.0)
+    want = set()
+    for budget in wanted:
+        for _, run in frame.groupby(["tool", "task", "seed"]):
+            reached = run[run["trial"] <= budget]
+            want |= {(budget, i) for i in reached.loc[reached["trial"] == reached["trial"].max(), "id"]}
+    runs = make(KINDS[kind](frame)).at_budgets(wanted)
+    assert runs.is_lazy == (kind in ("lazy", "duckdb"))
+    got = runs.to_frame()
+    assert len(got) == len(want)
+    assert set(zip(got["trial"].astype(float), got["id"], strict=True)) == want
+    assert list(got.columns) == list(frame.columns)
+    original = frame.set_index("id")["loss"]
+    np.testing.assert_array_equal(got["loss"], original[got["id"]])
+
+
+def test_runs_without_seeds_are_told_apart_by_algorithm_and_instance():
+    frame = table(failed=False).drop_duplicates(["tool", "task", "trial"])
+    got = make(frame, seed=None).best_so_far().to_frame().sort_values(["tool", "task", "trial"])
+    want = got.groupby(["tool", "task"])["loss"].cummin()
+    np.testing.assert_array_equal(got["loss_best_so_far"], want)
+
+
+def test_the_best_so_far_makes_no_row_worse_and_keeps_what_is_a_trace():
+    runs = make(table(failed=False).drop_duplicates(["tool", "task", "seed", "trial"])).best_so_far()
+    again = runs.best_so_far(name="again").to_frame()
+    np.testing.assert_array_equal(again["again"], again["loss_best_so_far"])
+    assert "not_best_so_far" not in {finding.kind for finding in runs.check(rules_only=True).findings}
+
+
+def test_a_budget_before_the_first_score_of_a_run_is_refused():
+    frame = table()
+    frame = frame[~((frame["tool"] == "B") & (frame["trial"] < 5))]
+    with pytest.raises(ArgumentError, match="budgets must not be below 5, where the last of the runs begins, got 2"):
+        make(frame).at_budgets([2, 9])
+    assert make(frame).at_budgets([5]).n_rows == 12
+
+
+@pytest.mark.parametrize(("budgets", "message"), [([], "one or more"), ([np.nan], "finite"), ("ab", "numbers")])
+def test_budgets_are_numbers(budgets, message):
+    with pytest.raises(ArgumentError, match=message):
+        make(table()).at_budgets(budgets)
+
+
+def test_helpers_need_a_budget_and_a_new_name():
+    runs = make(table(), budget=None)
+    with pytest.raises(DataError, match="best_so_far needs the column of the budget"):
+        runs.best_so_far()
+    with pytest.raises(DataError, match="at_budgets needs the column of the budget"):
+        runs.at_budgets([1])
+    with pytest.raises(ArgumentError, match="a column 'loss' already"):
+        make(table()).best_so_far(name="loss")

@@ -5,16 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refusal
 from scipy import stats
 from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.sampled import sampled
+from lmemtest.bench.modelling.adequacy import name_groups
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.lmm.hypotheses.mean_vectors import between_groups
 
 runs_of = partial(as_runs, seed_shared=False)
 
@@ -259,3 +264,161 @@ def test_a_search_of_terms_says_when_it_knows_no_families() -> None:
     assert found.notes[-2].startswith("Families are not in it: tasks count as independent")
     known = lt.select_model(runs, candidates=["(1 | space)", "(1 | task:tool)"])
     assert not any(note.startswith("Families are not") for note in known.notes)
+
+
+# ---------------------------------------------------------------------- undeclared families
+
+
+FAMILIES, TASKS = 5, 4
+
+
+def runs_of_undeclared(share: float, *, named: bool = True, seed: int = 3, roles: dict | None = None) -> lt.Runs:
+    """Three equal algorithms; `share` of the variance of their advantages lies between families."""
+    rng = np.random.default_rng(seed)
+    of_families = np.repeat(rng.normal(size=(FAMILIES, 3)), TASKS, axis=0)
+    y = np.sqrt(share) * of_families + np.sqrt(1.0 - share) * rng.normal(size=(FAMILIES * TASKS, 3))
+    b, a = np.indices(y.shape).reshape(2, -1)
+    table = pd.DataFrame({"tool": [f"a{i}" for i in a], "score": y.ravel()})
+    table["task"] = [f"space{i // TASKS}-t{i % TASKS}" if named else f"t{i}" for i in b]
+    if not named:
+        table["suite"] = [f"s{i // TASKS}" for i in b]
+    return as_runs(table, "maximize", **(roles or {}))
+
+
+def test_one_column_is_the_analysis_of_variance():
+    x = np.random.default_rng(1).normal(size=23)
+    group = np.array([0] * 4 + [1] * 9 + [2] * 10)
+    want = stats.f_oneway(*(x[group == g] for g in range(3)))
+    got = between_groups(x[:, None], group)
+    assert (got.f_ratio, got.p_value) == pytest.approx((want.statistic, want.pvalue), rel=1e-10)
+
+
+def test_the_test_of_groups_keeps_its_level_with_an_erratic_algorithm():
+    rng, n, group = np.random.default_rng(2), 2000, np.repeat(np.arange(FAMILIES), TASKS)
+    for sds in (np.ones(4), np.array([5.0, 1.0, 1.0, 1.0])):
+        y = rng.normal(size=(n, FAMILIES * TASKS, 4)) * sds
+        y -= y.mean(axis=2, keepdims=True)
+        rate = np.mean([between_groups(table, group).p_value < 0.05 for table in y])
+        assert rate <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["by names", "by a column"])
+def test_shared_advantages_are_said_beside_the_answer(named):
+    runs = runs_of_undeclared(0.8, named=named)
+    analysis = lt.analyze(runs)
+    found = analysis.undeclared
+    assert (found.column, found.n_families, found.shows) == (None if named else "suite", 5, True)
+    table = runs.frame.to_native()
+    families = table["task"].map(found.families.set_index("benchmark")["family"])
+    table = table.assign(f=families).drop(columns="suite", errors="ignore")
+    declared = lt.analyze(lt.Runs(table, **{**runs.roles(), "family": "f"}))
+    assert found.significant == int(np.triu(declared.decisions.significant.to_numpy()).sum())
+    assert "Mind the families: the " in analysis.headline()
+    assert f"With these groups as the sample {found.significant} of 3 pairs differ" in analysis.headline()
+    assert declared.undeclared is None
+
+
+def test_groups_that_share_nothing_are_not_spoken_of():
+    analysis = lt.analyze(runs_of_undeclared(0.0))
+    assert not analysis.undeclared.shows
+    assert "families" not in analysis.headline()
+    assert lt.analyze(
+        runs_of_undeclared(0.8, named=False, roles={"ignore": "suite"})
+    ).undeclared.shows  # left out, but not unseen
+
+
+def test_names_that_make_no_groups():
+    assert name_groups(["LC-126026", "LC-167190", "LC-168910", "LC-189906"]) is None  # one group
+    assert name_groups(["ant-v4", "hopper-v4", "walker-v4", "cheetah-v2"]) is None
+    parts = ["mnist_train", "mnist_test", "cifar_train", "cifar_test"]
+    assert name_groups(parts) == ["mnist", "mnist", "cifar", "cifar"]
+    assert name_groups(["adult", "bank-marketing", "car", "jungle-chess"]) is None
+
+
+# ---------------------------------------------------------------------- the role
+
+
+ROLES: dict[str, Any] = {
+    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"
+}  # fmt: skip
+
+
+def small_table(*, crossed: bool) -> pd.DataFrame:
+    """Three spaces in two suites, two tasks each, with the same names in every space or with names of their own."""
+    spaces = (("small", "svm"), ("small", "tree"), ("large", "net"))
+    rows = [
+        (suite, space, f"t{task}" if crossed else f"{space}-{task}", tool, seed)
+        for (suite, space), task, tool, seed in product(spaces, range(2), "AB", range(2))
+    ]
+    frame = pd.DataFrame(rows, columns=["suite", "space", "task", "tool", "seed"])
+    return frame.assign(loss=range(len(frame)))
+
+
+def test_nested_families_leave_benchmarks_as_the_instances() -> None:
+    runs = lt.Runs(small_table(crossed=False), family="space", **ROLES)
+    assert runs.family == ("space",)
+    assert runs.instance == ("task",)
+    assert runs.study.crossed == ()
+    assert runs.study.families == (("space",),)
+    assert lt.Runs(runs.frame, **runs.roles()).family == ("space",)
+    assert runs.filter(family=["svm", "net"]).levels("task") == ("net-0", "net-1", "svm-0", "svm-1")
+
+
+def test_a_benchmark_in_several_families_is_an_instance_in_each() -> None:
+    runs = lt.Runs(small_table(crossed=True), family="space", **ROLES)
+    assert runs.instance == ("task", "space")
+    assert runs.study.count(*runs.instance) == 6
+    assert not [finding for finding in runs.check(rules_only=True).findings if finding.kind == "copied_runs"]
+    lazy = pytest.importorskip("polars").from_pandas(small_table(crossed=True)).lazy()
+    assert lt.Runs(lazy, family="space", **ROLES).study.crossed == ("space",)
+
+
+def test_levels_of_families_are_those_that_say_something() -> None:
+    frame = small_table(crossed=False).assign(everything="all", own=lambda t: "x" + t["task"])
+    runs = lt.Runs(frame, family=["everything", "suite", "space", "own"], **ROLES)
+    assert runs.study.families == (("everything", "suite"), ("everything", "suite", "space"))
+    assert lt.Runs(frame, family="everything", **ROLES).study.families == ()
+    assert lt.Runs(frame, family="own", **ROLES).study.families == ()
+
+
+def test_wide_tables_have_families() -> None:
+    wide = {"task": ["a", "b"], "space": ["x", "y"], "HB": [0.1, 0.3], "RS": [0.2, 0.5]}
+    runs = lt.Runs.from_wide(wide, direction="minimize", benchmark="task", family="space")
+    assert runs.family == ("space",)
+    assert runs.algorithms == ("HB", "RS")
+
+
+def test_wrong_families_are_refused() -> None:
+    frame = small_table(crossed=False)
+    with pytest.raises(UnknownColumnError, match="family names the column 'sapce'"):
+        lt.Runs(frame, family="sapce", **ROLES)
+    with pytest.raises(ArgumentError, match="family and benchmark both name the column 'task'"):
+        lt.Runs(frame, family="task", **ROLES)
+    with pytest.raises(DataError, match=r"spaces are parts of suites: .* round, family=\['suite', 'space'\]\.$"):
+        lt.Runs(frame, family=["space", "suite"], **ROLES)
+    frame["size"] = frame["task"].str[-1]
+    assert refusal(lambda: lt.Runs(frame, family=["size", "space"], **ROLES), DataError) == (
+        "family must go from coarse to fine, and 3 of 3 spaces are in several sizes, such as 'net'. If only their "
+        "names are the same, give them names of their own: df['space'] = df['size'].astype(str) + '-' + "
+        "df['space'].astype(str). If they do lie across the sizes, name one of the two columns as the family."
+    )
+    with pytest.raises(ArgumentError, match="no column of benchmarks is named"):
+        lt.Runs(frame, family="space", **{**ROLES, "benchmark": None})
+
+
+def test_the_builder_reads_the_role() -> None:
+    runs = lt.Runs(small_table(crossed=False), family="space", **ROLES)
+    assert lt.ModelBuilder(runs).random("family").formula() == "loss ~ tool + (1 | space)"
+    runs = lt.Runs(small_table(crossed=False), family=["suite", "space"], **ROLES)
+    with pytest.raises(ArgumentError, match="these runs have several: suite, space"):
+        lt.ModelBuilder(runs).random("family")
+
+
+def test_ranks_are_made_within_each_family_of_a_benchmark() -> None:
+    crossed = lt.Runs(small_table(crossed=True), family="space", **ROLES).normalize("rank")
+    assert crossed.scale is not None
+    assert crossed.scale.by == ("task", "space")
+    assert crossed.frame.to_native()["loss_rank"].max() == 4
+    nested = lt.Runs(small_table(crossed=False), family="space", **ROLES).normalize("rank")
+    assert nested.scale is not None
+    assert nested.scale.by == ("task",)

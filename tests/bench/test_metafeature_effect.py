@@ -11,7 +11,7 @@ from study import as_runs
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.lmm.intervals.partial_pooling import pool
-from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
+from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, squeeze
 
 
 def table(

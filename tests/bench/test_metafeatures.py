@@ -8,14 +8,17 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from pytest import approx
 from refusals import refusal
 from scipy import stats
 from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.bench.benchmark.metafeature_outcomes import decided, metafeature_outcomes
+from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.studentized_range import ptukey
 
 # bad minus at25 of the mean outcome over 24 budgets, Hyperband against PriorBand
@@ -61,6 +64,10 @@ def table(
     return frame.assign(loss=loss)
 
 
+def analysis(runs, **options):
+    return metafeature_outcomes(runs, **{"algorithms": ("B", "A"), "metafeature": "prior", "n_draws": 99, **options})
+
+
 @pytest.fixture(scope="module")
 def runs() -> lt.Runs:
     return as_runs(table(np.random.default_rng(4), seeds=12))
@@ -68,7 +75,7 @@ def runs() -> lt.Runs:
 
 @pytest.fixture(scope="module")
 def found(runs):
-    return metafeature_outcomes(runs, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
+    return analysis(runs, n_draws=499, rng=1)
 
 
 # ---------------------------------------------------------------------- published numbers
@@ -132,6 +139,11 @@ def test_shares_and_contrasts_are_means_of_the_points(found):
     assert np.allclose(instances["better"] - instances["worse"], instances["outcome"])
     wide = points.unstack()
     assert found.to_frame()["contrast"].to_numpy() == pytest.approx((wide["good"] - wide["bad"]).to_numpy())
+    assert found.singled_out == ("t02",)
+    assert "singled out: t02" in " ".join(found.sentences())
+    assert sorted(found.to_frame()["decision"]) == ["follows"] * 7 + ["none found"]
+    assert (sorted(found.order), found.linkage.shape) == (list(range(8)), (7, 4))
+    assert found.order.index(2) in (0, 7)  # the odd one joins last
 
 
 def test_the_mean_contrast_has_the_t_test_over_benchmarks(found):
@@ -153,31 +165,18 @@ def test_budgets_as_repetitions_are_an_analysis_of_variance_with_tukey(runs):
     assert result.adjust == "tukey"
 
 
-def test_the_odd_benchmark_is_singled_out(found):
-    assert found.singled_out == ("t02",)
-    assert "singled out: t02" in " ".join(found.sentences())
-    assert found.to_frame().set_index("benchmark")["decision"].value_counts().to_dict() == {
-        "follows": 7,
-        "none found": 1,
-    }
-
-
 # ---------------------------------------------------------------------- invariances
 
 
 def test_swapping_algorithms_levels_or_the_direction_changes_signs_only(runs, found):
     columns = ["contrast", "p_value", "singled_out"]
     want = found.to_frame()[columns]
-    swapped = metafeature_outcomes(runs, algorithms=("A", "B"), metafeature="prior", n_draws=499, rng=1).to_frame()[
-        columns
-    ]
+    swapped = analysis(runs, algorithms=("A", "B"), n_draws=499, rng=1).to_frame()[columns]
     pd.testing.assert_frame_equal(swapped.assign(contrast=-swapped["contrast"]), want)
-    turned = metafeature_outcomes(
-        runs, algorithms=("B", "A"), metafeature="prior", levels=("good", "bad"), n_draws=499, rng=1
-    ).to_frame()
+    turned = analysis(runs, levels=("good", "bad"), n_draws=499, rng=1).to_frame()
     assert turned["contrast"].to_numpy() == pytest.approx(-want["contrast"].to_numpy())
     up = as_runs(runs.to_frame().assign(loss=lambda d: -d["loss"]), direction="maximize")
-    mirrored = metafeature_outcomes(up, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1).to_frame()
+    mirrored = analysis(up, n_draws=499, rng=1).to_frame()
     pd.testing.assert_frame_equal(mirrored[columns], want)
 
 
@@ -193,7 +192,7 @@ def test_swapping_algorithms_levels_or_the_direction_changes_signs_only(runs, fo
 )
 def test_what_says_nothing_about_the_pair_changes_nothing(runs, found, change):
     changed = as_runs(change(runs.to_frame()))
-    again = metafeature_outcomes(changed, algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
+    again = analysis(changed, n_draws=499, rng=1)
     pd.testing.assert_frame_equal(again.to_frame(), found.to_frame())
 
 
@@ -204,16 +203,14 @@ def test_ties_are_equal_and_a_difference_without_scatter_is_a_verdict():
     frame = table(np.random.default_rng(1), tasks=3, seeds=3, budgets=2)
     frame["loss"] = np.where((frame["tool"] == "B") & (frame["prior"] == "good"), 0.1 + 0.2, 0.3) * 3.0
     frame.loc[(frame["task"] == "t01") & (frame["tool"] == "B") & (frame["prior"] == "good"), "loss"] = 0.5
-    result = metafeature_outcomes(as_runs(frame), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
+    result = analysis(as_runs(frame), rng=1)
     assert result.to_frame()["contrast"].tolist() == [0.0, 1.0, 0.0]  # 0.1 + 0.2 is 0.3 to rounding
     assert result.instances["equal"].tolist() == [1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
 
 
 def test_without_budgets_there_is_one_point_per_instance():
     frame = table(np.random.default_rng(1), budgets=1).drop(columns="budget")
-    result = metafeature_outcomes(
-        as_runs(frame, budget=None), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1
-    )
+    result = analysis(as_runs(frame, budget=None), rng=1)
     assert len(result.points) == 16
     with pytest.raises(lt.errors.ArgumentError, match="unit='budget' needs two or more budgets"):
         metafeature_outcomes(as_runs(frame, budget=None), algorithms=("B", "A"), metafeature="prior", unit="budget")
@@ -222,7 +219,7 @@ def test_without_budgets_there_is_one_point_per_instance():
 def test_budgets_that_differ_are_compared_where_all_runs_have_them():
     frame = table(np.random.default_rng(1))
     late = (frame["task"] == "t00") & (frame["tool"] == "A") & (frame["budget"] == 3)
-    result = metafeature_outcomes(as_runs(frame[~late]), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
+    result = analysis(as_runs(frame[~late]), rng=1)
     assert result.notes[0] == (
         "On 1 of 8 benchmarks the runs have different budgets; only those that all runs of a benchmark have are "
         "compared (3 of 4)."
@@ -235,7 +232,7 @@ def test_budgets_that_differ_are_compared_where_all_runs_have_them():
 def test_instances_without_one_of_the_algorithms_are_left_out():
     frame = table(np.random.default_rng(1))
     gone = (frame["task"] == "t05") & (frame["tool"] == "A") & (frame["prior"] == "good")
-    result = metafeature_outcomes(as_runs(frame[~gone]), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
+    result = analysis(as_runs(frame[~gone]), rng=1)
     assert "t05" not in set(result.to_frame()["benchmark"])
     assert result.notes[:2] == (
         "Left out, as one of the algorithms has fewer than two runs there: t05 at good.",
@@ -262,7 +259,7 @@ def test_seeds_need_not_be_shared(keep):
 def test_the_sign_flips_of_few_seeds_are_all_of_them():
     """Five seeds have 16 different patterns: the p-value is a share of these."""
     frame = table(np.random.default_rng(3), tasks=3, seeds=5, odd=(), between=0.0, effect=5.0)
-    result = metafeature_outcomes(as_runs(frame), algorithms=("B", "A"), metafeature="prior", n_draws=4000, rng=1)
+    result = analysis(as_runs(frame), n_draws=4000, rng=1)
     assert result.notes[-1] == (
         "There are benchmarks with 5 seeds only, whose signs give 16 different tables, so small p-values are "
         "impossible there."
@@ -284,124 +281,45 @@ def test_the_sign_flips_of_few_seeds_are_all_of_them():
 def test_several_scores_of_a_point_are_averaged():
     frame = table(np.random.default_rng(1))
     twice = pd.concat([frame.assign(loss=frame["loss"] - 1.0), frame.assign(loss=frame["loss"] + 1.0)])
-    want = metafeature_outcomes(as_runs(frame), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
-    got = metafeature_outcomes(as_runs(twice), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
+    want = analysis(as_runs(frame), rng=1)
+    got = analysis(as_runs(twice), rng=1)
     pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
     assert got.notes[0] == "1,024 points of a run have several scores; their mean was taken."
 
 
 def test_three_levels_have_three_contrasts_each_and_are_singled_out_on_all():
     frame = table(np.random.default_rng(3), seeds=12, levels=("a", "b", "c"), effect=2.0)
-    result = metafeature_outcomes(as_runs(frame), algorithms=("B", "A"), metafeature="prior", n_draws=999, rng=1)
-    assert list(zip(result.overall["level"], result.overall["reference"], strict=True)) == [
-        ("b", "a"),
-        ("c", "a"),
-        ("c", "b"),
-    ]
+    result = analysis(as_runs(frame), n_draws=999, rng=1)
+    assert (result.overall["level"] + result.overall["reference"]).tolist() == ["ba", "ca", "cb"]
     assert len(result.to_frame()) == 24
     assert result.singled_out == ("t02",)
-
-
-def test_too_few_tables_for_the_adjustment_are_noted():
-    frame = table(np.random.default_rng(3))
-    result = metafeature_outcomes(as_runs(frame), algorithms=("B", "A"), metafeature="prior", n_draws=99, rng=1)
-    assert result.notes[-2] == (
-        "The smallest p-value that 99 tables can give is not significant after the adjustment: use n_draws of at "
-        "least 320."
-    )
-
-
-def test_clusters_put_like_beside_like(found):
-    assert sorted(found.order) == list(range(8))
-    assert found.linkage.shape == (7, 4)
-    assert found.order.index(2) in (0, 7)  # the odd one joins last
+    few = "The smallest p-value that 99 tables can give is not significant after the adjustment: use n_draws of at "
+    assert analysis(as_runs(table(np.random.default_rng(3))), rng=1).notes[-2] == f"{few}least 320."
 
 
 # ---------------------------------------------------------------------- what is refused
 
 
-def analysis(runs, **options):
-    return metafeature_outcomes(runs, **{"algorithms": ("B", "A"), "metafeature": "prior", "n_draws": 99, **options})
-
-
-def test_unknown_names_are_refused_with_a_suggestion(runs):
-    with pytest.raises(
-        lt.errors.UnknownColumnError,
-        match=re.escape(
-            "metafeature names the column 'prio', which is not in the data. Metafeatures: prior. Did you mean 'prior'?"
-        ),
-    ):
-        analysis(runs, metafeature="prio")
-    with pytest.raises(
-        lt.errors.ArgumentError,
-        match=re.escape("algorithms names 'C', which is not an algorithm of the runs. Algorithms: A, B."),
-    ):
-        analysis(runs, algorithms=("A", "C"))
-    with pytest.raises(lt.errors.ArgumentError, match="levels names 'goood', which is not a level of prior") as error:
-        analysis(runs, levels=("bad", "goood"))
-    assert "Did you mean 'good'?" in str(error.value)
-
-
-@pytest.mark.parametrize("algorithms", ["A", ("A",), ("A", "A"), ("A", "B", "A")])
-def test_two_algorithms_are_needed(runs, algorithms):
-    with pytest.raises(lt.errors.ArgumentError, match="algorithms must name two different algorithms, got"):
-        analysis(runs, algorithms=algorithms)
-
-
-def test_roles_and_further_metafeatures_are_refused(runs):
-    with pytest.raises(lt.errors.ArgumentError, match="metafeature must not be the seed column, got 'seed'"):
-        analysis(runs, metafeature="seed")
+def test_further_metafeatures_are_refused(runs):
     two = as_runs(runs.to_frame().assign(size=lambda d: d["seed"] % 2), metafeatures=("prior", "size"))
-    assert refusal(lambda: analysis(two), lt.errors.ArgumentError) == (
+    assert refusal(lambda: analysis(two)) == (
         "metafeature 'prior' cannot be studied by itself: a further metafeature, 'size', varies within 8 of 8 "
         "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(size=0) (8 of 8 benchmarks), or "
         "make one column of both."
     )
 
 
-def test_one_level_is_refused(runs):
-    with pytest.raises(lt.errors.ArgumentError, match="metafeature 'prior' has one level only, 'bad'"):
-        analysis(runs.filter(prior="bad"))
-    with pytest.raises(lt.errors.ArgumentError, match="metafeature 'prior' has one level only, 'good'"):
-        analysis(runs, levels="good")
-
-
-def test_a_metafeature_of_the_benchmark_is_refused_with_the_model_to_use(runs):
-    frame = runs.to_frame()
-    fixed = frame[(frame["prior"] == "bad") == frame["task"].isin(["t00", "t01", "t02"])]
-    with pytest.raises(lt.errors.DataError, match="prior is constant within every benchmark") as error:
-        analysis(as_runs(fixed))
-    assert "fit_lmm('loss ~ tool * prior + (1 | task) + (1 | task:tool)', runs)" in str(error.value)
-
-
-def test_an_algorithm_missing_on_a_level_is_refused(runs):
-    frame = runs.to_frame()
-    with pytest.raises(lt.errors.DataError, match="B has no run at prior=bad, so it cannot be compared there"):
-        analysis(as_runs(frame[(frame["tool"] == "A") | (frame["prior"] == "good")]))
-
-
-def test_one_seed_is_refused(runs):
-    with pytest.raises(lt.errors.DataError, match="one run \\(seed\\) per algorithm and instance"):
-        analysis(runs.filter(seed=0))
-
-
-def test_budgets_that_nobody_shares_are_refused():
-    frame = table(np.random.default_rng(1))
-    frame["budget"] = np.arange(len(frame))
-    with pytest.raises(lt.errors.DataError, match="No benchmark has a budget \\(budget\\) at which all runs"):
-        analysis(as_runs(frame))
-
-
-def test_runs_need_benchmark_and_seed(runs):
-    frame = runs.to_frame()
-    for role in ("benchmark", "seed"):
-        with pytest.raises(lt.errors.ArgumentError, match=f"runs has no {role} column"):
-            analysis(as_runs(frame, **{role: None}))
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"metafeature": "prio"}, "metafeature names the column 'prio', which is not in the data. Metafeatures: prior. "
+         "Did you mean 'prior'?"),
+        ({"metafeature": "seed"}, "metafeature must not be the seed column, got 'seed'"),
+        ({"algorithms": ("A", "C")}, "algorithms names 'C', which is not an algorithm of the runs. Algorithms: A, B."),
+        *[({"algorithms": names}, "algorithms must name two different algorithms, got")
+          for names in ("A", ("A",), ("A", "A"), ("A", "B", "A"))],
+        ({"levels": ("bad", "goood")}, "levels names 'goood', which is not a level of prior"),
+        ({"levels": "good"}, "metafeature 'prior' has one level only, 'good'"),
         ({"test": "welch"}, "test must be 'two-sample' or 'paired', got 'welch'"),
         ({"unit": "seed"}, "unit must be 'run' or 'budget', got 'seed'"),
         ({"adjust": "tukey"}, "adjust='tukey' needs means with a common standard error"),
@@ -409,10 +327,29 @@ def test_runs_need_benchmark_and_seed(runs):
         ({"alpha": 5}, "alpha must be a number between 0 and 1"),
         ({"n_draws": 10}, "n_draws must be a whole number of at least 99, got 10"),
     ],
-)
+)  # fmt: skip
 def test_options_are_checked(runs, options, message):
-    with pytest.raises(lt.errors.ArgumentError, match=re.escape(message)):
-        analysis(runs, **options)
+    words = refusal(lambda: analysis(runs, **options))
+    assert message in words
+    assert ("Did you mean 'good'?" in words) == ("goood" in message)
+
+
+@pytest.mark.parametrize(
+    ("change", "roles", "message"),
+    [
+        (lambda d: d[d["prior"] == "bad"], {}, "metafeature 'prior' has one level only, 'bad'"),
+        (lambda d: d[(d["prior"] == "bad") == d["task"].isin(["t00", "t01", "t02"])], {},
+         "fit_lmm('loss ~ tool * prior + (1 | task) + (1 | task:tool)', runs)"),
+        (lambda d: d[(d["tool"] == "A") | (d["prior"] == "good")], {},
+         "B has no run at prior=bad, so it cannot be compared there"),
+        (lambda d: d[d["seed"] == 0], {}, "one run (seed) per algorithm and instance"),
+        (lambda d: d.assign(budget=np.arange(len(d))), {}, "No benchmark has a budget (budget) at which all runs"),
+        (lambda d: d, {"benchmark": None}, "runs has no benchmark column"),
+        (lambda d: d, {"seed": None}, "runs has no seed column"),
+    ],
+)  # fmt: skip
+def test_tables_without_an_answer_are_refused(runs, change, roles, message):
+    assert message in refusal(lambda: analysis(as_runs(change(runs.to_frame()), **roles)))
 
 
 def test_benchmarks_whose_outcomes_are_at_their_ceiling_are_named():
@@ -426,7 +363,7 @@ def test_benchmarks_whose_outcomes_are_at_their_ceiling_are_named():
     frame["loss"] = rng.normal(size=8)[t] - a * advantage + rng.normal(size=(8, 2, 2, 20))[t, p, a, frame["seed"]]
     frame = frame.assign(task="t" + frame["task"].astype(str), prior=frame["prior"].map({0: "bad", 1: "good"}))
     frame["tool"] = frame["tool"].map({0: "A", 1: "B"})
-    result = metafeature_outcomes(as_runs(frame), algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
+    result = analysis(as_runs(frame), n_draws=499, rng=1)
     contrasts = result.contrasts.set_index("benchmark")
     assert result.singled_out == ("t0", "t2", "t4", "t6")
     assert contrasts.index[contrasts["no_room"]].tolist() == ["t0", "t2", "t4", "t6"]
@@ -434,6 +371,227 @@ def test_benchmarks_whose_outcomes_are_at_their_ceiling_are_named():
     assert result.sentences()[-1].startswith("Of these, t0, t2, t4 and t6 have no room for the mean contrast: at one")
     lower = frame.assign(loss=frame["loss"] + 20.0 * ((frame["task"] != "t0") & (t % 2 == 0) & (a == 1)))
     lower.loc[(lower["task"] == "t0") & (p == 1) & (a == 1), "loss"] += 26.0  # the only odd one, and not by a ceiling
-    odd = metafeature_outcomes(as_runs(lower), algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
+    odd = analysis(as_runs(lower), n_draws=499, rng=1)
     assert odd.singled_out == ("t0",)
     assert "singled out: t0 (" in odd.sentences()[-1]
+
+
+# ---------------------------------------------------------------------- outcome contrasts
+
+
+PAIR = ("HB+prior", "HB")
+
+
+@pytest.fixture(scope="module")
+def bundled() -> lt.Runs:
+    return lt.datasets.load_hpo_runs()
+
+
+def with_metafeatures(runs: lt.Runs, *names: str, **columns: object) -> lt.Runs:
+    return lt.Runs(runs.to_frame().assign(**columns), **{**runs.roles(), "metafeatures": names})
+
+
+# ---------------------------------------------------------------------- further metafeatures
+
+
+def test_a_further_metafeature_that_is_constant_within_benchmarks_changes_nothing(bundled):
+    further = with_metafeatures(bundled, "prior", "model", "dataset")
+    want = metafeature_outcomes(bundled, PAIR, "prior", n_draws=199, rng=0)
+    got = metafeature_outcomes(further, PAIR, "prior", n_draws=199, rng=0)
+    pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
+    assert got.notes == want.notes
+    models = [
+        metafeature_effect(runs.filter(budget=8), algorithms=PAIR, metafeature="prior", rng=1)
+        for runs in (further, bundled)
+    ]
+    pd.testing.assert_frame_equal(models[0].to_frame(), models[1].to_frame())
+
+
+def test_one_that_varies_for_other_algorithms_or_levels_only_changes_nothing(bundled):
+    other = lambda d: np.where((d["algorithm"] == "RS") & (d["seed"] % 2 == 0), "x", "y")  # noqa: E731
+    got = metafeature_outcomes(
+        with_metafeatures(bundled, "prior", "machine", machine=other), PAIR, "prior", n_draws=199
+    )
+    assert len(got.to_frame()) == 20
+
+
+def test_one_that_varies_within_benchmarks_is_refused_with_the_level_that_keeps_most_of_them(bundled):
+    def machine(d: pd.DataFrame) -> np.ndarray:
+        return np.where((d["model"] == "svm") & (d["seed"] % 2 == 0), "a", "z")
+
+    assert refusal(
+        lambda: metafeature_outcomes(with_metafeatures(bundled, "prior", "machine", machine=machine), PAIR, "prior"),
+        ArgumentError,
+    ) == (
+        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'machine', varies within 4 of 20 "
+        "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(machine='z') (20 of 20 "
+        "benchmarks), or make one column of both."
+    )
+
+
+def test_one_that_goes_along_with_the_metafeature_is_refused_without_a_filter_that_leaves_nothing(bundled):
+    def strength(d: pd.DataFrame) -> pd.Series:
+        return d["prior"].map({"bad": 0.1, "good": 0.9})
+
+    assert refusal(
+        lambda: metafeature_outcomes(with_metafeatures(bundled, "prior", "strength", strength=strength), PAIR, "prior"),
+        ArgumentError,
+    ) == (
+        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'strength', varies within 20 of 20 "
+        "benchmarks, and prior never changes while it stays the same. Make one column of both, or name one of them "
+        "only: Runs(..., metafeatures=...)."
+    )
+
+
+def test_a_metafeature_of_the_benchmark_is_refused_for_that_and_not_for_the_others(bundled):
+    further = with_metafeatures(bundled, "prior", "model")
+    with pytest.raises(DataError, match=r"^model is constant within every benchmark \(benchmark\)"):
+        metafeature_outcomes(further, PAIR, "model")
+
+
+# ---------------------------------------------------------------------- random signs
+
+
+def test_positions_are_names_and_the_question_has_one_name(bundled):
+    runs = bundled.filter(model=["forest", "svm"])
+    first = metafeature_effect(runs, PAIR, "prior", method="outcomes", rng=0)
+    named = metafeature_outcomes(runs, algorithms=PAIR, metafeature="prior", n_draws=9999, rng=0)
+    pd.testing.assert_frame_equal(first.to_frame(), named.to_frame())
+    assert first.to_frame()["p_raw"].min() == 1e-4  # (1 + 0) / (9999 + 1)
+
+
+def contrasts(*p: float, adjusted: tuple[float, ...] | None = None, sign: float = 1.0) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "benchmark": [f"b{i}" for i in range(len(p))],
+            "level": "good",
+            "reference": "bad",
+            "contrast": sign * np.ones(len(p)),
+            "p_raw": p,
+            "p_value": p if adjusted is None else adjusted,
+        }
+    )
+
+
+OVERALL = pd.DataFrame({"level": ["good"], "reference": ["bad"], "contrast": [1.0], "p_value": [0.001]})
+
+
+@pytest.mark.parametrize(
+    ("table", "close"),
+    [
+        (contrasts(0.001, 0.03, 0.2), None),
+        # the binomial standard error of 0.0101 is 0.001, five times that after adjustment
+        (
+            contrasts(0.0101, 0.5, adjusted=(0.0505, 1.0)),
+            "b0 (adjusted p = 0.051, limit 0.05, error 0.01)",
+        ),
+        (contrasts(0.103, adjusted=(0.9,)), "b0 (unadjusted p = 0.103, limit 0.1, error 0.0061)"),
+        (contrasts(0.103, adjusted=(0.9,), sign=-1.0), None),
+        (contrasts(0.052, adjusted=(0.9,), sign=-1.0), "b0 (unadjusted p = 0.052, limit 0.05, error 0.0044)"),
+        (contrasts(0.108, adjusted=(0.9,)), None),
+    ],
+)
+def test_p_values_within_their_monte_carlo_error_of_a_limit_are_noted(table, close):
+    notes = decided(table, OVERALL, 0.05, 9999)[1]
+    if close is None:
+        assert notes == []
+    else:
+        assert notes == [
+            "Close calls, which other random signs could change: the Monte Carlo error of a p-value (two standard "
+            f"errors, n_draws=9,999) reaches the limit it is compared with: {close}. A larger n_draws settles it."
+        ]
+
+
+def test_verdicts_that_change_with_the_signs_are_among_the_close_calls(bundled):
+    found = [metafeature_outcomes(bundled, PAIR, "prior", n_draws=1999, rng=seed) for seed in range(6)]
+    verdicts = pd.DataFrame([result.contrasts.set_index("benchmark")["decision"] for result in found])
+    changing = [name for name in verdicts if verdicts[name].nunique() > 1]
+    assert changing
+    for name in changing:
+        assert any(re.search(rf"Close calls.* {name} \(", result.notes[-1]) for result in found)
+
+
+def test_contrasts_of_several_pairs_are_named_with_their_levels():
+    table = pd.concat([contrasts(0.05), contrasts(0.5).assign(reference="none")], ignore_index=True)
+    overall = pd.concat([OVERALL, OVERALL.assign(reference="none")], ignore_index=True)
+    (note,) = decided(table, overall, 0.05, 9999)[1]
+    assert ": b0, good - bad (adjusted p = 0.050, limit 0.05, error 0.0044). " in note
+
+
+def test_without_random_signs_there_is_no_such_note(bundled):
+    found = metafeature_outcomes(bundled, PAIR, "prior", unit="budget")
+    assert not any(note.startswith("Close calls") for note in found.notes)
+
+
+def test_pairs_without_a_common_seed_have_no_outcomes(bundled):
+    frame = bundled.to_frame()
+    apart = frame.assign(seed=frame["seed"] + 1000 * (frame["algorithm"] == PAIR[0]))
+    runs = lt.Runs(apart, **bundled.roles())
+    with pytest.raises(
+        DataError, match=r"have outcomes at two levels on no benchmark\. test='paired' takes runs of both"
+    ):
+        metafeature_outcomes(runs, PAIR, "prior", test="paired", n_draws=99)
+
+
+# ---------------------------------------------------------------------- instance contrasts
+
+
+def made(rng, effects, *, seeds=40, budgets=1, correlation=0.9):
+    """Runs at one level each of two benchmarks and more, with an advantage of the first algorithm."""
+    m = len(effects)
+    shared = rng.normal(size=(m, 1, 2, seeds, 1)) * np.sqrt(correlation)
+    scores = shared + rng.normal(size=(m, 1, 2, seeds, budgets)) * np.sqrt(1.0 - correlation)
+    scores[:, :, 0] -= np.asarray(effects)[:, None, None, None]
+    return scores, {"benchmark": tuple(f"b{i}" for i in range(m)), "level": ("x",)}
+
+
+@pytest.mark.parametrize("test", ["two-sample", "paired"])
+def test_errors_are_those_of_a_noncentral_t(test):
+    """At one budget the outcome of repeated runs is that of a t-test whose noncentrality is the observed t."""
+    n, seeds = 4000, 40
+    losses, axes = made(np.random.default_rng(5), [0.0, 0.3, 0.55], seeds=seeds)
+    found, _ = instance_contrasts(losses, axes, test=test, n_draws=n, rng=np.random.default_rng(0))
+    for i, row in enumerate(found.to_dict("records")):
+        first, second = losses[i, 0, 0, :, 0], losses[i, 0, 1, :, 0]
+        result = (stats.ttest_rel if test == "paired" else stats.ttest_ind)(second, first)
+        df = seeds - 1 if test == "paired" else 2 * seeds - 2
+        critical = stats.t.ppf(0.975, df)
+        better, worse = stats.nct.sf(critical, df, result.statistic), stats.nct.cdf(-critical, df, result.statistic)
+        variance = better + worse - (better - worse) ** 2
+        assert row["df"] == df
+        assert row["outcome"] == np.sign(result.statistic) * (result.pvalue < 0.05)
+        assert row["se"] == approx(np.sqrt(variance + 1.0 / (n + 1.0)), abs=0.04)
+
+
+def test_certain_outcomes_have_the_error_of_what_was_not_seen():
+    """All tables agree, and yet the error is not zero: 999 tables do not show that a thousandth would."""
+    losses, axes = made(np.random.default_rng(1), [9.0, -9.0], budgets=3)
+    instances, pairs = instance_contrasts(losses, axes, n_draws=999, rng=np.random.default_rng(0))
+    assert instances["outcome"].tolist() == [1.0, -1.0]
+    assert instances["se"].tolist() == approx([np.sqrt(1e-3)] * 2)
+    row = pairs.iloc[0]
+    assert (row["contrast"], row["se"]) == approx((2.0, np.sqrt(4e-3)))
+    assert row["p_value"] < 1e-6
+
+
+def test_pairs_are_those_of_games_and_howell():
+    losses, axes = made(np.random.default_rng(3), [0.0, 0.4, 0.8, 2.0], budgets=4)
+    instances, frame = instance_contrasts(losses, axes, rng=np.random.default_rng(0))
+    k = len(instances)
+    assert len(frame) == 6
+    p = stats.studentized_range.sf(np.sqrt(2.0) * np.abs(frame["contrast"] / frame["se"]), k, frame["df"])
+    assert frame["p_value"].tolist() == approx(p.tolist(), abs=1e-7)
+    variance = instances["se"].to_numpy() ** 2
+    i, j = frame["left"].to_numpy(), frame["right"].to_numpy()
+    welch = (variance[i] + variance[j]) ** 2 / (variance[i] ** 2 / 78 + variance[j] ** 2 / 78)
+    assert frame["df"].tolist() == approx(welch.tolist())
+    excludes = (frame["ci_low"] > 0) | (frame["ci_high"] < 0)
+    assert (excludes == (frame["p_value"] < 0.05)).all()
+
+
+def test_budgets_of_the_same_runs_add_nothing():
+    """Copies of a budget leave the errors as they are; budgets taken as a sample would shrink them by their root."""
+    one = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0)
+    many = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0, budgets=16)
+    ours, theirs = (instance_contrasts(*p, n_draws=499, rng=np.random.default_rng(0))[1] for p in (one, many))
+    assert ours["se"].tolist() == approx(theirs["se"].tolist())

@@ -179,19 +179,6 @@ def test_two_algorithms_and_many_algorithms_work():
     assert result.overall.df == 1
 
 
-def test_lazy_and_categorical_tables_give_the_same():
-    polars = pytest.importorskip("polars")
-    table = crossed(np.random.default_rng(16), lucky=("A-2",))
-    want = seed_effect(as_runs(table)).table.set_index("algorithm")["p_raw"]
-    lazy = as_runs(polars.from_pandas(table).lazy())
-    order = pd.Categorical(table["algorithm"], categories=["A-2", "A-1", "A-0", "unused"])
-    categorical = as_runs(table.assign(algorithm=order))
-    for other in (lazy, categorical):
-        got = seed_effect(other).table.set_index("algorithm")["p_raw"]
-        np.testing.assert_allclose(got[want.index], want, rtol=1e-9)
-    assert seed_effect(categorical).table["algorithm"].tolist() == ["A-2", "A-1", "A-0"]
-
-
 def test_numeric_and_awkward_column_names_work():
     table = crossed(np.random.default_rng(16), lucky=("A-2",)).rename(
         columns={"benchmark": "algorithm ", "algorithm": "the tool", "loss": "1 - acc"}

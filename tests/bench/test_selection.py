@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refusal
 from scipy.stats import chi2
 from study import as_runs, make_table
 
@@ -85,15 +86,6 @@ def test_runs_and_budgets_are_told_apart():
     frame = table(2, b=12, n=3, budgets=4, run=1.0, budget=2.0, pair=1.5)
     found = select_model(as_runs(frame, budget="step"), criterion="bic")
     assert set(found.chosen) == {"C(step)", "(1 | task:tool)", "(1 | task:prior:tool:seed)"}
-
-
-def test_dispersion_is_a_candidate_by_name():
-    frame = table(4)
-    frame["y"] *= np.where(frame["tool"] == "A0", 3.0, 1.0)
-    found = select_model(as_runs(frame), candidates=["dispersion(algorithm)"])
-    assert found.chosen == ("residual variance by tool",)
-    assert found.spec.dispersion == "tool"
-    assert found.fit().dispersion == "tool"
 
 
 # ---------------------------------------------------------------------- the right numbers
@@ -190,9 +182,10 @@ def test_bic_can_count_benchmarks():
     runs = as_runs(table(1))
     rows, benchmarks = (select_model(runs, criterion="bic", bic_n=n).to_frame().iloc[0] for n in ("rows", "benchmarks"))
     assert rows["bic"] - benchmarks["bic"] == approx(rows["n_params"] * math.log(runs.n_rows / 10))
-    message = r"^bic_n='benchmarks' needs at least two benchmarks, and there are none\. Use bic_n='rows'\.$"
-    with pytest.raises(ArgumentError, match=message):
-        select_model(as_runs(table(1), benchmark=None), criterion="bic", bic_n="benchmarks")
+    without = as_runs(table(1), benchmark=None)
+    assert refusal(lambda: select_model(without, criterion="bic", bic_n="benchmarks")) == (
+        "bic_n='benchmarks' needs at least two benchmarks, and there are none. Use bic_n='rows'."
+    )
 
 
 # ---------------------------------------------------------------------- the same answer
@@ -308,6 +301,13 @@ def test_candidates_by_name_by_term_and_with_margins():
     assert texts(["seed"]) == ["(1 | seed)", "(1 | task:seed)"]
     assert texts("benchmark") == ["(1 | task)", "(1 | task:tool)"]
     assert texts(["algorithm:prior"]) == ["prior", "tool:prior"]
+    assert texts(["dispersion(algorithm)"]) == texts([" dispersion( `tool` ) "]) == ["residual variance by tool"]
+    one, two = (candidates_of(runs, [t])[0] for t in ("(1 | benchmark:algorithm)", "(1 | algorithm:benchmark)"))
+    assert [c.part for c in one] == [c.part for c in two]
+    noisy = runs.to_frame().assign(y=lambda t: t["y"] * np.where(t["tool"] == "A0", 3.0, 1.0))
+    found = select_model(as_runs(noisy), candidates=["dispersion(algorithm)"])
+    assert found.chosen == ("residual variance by tool",)
+    assert found.spec.dispersion == found.fit().dispersion == "tool"
     found = select_model(runs, candidates=["algorithm:prior"])
     assert set(found.to_frame()["term"]) == {"start", "tool:prior"}
     assert found.to_frame()["n_params"].tolist()[1] == found.to_frame()["n_params"].tolist()[0] + 3
@@ -382,17 +382,16 @@ def test_advantages_of_benchmarks_are_in_the_test_even_if_not_chosen():
 
 
 def test_too_few_benchmarks_are_refused():
-    message = (
-        r"^validate='half' needs at least 8 benchmarks, four to choose the terms on and four to test them, and this "
-        r"table has 7 benchmarks\. Use validate=None and take the model from the design \(lmemtest\.recommend\), or "
-        r"bring more benchmarks\.$"
+    assert refusal(lambda: select_model(as_runs(table(1, b=7)), validate="half")) == (
+        "validate='half' needs at least 8 benchmarks, four to choose the terms on and four to test them, and this "
+        "table has 7 benchmarks. Use validate=None and take the model from the design (lmemtest.recommend), or "
+        "bring more benchmarks."
     )
-    with pytest.raises(ArgumentError, match=message):
-        select_model(as_runs(table(1, b=7)), validate="half")
-    with pytest.raises(ArgumentError, match=r"and this table names no benchmarks\."):
-        select_model(as_runs(table(1), benchmark=None), validate="half")
-    with pytest.raises(ArgumentError, match=r"^validate='half' tests the differences between algorithms, and the"):
-        ModelBuilder(as_runs(table(1))).drop("algorithm").random("benchmark").select(validate="half")
+    words = refusal(lambda: select_model(as_runs(table(1), benchmark=None), validate="half"))
+    assert "and this table names no benchmarks." in words
+    start = ModelBuilder(as_runs(table(1))).drop("algorithm").random("benchmark")
+    words = refusal(lambda: start.select(validate="half"))
+    assert words.startswith("validate='half' tests the differences between algorithms, and the")
 
 
 # ---------------------------------------------------------------------- words and errors
@@ -411,13 +410,6 @@ def test_every_result_warns_of_itself():
     assert nothing.sentences()[0] == "By BIC (n = rows) no candidate improves y ~ tool + (1 | task)."
 
 
-def test_names_from_data_are_escaped():
-    frame = table(1, pair=1.0).rename(columns={"tool": "<b>tool</b>"})
-    html = select_model(as_runs(frame, algorithm="<b>tool</b>"))._repr_html_()
-    assert "<b>tool" not in html
-    assert "&lt;b&gt;tool" in html
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -431,43 +423,26 @@ def test_names_from_data_are_escaped():
         ({"candidates": []}, ArgumentError,
          r"^candidates must name columns, roles or terms, for example \['prior', '\(1 \| benchmark:seed\)'\], got "
          r"\[\]\. Leave it out for all terms that the roles of the table suggest\.$"),
-        ({"candidates": ["algorithm"]}, ArgumentError,
+        ({"candidates": ["(1 | benchmark)"]}, ArgumentError,
          r"^candidates must name at least one term that the start y ~ tool \+ \(1 \| task\) lacks and can take, got"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(options, error, message):
-    if options.get("candidates") == ["algorithm"]:
-        options = {"candidates": ["(1 | benchmark)"]}
     with pytest.raises(error, match=message):
         select_model(as_runs(table(1)), **options)
 
 
 def test_nothing_to_choose_from():
-    frame = table(1)[["tool", "y"]]
-    runs = lt.Runs(frame, score="y", direction="minimize", algorithm="tool")
-    message = (
-        r"^there is nothing to choose from: the roles of the table \(algorithm, benchmark, seed, budget, "
-        r"metafeatures\) suggest no term that y ~ tool lacks\. Name columns or terms in candidates, or give "
-        r"the table its metafeatures: Runs\(\.\.\., metafeatures=\[\.\.\.\]\)\. Columns: tool, y\.$"
+    assert refusal(lambda: select_model(as_runs(table(1)[["tool", "y"]]))) == (
+        "there is nothing to choose from: the roles of the table (algorithm, benchmark, seed, budget, "
+        "metafeatures) suggest no term that y ~ tool lacks. Name columns or terms in candidates, or give "
+        "the table its metafeatures: Runs(..., metafeatures=[...]). Columns: tool, y."
     )
-    with pytest.raises(ArgumentError, match=message):
-        select_model(runs)
 
 
-def test_a_start_is_a_model_of_the_score():
-    runs = as_runs(table(1))
-    for start, got in (("y ~ tool", "str"), (ModelSpec.parse("z ~ tool"), "z ~ tool")):
-        with pytest.raises(ArgumentError) as caught:
-            select_model(runs, start=start)
-        assert str(caught.value) == (
-            f"start must be a ModelSpec of the score 'y', such as recommend(runs).spec, got {got}. From a "
-            "ModelBuilder: builder.select()."
-        )
-
-
-def test_candidates_are_the_same_in_whatever_order_they_are_written():
-    runs = as_runs(table(1))
-    one, two = (candidates_of(runs, [t])[0] for t in ("(1 | benchmark:algorithm)", "(1 | algorithm:benchmark)"))
-    assert [c.part for c in one] == [c.part for c in two]
-    for text in ("dispersion(algorithm)", " dispersion( `tool` ) "):
-        assert [c.text for c in candidates_of(runs, [text])[0]] == ["residual variance by tool"]
+@pytest.mark.parametrize(("start", "got"), [("y ~ tool", "str"), (ModelSpec.parse("z ~ tool"), "z ~ tool")])
+def test_a_start_is_a_model_of_the_score(start, got):
+    assert refusal(lambda: select_model(as_runs(table(1)), start=start)) == (
+        f"start must be a ModelSpec of the score 'y', such as recommend(runs).spec, got {got}. From a "
+        "ModelBuilder: builder.select()."
+    )

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
+import warnings
+from functools import partial
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +20,7 @@ from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.modelling import shared_seeds as module
 from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
 from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.errors import ArgumentError, DesignError, LmemtestWarning
 
 NAMES = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
 TERMS = " + (1 | rep) + (1 | rep:tool)"
@@ -235,3 +241,125 @@ def test_the_report_of_seeds_of_their_own_states_the_assumption():
     assert not any(f.kind == "shared_seeds" for f in analysis.check.findings)
     assert "Seeds count as new on each benchmark" in analysis.to_text()
     assert "seed_shared=False" in analysis.call
+
+
+# ---------------------------------------------------------------------- ignored columns
+
+
+FURTHER: dict[str, dict[str, Any]] = {
+    "metafeature_effect": {"algorithms": ["A", "B"], "metafeature": "prior"},
+    "permutation_test": {"model": "loss ~ tool + (1 | task)", "n_draws": 19, "rng": 0},
+}
+OF_NO_RUNS = {"evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
+OF_NO_RUNS |= {"gate"}  # gate makes runs of its own, which its tests cover
+OF_NO_RUNS |= {"audit"}  # slow, and of the rows that `check` and `recommend` take
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = list(itertools.product("ABC", [f"t{i}" for i in range(4)], range(4), [1, 2, 4]))
+    found = pd.DataFrame(rows, columns=["tool", "task", "seed", "epoch"])
+    noise = 0.1 * rng.normal(size=len(found)) + found["tool"].map({"A": 0.0, "B": 0.1, "C": 0.2})
+    return found.assign(
+        loss=noise + found["task"].str[1].astype(int) / found["epoch"] ** 0.5,
+        prior=np.where(found["seed"] % 2, "good", "bad"),
+        crashed=[i % 17 == 0 for i in range(len(found))],
+        valid_error=rng.normal(size=len(found)),
+        note=[f"n{i % 3}" for i in range(len(found))],
+    )
+
+
+OTHERS = ["prior", "valid_error", "note", "crashed"]
+FUNCTIONS = [name for name in lt.__all__ if inspect.isfunction(getattr(lt, name)) and name not in OF_NO_RUNS]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_of_runs_takes_ignored_columns(name: str) -> None:
+    roles = {"metafeature_effect": {"metafeatures": ["prior"]}, "failure_rates": {"failed": "crashed"}}.get(name, {})
+    ignored = [column for column in OTHERS if [column] != roles.get("metafeatures") and column != roles.get("failed")]
+    runs = as_runs(table(), budget="epoch", ignore=ignored, **roles)
+    function = getattr(lt, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LmemtestWarning)
+        found = function(runs, **FURTHER.get(name, {}))
+    assert found is not None
+
+
+def test_comparisons_over_the_budget_are_those_of_a_table_without_the_ignored_columns() -> None:
+    ignoring = lt.anytime(as_runs(table(), ignore=OTHERS, budget="epoch"), rng=0)
+    without = lt.anytime(as_runs(table().drop(columns=OTHERS), budget="epoch"), rng=0)
+    pd.testing.assert_frame_equal(ignoring.to_frame(), without.to_frame())
+    pd.testing.assert_frame_equal(ignoring.at([1, 4]).to_frame(), without.at([1, 4]).to_frame())
+    pd.testing.assert_frame_equal(ignoring.ranks().to_frame(), without.ranks().to_frame())
+
+
+# ---------------------------------------------------------------------- without algorithms
+
+
+without_each = partial(lt.robustness, of="algorithms")
+
+
+def irrelevant(noise=0.0):
+    """Z is between X and Y where X wins, and last where Y does: with Z the mean rank of X is ahead, without it Y's."""
+    rng = np.random.default_rng(1)
+    rows = [(0.1, 0.3, 0.2)] * 4 + [(0.2, 0.1, 0.3)] * 6
+    tasks = np.repeat([f"t{i}" for i in range(len(rows))], 3)
+    frame = pd.DataFrame({"task": tasks, "tool": list("XYZ") * len(rows), "loss": np.concatenate(rows)})
+    return as_runs(frame.assign(loss=frame["loss"] + noise * rng.random(len(frame))))
+
+
+def test_a_rank_reversal_is_found_and_told_and_other_scores_keep_their_order():
+    runs = irrelevant(noise=0.01)
+    found = without_each(runs, reference="Y")
+    ranks = runs.to_frame().assign(rank=runs.to_frame().groupby("task")["loss"].rank())
+    mean = ranks.groupby("tool")["rank"].mean()
+    assert mean["X"] < mean["Y"]  # 1.6 and 1.8
+    frame = found.to_frame().set_index(["score", "left_out"])
+    assert frame.loc[("loss_rank", "Z"), ["order_changed", "leader", "leader_before"]].tolist() == [1, "Y", "X"]
+    assert frame.loc["loss", "order_changed"].sum() == frame.loc["loss_baseline", "order_changed"].sum() == 0
+    assert "Y" not in frame.loc["loss_baseline"].index
+    assert "Without Y there is no loss_baseline, so it was not left out." in found.notes
+    *overviews, last = found.sentences()
+    assert overviews[0].startswith("By mean loss_rank, leaving out one other algorithm changes the order of 1 pair and")
+    assert overviews[1].startswith("By mean loss, leaving out one other algorithm changes neither the order of a pair")
+    change = found.to_frame("changes").iloc[0]
+    two = runs.filter(tool=["X", "Y"]).normalize("rank")
+    pairs = lt.fit_lmm("loss_rank ~ tool + C(task)", two).emmeans("tool").pairs(adjust="none").to_frame()
+    assert change["p_after"] == approx(pairs["p_value"][0], rel=1e-6)
+    assert last.startswith("Without Z, Y is ahead of X by mean loss_rank (p = ")
+
+
+@pytest.mark.level(2)
+def test_runs_that_are_normalised_keep_their_method_and_name():
+    scaled = irrelevant(0.01).normalize("minmax", name="unit")
+    assert without_each(scaled).scores == ("unit", "loss")
+    relative = irrelevant(0.01).normalize("baseline", reference="Z")
+    found = without_each(relative)
+    assert found.scores == ("loss_baseline", "loss")
+    assert set(found.table.loc[found.table["score"] == "loss_baseline", "left_out"]) == {"X", "Y"}
+
+
+@pytest.mark.level(2)
+def test_processes_and_lazy_tables_change_nothing():
+    import polars as pl
+
+    runs = irrelevant(0.01)
+    want = without_each(runs, reference="Y")
+    lazy = as_runs(pl.from_pandas(runs.to_frame()).lazy())
+    for found in (
+        without_each(runs, reference="Y", n_jobs=2),
+        without_each(lazy, reference="Y"),
+    ):
+        pd.testing.assert_frame_equal(found.table, want.table)
+        pd.testing.assert_frame_equal(found.changes, want.changes)
+
+
+def test_refusals():
+    with pytest.raises(DesignError, match=r"three algorithms or more, as one is left out and two are compared, got 2"):
+        without_each(irrelevant().filter(tool=["X", "Y"]))
+    with pytest.raises(ArgumentError, match=r"variants='gap' needs the best known values: give runs that have them"):
+        without_each(irrelevant(), variants="gap")
+    with pytest.raises(ArgumentError, match=r"method='baseline' needs reference"):
+        without_each(irrelevant(), variants="baseline")
+    with pytest.raises(ArgumentError, match=r"reference must be finite and below 1e\+100, got 1e\+308"):
+        without_each(irrelevant(), reference=1e308)

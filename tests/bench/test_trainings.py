@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from refusals import refusal
 from scipy import stats
 
 import lmemtest as lt
@@ -185,6 +186,8 @@ def test_groups_are_studied_by_themselves():
     p = both.at_once["p_raw"].to_numpy()
     assert_allclose(both.at_once["p_value"], np.minimum(1.0, np.maximum(2 * p.min(), p)))
     assert both.sentences()[0].startswith("A on x: the largest part of the variance is ")
+    assert "(Holm-adjusted p = " in both.sentences()[-1]
+    assert "(p = " in studied(two).sentences()[-1]
     mean = both.components()
     assert_allclose(mean.sources["data"] ** 2, both.sources.query("source == 'data'")["variance"].mean())
     assert mean.interaction_sd is None
@@ -267,20 +270,24 @@ def test_new_seeds_of_everything_are_refused_with_a_way_out():
         studied(table)
 
 
-def test_bad_tables_are_refused_in_words():
-    table = one_at_a_time()
-    for change, error, words in (
-        ({"acc": 1.0}, DesignError, "all scores are the same"),
-        ({"acc": "high"}, DataError, "must be numbers"),
-        ({"acc": np.nan}, DataError, "'acc' has 61 missing values"),
-        ({"init": None}, DataError, "'init' has 61 missing values"),
-    ):
-        with pytest.raises(error, match=words):
-            studied(table.assign(**change))
-    with pytest.raises(UnknownColumnError, match="'ordr', which is not in the data"):
-        lt.variance_sources(table, score="acc", sources=["data", "ordr"])
-    with pytest.raises(ArgumentError, match="has 'noise', a name that the table of results uses"):
-        lt.variance_sources(table.rename(columns={"init": "noise"}), score="acc", sources=["data", "noise"])
+@pytest.mark.parametrize(
+    ("table", "sources", "words"),
+    [
+        (one_at_a_time().assign(acc=1.0), SOURCES, "all scores are the same"),
+        (one_at_a_time().assign(acc="high"), SOURCES, "must be numbers"),
+        (one_at_a_time().assign(acc=np.nan), SOURCES, "'acc' has 61 missing values"),
+        (one_at_a_time().assign(init=None), SOURCES, "'init' has 61 missing values"),
+        (one_at_a_time(), ["data", "ordr"], "'ordr', which is not in the data"),
+        (one_at_a_time().rename(columns={"init": "noise"}), ["data", "noise"],
+         "has 'noise', a name that the table of results uses"),
+        ({"a with b": [0, 1], "acc": [0.1, 0.2]}, ["a with b"], "' with ' joins names of sources in the results"),
+        (one_at_a_time().assign(acc=lambda t: 1e-150 * t["acc"]), SOURCES, "Give them in another unit"),
+        (one_at_a_time(), None, "score is for tables of trainings, and needs sources=[...]"),
+    ],
+)  # fmt: skip
+def test_bad_tables_are_refused_in_words(table, sources, words):
+    kinds = (ArgumentError, DataError, DesignError, UnknownColumnError)
+    assert words in refusal(lambda: lt.variance_sources(table, score="acc", sources=sources), kinds)
 
 
 # ---------------------------------------------------------------------- what is not known has no number
@@ -305,16 +312,13 @@ def test_shares_have_no_interval_where_a_part_has_none():
     found = studied(flat)
     assert found.sources[["share_low", "share_high"]].isna().all(axis=None)
     assert found.sentences()[0].startswith("The largest part of the variance is data: 100 % of the sum, standard")
+    few = {"data": [0, 0, 1, 1], "init": [0, 1, 0, 1], "acc": [0.0, 1.0, 0.5, 1.2]}
+    (_, text, *_) = lt.variance_sources(few, score="acc", sources=["data", "init"]).sentences()
+    assert text.endswith(" or more).")  # a ratio without an upper end
     assert not any("nan" in text or "inf" in text for text in found.sentences())
     single = lt.variance_sources({"data": [0, 1, 2], "acc": [0.1, 0.3, 0.4]}, score="acc", sources=["data"])
     assert single.sources["share_low"].isna().all()
     assert single.sentences()[0].startswith("Of data alone the variance is known: standard deviation 0.153 (95 % inte")
-
-
-def test_a_ratio_without_an_upper_end_is_so_or_more():
-    table = {"data": [0, 0, 1, 1], "init": [0, 1, 0, 1], "acc": [0.0, 1.0, 0.5, 1.2]}
-    text = lt.variance_sources(table, score="acc", sources=["data", "init"]).sentences()[1]
-    assert text.endswith(" or more).")
 
 
 def test_components_say_where_sources_without_a_number_are():
@@ -335,23 +339,10 @@ def test_components_say_where_sources_without_a_number_are():
     assert_allclose(plan.stage_table()["sd"][0], found.sources["init with tuning"])
 
 
-def test_scores_that_hardly_differ_are_refused_and_extreme_levels_have_intervals():
-    with pytest.raises(DesignError, match="Give them in another unit"):
-        studied(one_at_a_time().assign(acc=lambda t: 1e-150 * t["acc"]))
+def test_extreme_levels_have_intervals():
+
     few = SampleVariance.of([np.array([1.0, 2.0, 4.0, 5.0, 8.0])], 1 - 1e-9)
     assert 0.0 < few.low < few.value < few.high < np.inf
-
-
-def test_names_that_results_join_are_refused():
-    with pytest.raises(ArgumentError, match="' with ' joins names of sources in the results"):
-        lt.variance_sources({"a with b": [0, 1], "acc": [0.1, 0.2]}, score="acc", sources=["a with b"])
-
-
-def test_p_values_that_are_adjusted_say_so():
-    table = one_at_a_time()
-    two = pd.concat([table.assign(alg="a"), table.assign(alg="b")])
-    assert "(p = " in studied(table).sentences()[-1]
-    assert "(Holm-adjusted p = " in studied(two, algorithm="alg").sentences()[-1]
 
 
 def crossed_table(draw, n: int = 12) -> pd.DataFrame:
@@ -381,22 +372,18 @@ def test_crossed_intervals_are_longer_where_predicted_effects_are_skewed():
     assert "Longer on the log scale are those of data (" in " ".join(study.notes)
 
 
-def test_the_largest_part_is_named_where_the_intervals_show_it():
-    table = crossed_table(lambda rng, n: 0.6 * rng.normal(size=n))
-    near = lt.variance_sources(table, score="acc", sources=["data", "init"])
-    assert near.sources.set_index("source")["may_be_largest"].to_dict() == {
-        "data": True,
-        "init": True,
-        "residual": False,
-    }
-    assert near.sentences()[0].startswith("The largest part of the variance is estimated to be data: ")
-    assert near.sentences()[0].endswith("; init cannot be excluded.")
-    far = lt.variance_sources(
-        crossed_table(lambda rng, n: 4.0 * rng.normal(size=n)), score="acc", sources=["data", "init"]
-    )
-    assert far.sources["may_be_largest"].tolist() == [True, False, False]
-    assert far.sentences()[0].startswith("The largest part of the variance is data: ")
-    assert far.sources.set_index("source").loc["init", "relative_high"] < 1.0
+@pytest.mark.parametrize(
+    ("size", "may_be_largest", "start"),
+    [(0.6, [True, True, False], "is estimated to be data: "), (4.0, [True, False, False], "is data: ")],
+)
+def test_the_largest_part_is_named_where_the_intervals_show_it(size, may_be_largest, start):
+    table = crossed_table(lambda rng, n: size * rng.normal(size=n))
+    found = lt.variance_sources(table, score="acc", sources=["data", "init"])
+    rows = found.sources.set_index("source").loc[["data", "init", "residual"]]
+    assert rows["may_be_largest"].tolist() == may_be_largest
+    assert found.sentences()[0].startswith(f"The largest part of the variance {start}")
+    assert found.sentences()[0].endswith("; init cannot be excluded.") == may_be_largest[1]
+    assert (rows.loc["init", "relative_high"] < 1.0) == (not may_be_largest[1])
 
 
 def test_runs_name_the_score_and_the_studies_themselves():
@@ -405,10 +392,3 @@ def test_runs_name_the_score_and_the_studies_themselves():
     found, want = lt.variance_sources(runs, sources=SOURCES), studied(table, algorithm="tool")
     for part in want.tables:
         pd.testing.assert_frame_equal(found.to_frame(part), want.to_frame(part))
-
-
-def test_what_is_of_trainings_needs_their_sources():
-    with pytest.raises(ArgumentError, match=r"^score is for tables of trainings, and needs sources=\[\.\.\.\]"):
-        lt.variance_sources(one_at_a_time(), score="acc")
-    with pytest.raises(AttributeError, match=r"Write lmemtest\.variance_sources\(table, score="):
-        lt.variance_study  # noqa: B018

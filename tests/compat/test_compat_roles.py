@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.compat import significance_analysis as sa
-from lmemtest.compat.significance_analysis.tables import find_roles, translated
+from lmemtest.compat.significance_analysis.tables import find_roles
 from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
 
 
@@ -37,7 +38,8 @@ def make_runs():
 
 def roles_of(frame, **given):
     open_roles = {"benchmark": None, "budget": None, "seed": None}
-    return find_roles(frame, "check", algorithm="algorithm", loss="value", given=open_roles | given)
+    roles, guessed, loose = find_roles(frame, "check", algorithm="algorithm", loss="value", given=open_roles | given)
+    return SimpleNamespace(**roles, guessed=guessed, loose=loose)
 
 
 def message(function, taken, arguments):
@@ -105,26 +107,27 @@ def test_what_the_validator_made_an_object_is_still_a_number():
     frame = make_runs().rename(columns={"seed": "nr"})
     data = sa.dataframe_validator(frame, seed_var="nr", verbose=False)
     assert data[0]["nr"].dtype == object
-    assert roles_of(data[0]).columns["seed"] == "nr"
-    assert roles_of(frame.astype({"nr": str})).columns["seed"] == "nr"
+    assert roles_of(data[0]).seed == "nr"
+    assert roles_of(frame.astype({"nr": str})).seed == "nr"
 
 
 def test_seeds_of_their_own_per_algorithm():
     frame = make_table()
     frame["nr"] = frame.groupby(["algorithm", "benchmark", "prior", "seed"]).ngroup()
-    assert roles_of(frame.drop(columns="seed")).columns["seed"] == "nr"
+    assert roles_of(frame.drop(columns="seed")).seed == "nr"
 
 
 def test_a_seed_comes_back_at_the_budgets_of_its_run():
     """Numbers of rows make all rows different too, but with them each run would have one budget."""
     frame = make_table().drop(columns="seed").reset_index(names="run")
-    assert roles_of(frame).columns == {"benchmark": "benchmark", "budget": "used_fidelity", "seed": None}
+    roles = roles_of(frame)
+    assert (roles.benchmark, roles.budget, roles.seed) == ("benchmark", "used_fidelity", None)
 
 
 def test_the_first_name_that_varies_is_taken():
     frame = make_runs()
-    assert roles_of(frame.assign(rep=frame["seed"])).columns["seed"] == "seed"
-    assert roles_of(frame.assign(rep=frame["seed"], seed=42)).columns["seed"] == "rep"
+    assert roles_of(frame.assign(rep=frame["seed"])).seed == "seed"
+    assert roles_of(frame.assign(rep=frame["seed"], seed=42)).seed == "rep"
 
 
 def test_two_columns_that_could_be_the_seed():
@@ -166,33 +169,34 @@ def test_two_columns_that_could_be_the_benchmark():
 def test_a_name_that_holds_another_is_no_second_benchmark():
     frame = make_table(priors=["bad"]).rename(columns={"benchmark": "thing"})
     frame.insert(0, "suite", frame["thing"].map({"b0": "x", "b1": "x", "b2": "y", "b3": "y"}))
-    assert roles_of(frame, seed="seed").columns["benchmark"] == "thing"
+    assert roles_of(frame, seed="seed").benchmark == "thing"
 
 
 def test_only_names_make_a_budget():
     frame = make_table()
     assert roles_of(frame.rename(columns={"used_fidelity": "Epochs"})).guessed == {"Epochs": "budget"}
     unknown = roles_of(frame.rename(columns={"used_fidelity": "resource"}))
-    assert (unknown.columns["budget"], unknown.metafeatures) == (None, ["prior", "resource"])
+    assert (unknown.budget, unknown.metafeatures) == (None, ("prior", "resource"))
     assert unknown.guessed == {"resource": "metafeature"}
     text = roles_of(
         frame.assign(used_fidelity=1.0, budget=frame["used_fidelity"].map({1: "s", 2: "m", 4: "l", 8: "x"}))
     )
-    assert text.columns["budget"] == "used_fidelity"
+    assert text.budget == "used_fidelity"
 
 
 def test_yes_and_no_are_labels():
     frame = make_table().assign(warm=lambda t: t["prior"] == "good").drop(columns="prior")
     roles = roles_of(frame)
-    assert (roles.columns["budget"], roles.metafeatures) == ("used_fidelity", ["warm"])
+    assert (roles.budget, roles.metafeatures) == ("used_fidelity", ("warm",))
     pairs = make_runs().query("seed < 2").assign(warm=lambda t: t["seed"] == 1).drop(columns="seed")
-    assert (roles_of(pairs).columns["seed"], roles_of(pairs).metafeatures) == (None, ["warm"])
+    assert (roles_of(pairs).seed, roles_of(pairs).metafeatures) == (None, ("warm",))
 
 
 def test_names_of_runs_and_measurements_play_no_part():
     frame = make_runs().drop(columns="seed")
     frame = frame.assign(uid=[f"x{i}" for i in range(len(frame))], runtime=np.linspace(0.1, 7.3, len(frame)))
-    assert roles_of(frame).keys() == ["algorithm", "benchmark"]
+    roles = roles_of(frame)
+    assert (roles.benchmark, roles.budget, roles.seed, roles.metafeatures) == ("benchmark", None, None, ())
     table = make_table().assign(config=lambda t: [[i] for i in range(len(t))])
     assert roles_of(table).guessed == {}
 
@@ -227,15 +231,10 @@ def test_a_table_with_the_packages_names_needs_no_guess(table):
 
 
 def test_the_bundled_runs():
-    roles = find_roles(
-        lt.datasets.load_hpo_runs().to_frame(),
-        "check",
-        algorithm="algorithm",
-        loss="loss",
-        given={"benchmark": None, "budget": None, "seed": None},
-    )
-    assert roles.columns == {"benchmark": "benchmark", "budget": "budget", "seed": "seed"}
-    assert (roles.metafeatures, roles.guessed) == (["prior"], {"budget": "budget"})
+    frame = lt.datasets.load_hpo_runs().to_frame().rename(columns={"loss": "value"})
+    roles = roles_of(frame)
+    assert (roles.benchmark, roles.budget, roles.seed) == ("benchmark", "budget", "seed")
+    assert (roles.metafeatures, roles.guessed) == (("prior",), {"budget": "budget"})
 
 
 # ---------------------------------------------------------------- benchmarks that cannot be tested
@@ -327,8 +326,3 @@ def test_errors_name_arguments_that_the_function_has():
         sa.metafeature_analysis(apart, ("A", "B"), "prior")
     with pytest.raises(DataError, match=r"data\.dropna\(subset=\[\.\.\.\]\) compares at the budgets"):
         sa.benchmark_information_check(frame.assign(value=frame["value"].where(frame.index != 3)))
-
-
-def test_a_message_without_such_names_stays_as_it_is():
-    text = "There is one budget only (epoch = 1), so its effect cannot be tested."
-    assert translated(text, "fidelity_check", "data") == text

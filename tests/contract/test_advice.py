@@ -12,8 +12,8 @@ import typer
 
 import lmemtest
 from lmemtest.cli.commands import app
-from lmemtest.core.advice import ADVICE
-from lmemtest.core.caller import advice, on_command_line
+from lmemtest.core.advice import ADVICE, OF_A_TABLE
+from lmemtest.core.caller import advice, on_command_line, on_function
 
 PACKAGE = Path(lmemtest.__file__).parent
 SAMPLES: dict[str, Any] = {
@@ -25,6 +25,8 @@ SAMPLES: dict[str, Any] = {
     "number": 2.0,
     "limit": 60.0,
     "larger": 600.0,
+    "command": ["--seed", "data set"],
+    "ignored": ["--ignore", "data set"],
 }  # of fields that a call computes; the others are a word
 
 
@@ -61,8 +63,8 @@ def test_every_call_has_an_entry_and_every_entry_a_call():
 
 
 def test_the_language_is_asked_for_in_core_only():
-    asking = [path for path in PACKAGE.rglob("*.py") if re.search("in_words_of|_COMMAND_LINE", path.read_text())]
-    print(f"{len(asking)} module asks whether a command was typed")
+    asking = [path for path in PACKAGE.rglob("*.py") if re.search("in_words_of|_CALLER", path.read_text())]
+    print(f"{len(asking)} module asks who calls")
     assert asking == [PACKAGE / "core" / "caller.py"]
 
 
@@ -88,3 +90,12 @@ def test_values_are_written_as_the_language_writes_them():
     with on_command_line():
         assert advice("role_of", role="family", column="it's") == """--family 'it'"'"'s'"""
         assert advice("reference", reference="a\nb") == "--score-failures baseline=$'a\\U0000000ab'"
+
+
+def test_a_function_of_a_table_fills_in_the_same_fields():
+    for key, template in OF_A_TABLE.items():
+        assert fields_of(template) <= {"function", "table"}.union(*map(fields_of, ADVICE[key])), key
+    with on_function("check", "data", {"seed": "seed_var"}):
+        assert advice("role", role="seed") == "check(..., seed_var=...)"
+        assert advice("some_values", column="it's") == """data[data["it's"].isin([...])]"""
+        assert advice("paired") == "paired=True"

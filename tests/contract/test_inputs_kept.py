@@ -97,7 +97,7 @@ def test_standard_input_is_an_input(folder: Path, monkeypatch: pytest.MonkeyPatc
     kept = folder / "runs.csv"
     kept.write_text(CONTENT)
     with kept.open() as file:
-        monkeypatch.setattr("lmemtest.cli.inputs._descriptor", file.fileno)
+        monkeypatch.setattr("lmemtest.cli.rendering._descriptor", file.fileno)
         message = refused(["rank", "-", "-o", "runs.csv"], kept)
     assert "'runs.csv' is an input, standard input." in message
 

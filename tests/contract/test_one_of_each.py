@@ -22,14 +22,32 @@ HOME = {
     "clopper_pearson": "core.proportions",
     "jeffreys": "core.proportions",
     "wilson": "core.proportions",
-    "bartlett": "lmm.hypotheses.of_samples",
+    "bartlett": "lmm.hypotheses.variances",
     "levene": "lmm.diagnostics.scale",  # of sums that a simulation has
+    "upper_tail": "lmm.distributions.student",
+    "two_sided_p": "lmm.distributions.student",
+    "t_quantile": "lmm.distributions.student",
+    "noncentrality_interval": "lmm.distributions.student",
+    "bounded_mean_interval": "lmm.intervals.bounded_mean",
+    "bca_shares": "lmm.intervals.draws",
+    "bootstrap": "lmm.intervals.bootstrap",
+    "adjust_raw": "lmm.means.adjust",  # Bonferroni, Šidák, Holm, Benjamini and Hochberg
+    "repeated_measures_anova": "bench.ranking.classical",
+    "friedman": "bench.ranking.classical",
+    "skillings_mack": "bench.ranking.classical",
+    "wilcoxon": "bench.ranking.classical",
+    "shift_intervals": "bench.ranking.classical",
+    "signed_rank": "bench.ranking.signed_rank",  # the Bayesian one
+    "score_interval": "bench.outperforming.intervals",  # of P(A > B)
+    "quantile_ranks": "tuning.curves",
     "check_number": "core.validate",
     "is_number": "core.validate",
     "is_finite": "core.validate",
 }
 # Quantiles of beta distributions that are no interval of a proportion.
-ORDER_STATISTICS = {"tuning.goodness", "tuning.order_statistics"}
+ORDER_STATISTICS = {"tuning.band", "tuning.order_statistics"}
+# Student's t: a mixture of several, and the mean cost of a trial, for which tuning needs no mixed models.
+STUDENTS = {"lmm.distributions.student", "lmm.intervals.partial_pooling", "tuning.costs"}
 NUMBER_TYPES = {"Real", "float"}
 
 
@@ -47,8 +65,14 @@ def written_again() -> list[str]:
     ]
 
 
-def beta_quantiles() -> set[str]:
-    return {m for m in MODULES for node in of_kind(m, ast.Name, ast.Attribute) if "betaincinv" in ast.unparse(node)}
+def users(*names: str) -> set[str]:
+    """Modules that use one of these functions of SciPy."""
+    return {
+        module
+        for module in MODULES
+        for node in of_kind(module, ast.Name, ast.Attribute)
+        if (node.attr if isinstance(node, ast.Attribute) else node.id) in names
+    }
 
 
 def numbers_by_hand() -> list[str]:
@@ -104,4 +128,8 @@ def test_what_has_a_place_is_there() -> None:
 
 
 def test_proportions_have_one_file() -> None:
-    assert beta_quantiles() == {"core.proportions", *ORDER_STATISTICS}
+    assert users("betaincinv") == {"core.proportions", *ORDER_STATISTICS}
+
+
+def test_students_t_has_one_file() -> None:
+    assert users("stdtr", "stdtrit") == STUDENTS

@@ -37,7 +37,7 @@ def results() -> dict[str, Any]:
     calls = {**good["calls"](), **good["methods"]()}
     found = {name: function(**arguments) for name, (function, arguments) in calls.items()}
     means = found["LmmFit.emmeans"]
-    found |= {"joint": means.joint(), "alone": means.alone().pairs(), "model": means.pairs(se="model")}
+    found |= {"joint": means.joint(), "alone": means.alone().pairs(), "model": means.pairs(vcov="model")}
     found["robust"] = found["LmmFit.cluster_robust"].fit.emmeans("tool", vcov=found["LmmFit.cluster_robust"])
     return found
 

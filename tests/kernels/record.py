@@ -87,7 +87,7 @@ def designs() -> dict[str, Callable[[], Any]]:
         "cluster-robust": lambda: fit.cluster_robust("benchmark").to_frame(),
         "glrt": lambda: [lt.glrt(*ml).statistic, lt.glrt(*ml).p_value],
         "mvt": lambda: (
-            lt.fit_lmm(CROSSED, runs(part)).emmeans("algorithm").pairs(adjust="mvt", se="model", rng=1).to_frame()
+            lt.fit_lmm(CROSSED, runs(part)).emmeans("algorithm").pairs(adjust="mvt", vcov="model", rng=1).to_frame()
         ),
         "best": lambda: fit.emmeans("algorithm").best(rng=1).to_frame(),
         "predictions": lambda: lt.fit_lmm(CROSSED, runs(far)).prediction_intervals(far.iloc[:20]),

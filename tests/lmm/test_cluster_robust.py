@@ -17,7 +17,7 @@ from lmemtest.lmm.engine import robust
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import cluster_leverage, sandwich
 from lmemtest.lmm.intervals.cluster_robust import cluster_robust
-from lmemtest.lmm.means.joint import anova, f_test, joint_tests
+from lmemtest.lmm.means.f_tests import anova, f_test, joint_tests
 
 KINDS = ("CR0", "CR1", "CR2")
 N_FITS, ABSORBED = 16, 4  # ABSORBED: least squares with an effect of each cluster

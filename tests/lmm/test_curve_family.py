@@ -10,7 +10,7 @@ from lmemtest.lmm.distributions.largest_t import DrawnLargestT, largest_over_cur
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import qtukey
 from lmemtest.lmm.means.adjust import critical_values
-from lmemtest.lmm.means.moderation import pair_ratios
+from lmemtest.lmm.means.empirical_bayes import pair_ratios
 
 DRAWS = 40_000
 

@@ -7,8 +7,7 @@ from references import values
 from scipy import stats
 
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
-from lmemtest.lmm.hypotheses.glrt import glrt
-from lmemtest.lmm.hypotheses.nesting import check_nesting
+from lmemtest.lmm.hypotheses.glrt import check_nesting, glrt
 from lmemtest.lmm.model import fit_lmm
 
 TESTS = values("lrt")["tests"]

@@ -7,8 +7,7 @@ import pytest
 from scipy import special
 
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.distributions.largest_t import largest_t
-from lmemtest.lmm.distributions.one_factor import loadings
+from lmemtest.lmm.distributions.largest_t import largest_t, loadings
 from lmemtest.lmm.distributions.student import t_noncentrality_interval, t_quantile, two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 

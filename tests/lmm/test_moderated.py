@@ -14,7 +14,7 @@ from study import as_runs, make_scores, table_of_scores
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.means.adjust import adjust_raw, most_true_pairs, step_down
-from lmemtest.lmm.means.moderation import fit_scaled_f, moderation, squeeze, trigamma_inverse
+from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, moderation, squeeze, trigamma_inverse
 
 REFERENCE = values("moderation")
 FORMULA = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
@@ -151,7 +151,7 @@ def test_two_algorithms_have_the_paired_t_test():
 def test_own_variances_are_those_of_the_benchmarks_and_the_erratic_one_is_named():
     em = fitted(ERRATIC).emmeans("algorithm")
     own = em.pairs().to_frame().set_index(["left", "right"])
-    model = em.pairs(adjust="tukey", se="model").to_frame().set_index(["left", "right"])
+    model = em.pairs(adjust="tukey", vcov="model").to_frame().set_index(["left", "right"])
     wide = ERRATIC.pivot_table(index="benchmark", columns="algorithm", values="score")
     paired = {(a, b): (wide[a] - wide[b]).std(ddof=1) / np.sqrt(12) for a, b in own.index}
     ordinary = [pair for pair in own.index if "A04" not in pair]
@@ -166,7 +166,7 @@ def test_own_variances_are_those_of_the_benchmarks_and_the_erratic_one_is_named(
 
 def test_tukey_is_the_models_hsd():
     fit = fitted(ERRATIC)
-    shown = fit.emmeans("algorithm").pairs(adjust="tukey", se="model")
+    shown = fit.emmeans("algorithm").pairs(adjust="tukey", vcov="model")
     plain = fit.emmeans("algorithm", vcov="model").pairs()
     pd.testing.assert_frame_equal(shown.to_frame(), plain.to_frame())
     assert plain.adjust == "tukey"
@@ -175,12 +175,12 @@ def test_tukey_is_the_models_hsd():
 
 def test_errors_are_chosen_by_name_and_not_by_the_adjustment():
     em = fitted(ERRATIC).emmeans("algorithm")
-    with pytest.raises(ArgumentError, match=r"adjust='tukey' is for one variance .* Give se='model' with it"):
+    with pytest.raises(ArgumentError, match=r"adjust='tukey' is for one variance .* Give vcov='model' with it"):
         em.pairs(adjust="tukey")
-    with pytest.raises(ArgumentError, match="se must be 'model' or 'moderated'"):
-        em.pairs(se="robust")
-    with pytest.raises(ArgumentError, match="se='moderated' needs estimates with moderated standard errors"):
-        fitted(ERRATIC).emmeans("algorithm", vcov="model").pairs(se="moderated")
+    with pytest.raises(ArgumentError, match="vcov must be 'moderated' or 'model'"):
+        em.pairs(vcov="robust")
+    with pytest.raises(ArgumentError, match="vcov='moderated' needs estimates with moderated standard errors"):
+        fitted(ERRATIC).emmeans("algorithm", vcov="model").pairs(vcov="moderated")
 
 
 def test_a_planned_pair_has_the_paired_t_test():
@@ -249,7 +249,7 @@ def test_a_model_without_the_interaction_does_not_make_the_errors_small():
     short = fitted(frame, "score ~ algorithm + (1 | benchmark)")
     own = short.emmeans("algorithm").pairs().to_frame()["se"]
     full = fitted(frame).emmeans("algorithm").pairs().to_frame()["se"]
-    by_model = short.emmeans("algorithm").pairs(adjust="tukey", se="model").to_frame()["se"]
+    by_model = short.emmeans("algorithm").pairs(adjust="tukey", vcov="model").to_frame()["se"]
     assert (by_model < 0.5 * full).all()
     assert (own > 0.8 * full).all()
 
@@ -259,7 +259,7 @@ def test_a_variance_of_zero_does_not_lend_the_degrees_of_freedom_of_the_runs():
     fit = fitted(frame)
     assert fit.varcorr.set_index("group").loc["benchmark:algorithm", "variance"] < 1e-10
     em = fit.emmeans("algorithm")
-    assert (em.pairs(adjust="tukey", se="model").to_frame()["df"] > 100).all()
+    assert (em.pairs(adjust="tukey", vcov="model").to_frame()["df"] > 100).all()
     assert (em.pairs().to_frame()["df"] <= 8 + 1e-9).all()
 
 

@@ -9,7 +9,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.lmm.intervals.random_effects import random_effects
-from lmemtest.lmm.model.random_effects import representatives
+from lmemtest.lmm.model.predictions import representatives
 
 
 def fits(reference) -> list[dict]:
@@ -222,7 +222,7 @@ def test_something_that_is_no_fit_is_named():
 def test_errors_alone_are_computed_in_parts_and_are_those_of_the_joint_distribution(fitted, monkeypatch):
     fit = fitted("nested_slopes", "y ~ treatment * x + (x|a) + (1|a:b)")
     together = fit.random_effects("a", rng=1).to_frame()
-    monkeypatch.setattr("lmemtest.lmm.model.random_effects._BATCH", 5)
+    monkeypatch.setattr("lmemtest.lmm.model.predictions._BATCH", 5)
     alone = fit.random_effects("a", simultaneous=False).to_frame()
     columns = ["effect", "level", "estimate", "conditional_sd", "se", "df"]
     pd.testing.assert_frame_equal(alone[columns], together[columns], rtol=1e-10)

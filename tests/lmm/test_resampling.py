@@ -14,8 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.lmm.intervals.bootstrap import bootstrap
-from lmemtest.lmm.intervals.draws import acceleration, bca_shares
+from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, bootstrap
 
 FORMULA = "loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)"
 

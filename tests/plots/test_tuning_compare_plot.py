@@ -78,15 +78,13 @@ def test_the_foot_names_all_the_evidence_of_the_strip():
             comparison = tuning.compare(wide[:sample], narrow[:sample], portion=portion, **sides)
             _, rest = " ".join(words(tuning_compare_plot(comparison))).split(comparison.sentences()[0])
             order = tuning.evidence.EVIDENCE
-            for run in comparison.segments:
-                named = comparison.label != "none" and comparison.better in (run.better, None)
-                named = named and order.index(run.evidence) >= order.index(comparison.label)
-                where = f"{run.start:g}" if run.start == run.stop else f"{run.start:g} to {run.stop:g}"
-                said = [
-                    part for part in rest.split(";") if f"{run.evidence} evidence that {run.better} is better" in part
-                ]
+            for evidence, better, start, stop in comparison.segments:
+                named = comparison.label != "none" and comparison.better in (better, None)
+                named = named and order.index(evidence) >= order.index(comparison.label)
+                where = f"{start:g}" if start == stop else f"{start:g} to {stop:g}"
+                said = [part for part in rest.split(";") if f"{evidence} evidence that {better} is better" in part]
                 assert (where in "".join(said)) == (not named)
-                shown.add((comparison.label, run.better, named))
+                shown.add((comparison.label, better, named))
     assert {label for label, _, named in shown if not named} >= {"none"}
     assert {better for _, better, named in shown if not named} == {"wide", "narrow"}
 
@@ -96,11 +94,11 @@ def test_the_strip_has_a_cell_for_every_run_of_evidence():
     ax = tuning_compare_plot(comparison)
     strip = ax.child_axes[1]
     cells = [area for area in strip.collections if area.get_label()[1:] in ("weak", "fair", "strong")]
-    assert [cell.get_label()[1:] for cell in cells] == [run.evidence for run in comparison.segments]
-    for cell, run in zip(cells, comparison.segments, strict=True):
+    assert [cell.get_label()[1:] for cell in cells] == [evidence for evidence, *_ in comparison.segments]
+    for cell, (_, _, start, stop) in zip(cells, comparison.segments, strict=True):
         extents = cell.get_paths()[0].get_extents()
-        assert extents.x0 <= run.start
-        assert extents.x1 >= run.stop
+        assert extents.x0 <= start
+        assert extents.x1 >= stop
     said = {text.get_text() for text in strip.texts}
     assert said <= {"weak", "fair", "strong"}
     assert "strong" in said

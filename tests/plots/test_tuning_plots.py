@@ -10,8 +10,7 @@ from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
 from lmemtest.plots.tuning import tuning_band_plot, tuning_curve_plot, tuning_expected_best_plot
-from lmemtest.tuning.distribution import EmpiricalDistribution
-from lmemtest.tuning.estimators import expected_best
+from lmemtest.tuning.distribution import EmpiricalDistribution, expected_best
 
 SCORES = np.random.default_rng(1).beta(4, 2, 24)
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> that no legend has room for " * 2

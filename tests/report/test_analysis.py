@@ -379,7 +379,7 @@ def test_priorband_is_told_as_it_is(data_dir: Path) -> None:
         "significantly" in headline
     )
     # three of twelve benchmarks decide; the paired t-test over benchmark means has p = 0.107
-    by_model = analyze(runs, adjust="tukey", se="model")
+    by_model = analyze(runs, adjust="tukey", vcov="model")
     assert "RS has the lowest mean value over used_fidelity: it is significantly better than PB" in by_model.headline()
     assert "does not confirm that RS is better than PB: claim no difference there" in by_model.headline()
     assert "Mind the scale" in headline

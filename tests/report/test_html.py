@@ -17,7 +17,7 @@ from lmemtest.core.table import ResultTable
 from lmemtest.core.words import format_p
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import Document, FigureBlock, Section, Words, code, folded, paragraph, strong
-from lmemtest.report.render import PlainText, render_fragment, render_html
+from lmemtest.report.render import render_fragment, render_html, render_text
 
 Make = Callable[..., Any]
 KNOWN_TAGS = set(
@@ -142,7 +142,7 @@ def test_shares_of_variation_are_those_of_the_fit(three: Analysis, page: Page) -
 
 def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:
     assert "adjusted for all pairs, says that the means are not all equal (p < 0.001)" in page.text
-    by_model = analyze(three.runs, adjust="tukey", se="model")
+    by_model = analyze(three.runs, adjust="tukey", vcov="model")
     test = by_model.joint
     text = " ".join(by_model.to_text().split())
     assert f"F({test.df_num}, {test.df_den:.1f}) = {test.f_ratio:.2f}, p < 0.001" in text
@@ -306,7 +306,7 @@ def test_a_fragment_for_notebooks_is_escaped(nasty: Analysis) -> None:
 
 def test_text_has_every_section_and_table(three: Analysis) -> None:
     document = three.document()
-    text = PlainText().write(document)
+    text = render_text(document, "text")
     for section in document.sections:
         assert f"\n{section.title}\n---" in text
         for block in section.blocks:

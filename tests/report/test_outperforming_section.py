@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.report.document import Section, plain
-from lmemtest.report.figures import in_words
-from lmemtest.report.outperforming import outperforming_section
-from lmemtest.report.results import content_of
+from lmemtest.report.answers import outperforming_section
+from lmemtest.report.document import Section, in_words, plain
+from lmemtest.report.files import content_of
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 

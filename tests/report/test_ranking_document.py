@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
+from lmemtest.report.answers import rankings_section
 from lmemtest.report.document import plain
-from lmemtest.report.ranking import rankings_section
-from lmemtest.report.results import content_of
+from lmemtest.report.files import content_of
 
 RNG = np.random.default_rng(3)
 WIDE = pd.DataFrame(RNG.normal(size=(9, 3)) + np.arange(3), columns=["<b>_1", "50 % & more", "plain"])

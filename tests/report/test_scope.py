@@ -94,7 +94,7 @@ def test_the_recommended_model_lacks_nothing(three: Analysis) -> None:
 
 
 def test_the_level_carries_its_conditions(three: Analysis) -> None:
-    tukey = analyze(three.runs, adjust="tukey", se="model")
+    tukey = analyze(three.runs, adjust="tukey", vcov="model")
     assert "among all pairs is controlled at 5 %, if all algorithms vary alike between benchmarks" in tukey.headline()
     assert "; all algorithms were taken to vary alike between benchmarks. Differences" in words(tukey)
     text = words(three)
@@ -224,7 +224,7 @@ def test_the_cautious_check_has_the_last_word(
     frame["loss"] = 1e-3 * wave + np.where(frame["seed"] % 2, 1.2, -1.2)
     frame["loss"] *= np.where(frame["tool"] == "A", 1.0, -1.0)  # seeds go opposite ways: large residuals
     frame.loc[frame["tool"] == "B", "loss"] += gap + 0.6 * spread * wave
-    analysis = analyze(as_runs(frame), adjust="tukey", se="model")  # by default the df are those of the benchmarks
+    analysis = analyze(as_runs(frame), adjust="tukey", vcov="model")  # by default the df are those of the benchmarks
     assert analysis.sample.zero
     assert f"a cautious check over benchmark means {verdict}" in analysis.headline()
 

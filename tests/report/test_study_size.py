@@ -8,7 +8,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.report.document import plain
-from lmemtest.report.study_size import study_size_section
+from lmemtest.report.sections import study_size_section
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 

@@ -4,7 +4,7 @@ Complete tables of benchmarks x algorithms x seeds. All that the methods see are
 square of the residual, so whole batches of tables are judged at once, without a fit: the model's variance is the mean
 square of the interaction (pooled with that of the residual where the interaction is estimated as zero; the variances
 of benchmarks and of seeds, which are large here, are taken as positive), CR2 by benchmark is the variance of the
-differences over the benchmarks, and moderated variances come from `lmemtest.lmm.means.moderation` itself.
+differences over the benchmarks, and moderated variances come from `lmemtest.lmm.means.empirical_bayes` itself.
 `test_comparison_size.py` shows that this is what the package computes, and asserts what docs/validation.md says of it.
 
 Run as a program, it prints the tables of that page (a few minutes of one core):
@@ -28,7 +28,7 @@ from scipy import special, stats
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import qtukey
 from lmemtest.lmm.means.adjust import critical_values, most_true_pairs
-from lmemtest.lmm.means.moderation import moderation
+from lmemtest.lmm.means.empirical_bayes import moderation
 
 Shape = tuple[int, int, int]  # benchmarks, algorithms, seeds
 

@@ -18,11 +18,12 @@ from harness import ALPHA, Array, printed
 from scipy import special, stats
 
 import lmemtest as lt
-from lmemtest.bench.ranking.classical import median_interval, null_of_sums, ranked, signed_rank, skillings_mack
+from lmemtest.bench.ranking.classical import median_interval, null_of_sums, ranked, skillings_mack
+from lmemtest.bench.ranking.classical import wilcoxon as signed_rank
 from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import qtukey
-from lmemtest.lmm.means.moderation import moderation
+from lmemtest.lmm.means.empirical_bayes import moderation
 
 COUNTS, BLOCKS = (2, 3, 10), (6, 20)
 N_TABLES = 4000

@@ -13,7 +13,7 @@ from scipy import stats
 from study import runs_of_scores
 
 import lmemtest as lt
-from lmemtest.lmm.means.moderation import larger_scatter
+from lmemtest.lmm.means.empirical_bayes import larger_scatter
 
 MODEL = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
 MOST = 0.07  # the bar of both sizes

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from harness import about, rate_of
 
-from lmemtest.lmm.distributions.density import count_modes, density
-from lmemtest.lmm.hypotheses.dip import _QUANTILES, _TAIL, dip, dip_p_value
+from lmemtest.lmm.distributions.modes import _QUANTILES, _TAIL, count_modes, density, dip, dip_p_value
 
 ONE_MODE = {
     "normal": lambda rng, n: rng.normal(size=n),

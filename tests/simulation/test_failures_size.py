@@ -12,7 +12,7 @@ from study import runs_of_scores
 import lmemtest as lt
 from lmemtest.bench.failures.counts import alike_p_values
 from lmemtest.bench.robustness.failures import _pairs, _scored
-from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
+from lmemtest.core.proportions import bounded_mean_interval
 
 
 def drawn(rng: np.random.Generator, benchmarks: int, rate: float, own: bool) -> tuple[np.ndarray, np.ndarray]:

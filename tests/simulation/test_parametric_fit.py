@@ -9,7 +9,7 @@ import pytest
 from harness import about, at_least, covers, rate_of
 
 from lmemtest import tuning
-from lmemtest.tuning.fit.bootstrap import bootstrap_fit
+from lmemtest.tuning.fit.fit import bootstrap_fit
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 

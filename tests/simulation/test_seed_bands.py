@@ -8,7 +8,7 @@ from harness import about, answers_of, at_least, covers
 from study import table_of_scores
 
 from lmemtest import tuning
-from lmemtest.tuning.seed_bands import quantile_ranks
+from lmemtest.tuning.curves import quantile_ranks
 
 EXACT, AT_LEAST = 25_000, 5_000  # replicates; the interval of the first is narrower than 2 points
 CHUNK = 1_000

@@ -19,8 +19,8 @@ def study(rng, *, k=3, b=12, n=4, pair=0.0, level=0.0):
     return runs_of_scores(make_scores(rng, counts, sds), " ".join(counts), prior=["p0", "p1"])
 
 
-def rejects(fit, se="model"):
-    return differs(fit.emmeans("algorithm").pairs(se=se))
+def rejects(fit, vcov="model"):
+    return differs(fit.emmeans("algorithm").pairs(vcov=vcov))
 
 
 def test_a_metafeature_without_effect_is_rarely_added():

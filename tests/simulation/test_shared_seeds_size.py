@@ -124,7 +124,7 @@ def mean_squares_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def compared(runs: lt.Runs) -> pd.DataFrame:
     """The pairs on the model's own standard errors, one variance for all, which have a closed form."""
     means = lt.fit_lmm(lt.recommend(runs).formula, runs, restarts=0).emmeans("algorithm", vcov="model")
-    return means.pairs(adjust="tukey", se="model").to_frame()
+    return means.pairs(adjust="tukey", vcov="model").to_frame()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

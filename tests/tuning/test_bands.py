@@ -183,19 +183,14 @@ def test_arguments_out_of_range_are_named():
     for arguments, message in [
         ({"n_scores": 0}, "n_scores must be a whole number of at least 1, got 0."),
         ({"level": 1.5}, "level must be a number between 0 and 1 (both excluded), got 1.5. Write 0.015?"),
-        (
-            {"band": "beta"},
-            "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'beta'.",
-        ),
+        ({"band": "beta"}, "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'beta'."),
         ({"from_k": 0}, "from_k must be positive and finite (how many configurations are tried), got 0."),
         ({"from_k": [1, 2]}, "from_k must be one number, the smallest k that the band is for, got [1, 2]."),
-        (
-            {"from_k": 1, "band": "dkw"},
-            "from_k changes the calibration, and 'dkw' comes from an inequality that has none. "
-            "Use 'ld_highest_density', 'ld_equal_tailed', 'ks'.",
-        ),
+        ({"from_k": 1, "band": "dkw"},
+         "from_k changes the calibration, and 'dkw' comes from an inequality that has none. "
+         "Use 'ld_highest_density', 'ld_equal_tailed', 'ks'."),
         ({"quantile": 1}, "quantile must be a number between 0 and 1 (both excluded), got 1."),
-    ]:
+    ]:  # fmt: skip
         with pytest.raises(ArgumentError) as caught:
             tuning.band(**({"n_scores": 10} | arguments))
         assert str(caught.value) == message

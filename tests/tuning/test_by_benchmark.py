@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import itertools
+import pkgutil
+import sys
+import types
+
 import duckdb
 import numpy as np
 import pandas as pd
@@ -10,13 +16,16 @@ import pytest
 from pytest import approx
 from refusals import refusal
 
+import lmemtest
 from lmemtest import tuning
-from lmemtest.bench.data.datasets import load_hpo_runs, load_hpo_trials
+from lmemtest.bench.data.datasets import load_hpo_runs
 from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
+from lmemtest.tuning import NoisyQuadraticDistribution, fit
 from lmemtest.tuning.costs import mean_cost
+from lmemtest.tuning.curves import quantile_ranks
 from lmemtest.tuning.evidence import false_label_rates
-from lmemtest.tuning.seed_bands import quantile_ranks
+from lmemtest.tuning.fit.profile import Family
 
 ROLES = {"score": "loss", "direction": "minimize", "by": ["task", "tool"]}
 
@@ -130,19 +139,15 @@ def test_costs_are_budgets_and_their_uncertainty_is_in_the_band():
     mean = mean_cost(rows["cost"].to_numpy(), 48, level=0.98)
     curve = tuning.curve(rows["loss"], direction="minimize", level=0.82)
     got = table[(table["task"] == "t0") & (table["tool"] == "A")]
-    assert got["k"].to_numpy() == approx(got["cost"].to_numpy() / mean.mean)
+    assert got["k"].to_numpy() == approx(got["cost"].to_numpy() / mean.value)
     assert got["k"].min() >= 1 - 1e-6
     assert got["k"].max() <= 48 + 1e-6
-    assert list(got["band_high"]) == list(
-        curve.at(got["cost"].to_numpy() / mean.ci_high).band_high
-    )  # pessimistic when minimising
+    worst = curve.at(got["cost"].to_numpy() / mean.ci_high)  # pessimistic when minimising
+    assert list(got["band_high"]) == list(worst.band_high)
     assert list(got["band_low"]) == list(curve.at(got["cost"].to_numpy() / mean.ci_low).band_low)
-    assert curves.to_frame("groups")["mean_cost"][0] == mean.mean
-    same = tuning.curves(frame.assign(cost=2.0), **ROLES, cost="cost", k=[2, 4])
-    assert (
-        same.to_frame()["band_high"].tolist()
-        == tuning.curves(frame, **ROLES, k=[1, 2]).to_frame()["band_high"].tolist()
-    )
+    assert curves.to_frame("groups")["mean_cost"][0] == mean.value
+    same = tuning.curves(frame.assign(cost=2.0), **ROLES, cost="cost", k=[2, 4]).to_frame()
+    assert same["band_high"].tolist() == tuning.curves(frame, **ROLES, k=[1, 2]).to_frame()["band_high"].tolist()
 
 
 def test_the_table_shows_where_curves_can_be_compared():
@@ -170,17 +175,14 @@ def test_labels_are_those_of_single_comparisons():
         assert row[f"first_{level}"] == (labels == f"{level}A").sum()
         assert row[f"second_{level}"] == (labels == f"{level}B").sum()
     assert (row["benchmarks"], row["not_comparable"]) == (4, 1)
+    two = tuning.curves(make(((48, 48), (48, 48))), **ROLES).labels(n_draws=0)
+    assert two.sentences() == ("A and B, 2 benchmarks: evidence for A on 2 (2 strong).",)
+    assert "expected weak" not in two.summary()
+    assert "each band at 80 %" in two.summary()
     rng = np.random.default_rng(3)
     rates = [false_label_rates(*n, direction="minimize", n_draws=2000, rng=rng).rate for n in ((30, 40), (48, 48))]
     expected = rates[0] + 2 * rates[1]
     assert row[["expected_weak", "expected_fair", "expected_strong"]].tolist() == approx(expected.tolist())
-
-
-def test_labels_speak():
-    counts = tuning.curves(make(((48, 48), (48, 48))), **ROLES).labels(n_draws=0)
-    assert counts.sentences() == ("A and B, 2 benchmarks: evidence for A on 2 (2 strong).",)
-    assert "expected weak" not in counts.summary()
-    assert "each band at 80 %" in counts.summary()
 
 
 def test_rows_that_look_like_pairs_are_named():
@@ -212,16 +214,9 @@ def test_labels_in_cost_units_compare_at_equal_cost():
 
 def seeds(n=12, budgets=(1, 2, 5), *, rng=4):
     random = np.random.default_rng(rng)
-    return pd.DataFrame(
-        [
-            (task, tool, rep, budget, random.normal())
-            for task in ("t0", "t1")
-            for tool in "AB"
-            for rep in range(n)
-            for budget in budgets
-        ],
-        columns=["task", "tool", "rep", "epochs", "loss"],
-    ).sample(frac=1.0, random_state=3)
+    rows = itertools.product(("t0", "t1"), "AB", range(n), budgets)
+    frame = pd.DataFrame(list(rows), columns=["task", "tool", "rep", "epochs"])
+    return frame.assign(loss=random.normal(size=len(frame))).sample(frac=1.0, random_state=3)
 
 
 OVER = {**ROLES, "unit": "seed", "seed": "rep", "budget": "epochs"}
@@ -238,13 +233,15 @@ def test_limits_over_seeds_are_order_statistics_of_the_best_so_far(direction, si
     best = frame.sort_values("epochs").groupby(["task", "tool", "rep"])["loss"]
     frame = frame.assign(best=best.cummin() if direction == "minimize" else best.cummax())
     for row in table.to_dict("records"):
-        part = frame[
-            (frame["task"] == row["task"]) & (frame["tool"] == row["tool"]) & (frame["epochs"] == row["budget"])
-        ]
+        part = of(frame, row["task"], row["tool"]).query(f"epochs == {row['budget']}")
         ordered = part["best"].sort_values().tolist()
         assert [row["band_low"], row["band_high"]] == [ordered[lower - 1], ordered[upper - 1]]
         assert row["estimate"] == ordered[5]  # the sixth of twelve, whatever the direction
     assert any("worse than an earlier one of their seed" in note for note in curves.notes)
+    assert refusal(curves.labels) == (
+        "labels are for tuning curves over the trials of random search. Compare optimisers over seeds with the mixed "
+        "model at the budget that matters: analyze(runs.filter(budget=...))."
+    )
 
 
 def test_ranks_are_those_of_the_binomial_law():
@@ -266,15 +263,7 @@ def test_seeds_with_other_budgets_are_read_as_steps():
     frame = pd.DataFrame(
         {"tool": "A", "rep": [0, 0, 0, 1, 1, 1], "epochs": [1.0, 3, 9, 2, 4, 8], "loss": [5.0, 3, 1, 4, 6, 2]}
     )
-    options = {
-        "score": "loss",
-        "direction": "minimize",
-        "by": "tool",
-        "unit": "seed",
-        "seed": "rep",
-        "budget": "epochs",
-    }
-    table = tuning.curves(frame, **options, level=0.2, simultaneous=False).to_frame()
+    table = tuning.curves(frame, **{**OVER, "by": "tool"}, level=0.2, simultaneous=False).to_frame()
     assert table["budget"].tolist() == [2, 3, 4, 8]  # both have begun, none has stopped
     assert table["band_low"].tolist() == [4, 3, 3, 2]
     assert table["band_high"].tolist() == [5, 4, 4, 3]
@@ -295,14 +284,11 @@ def test_runs_bring_their_roles_and_priors_stay_apart():
     curves = tuning.curves(runs, unit="seed", bounds=(0, 1))
     assert curves.by == ("benchmark", "prior", "algorithm")
     assert curves.to_frame("groups")["n_scores"].unique().tolist() == [25]
-    assert "over seeds" in curves.summary().splitlines()[0]
-
-
-def test_labels_over_seeds_are_refused():
-    assert refusal(lambda: tuning.curves(seeds(), **OVER).labels(), ArgumentError) == (
-        "labels are for tuning curves over the trials of random search. Compare optimisers over seeds with the mixed "
-        "model at the budget that matters: analyze(runs.filter(budget=...))."
+    assert refusal(lambda: tuning.curves(load_hpo_runs().filter(budget=[1, 2, 32]))) == (
+        "Scores at 3 budgets are mixed ('budget': 1, 2, 32), but a tuning curve is of scores at one budget. Keep one "
+        "of them, for instance with runs.filter(), or use unit='seed' for the course of an optimiser over its budget."
     )
+    assert "over seeds" in curves.summary().splitlines()[0]
 
 
 # ------------------------------------------------------------------------------------------------------ errors
@@ -335,73 +321,44 @@ def test_wrong_arguments_are_explained():
         ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"by": []}, "by must name at least the column of the algorithm, got none."),
         ({"by": ["tool", "tool"]}, "by must name different columns, got 'tool' twice."),
-        (
-            {"by": ["task", "k"]},
-            "by names the column 'k', which is the name of a column of the result. Rename it in the table.",
-        ),
+        ({"by": ["task", "k"]},
+         "by names the column 'k', which is the name of a column of the result. Rename it in the table."),
         ({"by": ["loss"]}, "score and by name the same column, 'loss'."),
         ({"by": ["task", 3]}, "by must be the name of a column, got 3."),
         ({"score": 3}, "score must be the name of a column, got 3."),
-        (
-            {"bounds": "low"},
-            "bounds must be (low, high) with low < high, the smallest and the largest score that can occur, got 'low'. "
-            "Write float('-inf') or float('inf') for an end that is not known.",
-        ),
+        ({"bounds": "low"},
+         "bounds must be (low, high) with low < high, the smallest and the largest score that can occur, got 'low'. "
+         "Write float('-inf') or float('inf') for an end that is not known."),
         ({"k": [0]}, "k must be positive and finite (how many configurations are tried), got 0."),
         ({"level": 80}, "level must be a number between 0 and 1 (both excluded), got 80. Write 0.8?"),
-        (
-            {"band": "hd"},
-            "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'hd'.",
-        ),
+        ({"band": "hd"}, "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'hd'."),
         ({"adjust": "holm"}, "adjust must be 'none' or 'bonferroni' or 'sidak', got 'holm'."),
         ({"unit": "seeds"}, "unit must be 'trials' or 'seed', got 'seeds'. Did you mean 'seed'?"),
-        (
-            {"unit": "seed", "seed": "tool"},
-            "unit='seed' needs budget: the columns of the repetitions and of the budget at which a score was "
-            "reached, for instance seed='seed', budget='budget'.",
-        ),
-        (
-            {"simultaneous": False},
-            "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost.",
-        ),
-        (
-            {"unit": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
-            "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
-            "mixed model: fit_lmm(), emmeans().",
-        ),
-        (
-            {"unit": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
-            "cost is for curves over trials; with unit='seed' budgets are those of the runs.",
-        ),
-        (
-            {"from_k": 2, "k": [1]},
-            "k must be at least from_k = 2, which the band is calibrated for, got 1. Choose a smaller from_k.",
-        ),
-        (
-            {"bounds": (0, 1)},
-            "task=t0, tool=A: bounds must enclose all scores, but 29 of 48 lie outside of 0 to 1 (the scores go from "
-            "0.0798668 to 3.78733). Widen the bounds, or give a failed run the worst score that can occur.",
-        ),
-    ]:
+        ({"unit": "seed", "seed": "tool"},
+         "unit='seed' needs budget: the columns of the repetitions and of the budget at which a score was "
+         "reached, for instance seed='seed', budget='budget'."),
+        ({"simultaneous": False},
+         "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost."),
+        ({"unit": "seed", "seed": "cost", "budget": "cost", "statistic": "mean"},
+         "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
+         "mixed model: fit_lmm(), emmeans()."),
+        ({"unit": "seed", "seed": "cost", "budget": "cost", "cost": "cost"},
+         "cost is for curves over trials; with unit='seed' budgets are those of the runs."),
+        ({"from_k": 2, "k": [1]},
+         "k must be at least from_k = 2, which the band is calibrated for, got 1. Choose a smaller from_k."),
+        ({"bounds": (0, 1)},
+         "task=t0, tool=A: bounds must enclose all scores, but 29 of 48 lie outside of 0 to 1 (the scores go from "
+         "0.0798668 to 3.78733). Widen the bounds, or give a failed run the worst score that can occur."),
+    ]:  # fmt: skip
         with pytest.raises((ArgumentError, DataError)) as caught:
             tuning.curves(make(), **{**ROLES, **options})
         assert str(caught.value) == message
 
 
-def test_unknown_columns_are_named_with_the_nearest():
-    with pytest.raises(UnknownColumnError, match="by names the column 'tol', which is not in the data") as caught:
-        tuning.curves(make(), **{**ROLES, "by": ["task", "tol"]})
-    assert "Did you mean 'tool'?" in str(caught.value)
-
-
-def test_scores_of_several_budgets_are_not_taken_for_trials():
-    assert refusal(lambda: tuning.curves(load_hpo_runs().filter(budget=[1, 2, 32])), DataError) == (
-        "Scores at 3 budgets are mixed ('budget': 1, 2, 32), but a tuning curve is of scores at one budget. Keep one "
-        "of them, for instance with runs.filter(), or use unit='seed' for the course of an optimiser over its budget."
-    )
-
-
-def test_a_repeated_seed_and_budget_is_refused():
+def test_unknown_columns_and_repeated_budgets_of_a_seed_are_refused():
+    words = refusal(lambda: tuning.curves(make(), **{**ROLES, "by": ["task", "tol"]}), UnknownColumnError)
+    assert words.startswith("by names the column 'tol', which is not in the data")
+    assert "Did you mean 'tool'?" in words
     frame = pd.concat([seeds(), seeds(rng=5)])
     with pytest.raises(DataError) as caught:
         tuning.curves(frame, **OVER)
@@ -426,13 +383,6 @@ def test_bounds_may_be_known_at_one_end_only():
     assert np.isinf(low.to_frame()["band_high"]).all()
     high = tuning.curves(make(), **ROLES, statistic="mean", bounds=(-np.inf, 50))
     assert np.isfinite(high.to_frame()["band_high"]).all()
-
-
-def test_the_table_of_the_caller_is_not_touched():
-    trials = load_hpo_trials()
-    before = trials.copy()
-    tuning.curves(trials, score="valid_loss", direction="minimize", by=["dataset", "model"], cost="cost")
-    pd.testing.assert_frame_equal(trials, before)
 
 
 def test_a_direction_that_contradicts_the_runs_is_refused():
@@ -460,3 +410,66 @@ def test_nothing_that_was_named_is_passed_over():
             with pytest.raises(LmemtestError) as caught:
                 tuning.curves(trials, **{**roles, **options})
             assert str(caught.value).startswith(start)
+
+
+# ------------------------------------------------------------------------------------------------ many scores
+
+
+spacings = sys.modules["lmemtest.tuning.fit.spacings"]
+
+
+def test_buckets_put_together_hold_the_same_scores():
+    data = spacings.spacings(np.random.default_rng(0).normal(size=4321), -np.inf, 0, np.inf, 0)
+    few = spacings.thinned(data)
+    assert 400 <= len(few.edges) <= 440
+    assert len(few.weights) == len(few.edges) + 1
+    assert few.total == data.total
+    below = np.searchsorted(data.edges, few.edges)
+    np.testing.assert_allclose(few.shares, data.shares[below], rtol=1e-12)
+    assert spacings.thinned(few) is few
+
+
+def test_the_fit_to_many_scores_is_that_of_all_buckets(monkeypatch):
+    rng = np.random.default_rng(1)
+    scores = NoisyQuadraticDistribution(0.0, 1.0, 2, 0.1, convex=True).ppf(rng.random(4000))
+    options = {"direction": "minimize", "law": "noisy_quadratic", "constraints": {"c": 2}}
+    found = fit(scores, **options).to_frame()
+    monkeypatch.setattr(spacings, "thinned", lambda data: data)
+    whole = fit(scores, **options).to_frame()
+    columns = ["estimate", "ci_low", "ci_high"]
+    # A search ends where a step promises 1e-7 of M: 4e-4 of a standard error, which is 0.005 here.
+    np.testing.assert_allclose(found[columns], whole[columns], rtol=0.0, atol=2e-6)
+
+
+def test_the_peaks_of_many_scores_take_a_third_of_the_work_at_most(monkeypatch):
+    """Distances of scores from a law, counted."""
+    rng = np.random.default_rng(1)
+    scores = NoisyQuadraticDistribution(0.0, 1.0, 2, 0.1, convex=True).ppf(rng.random(4000))
+    evaluations = []
+    original = spacings.noisy_value
+    monkeypatch.setattr(
+        spacings, "noisy_value", lambda data, c, at: evaluations.append(len(data.edges)) or original(data, c, at)
+    )
+    anywhere = (-np.inf, np.inf)
+
+    def work():
+        evaluations.clear()
+        data = spacings.spacings(scores, -np.inf, 0, np.inf, 0)
+        Family(data, anywhere, anywhere, (0.0, np.inf), (2,)).climb_all()
+        return sum(evaluations)
+
+    few = work()
+    monkeypatch.setattr(spacings, "thinned", lambda data: data)
+    assert few < work() / 3
+
+
+# ------------------------------------------------------------------------------------------------------ names
+
+
+def test_a_function_is_not_hidden_by_its_module() -> None:
+    modules = {info.name for info in pkgutil.iter_modules(tuning.__path__)}
+    for name in modules:
+        importlib.import_module(f"lmemtest.tuning.{name}")
+    public = {name: getattr(lmemtest.tuning, name) for name in tuning.__all__}
+    assert [name for name, thing in public.items() if isinstance(thing, types.ModuleType)] == []
+    assert {"band", "best_of", "compare", "curve", "curves", "fit", "plan", "risk"} <= modules & set(public)

@@ -113,22 +113,16 @@ def test_a_band_from_one_reaches_further_and_refuses_smaller_k():
     )
 
 
-def test_ties_are_one_point_of_the_distribution():
-    scores = np.repeat([0.1, 0.5, 0.9], [3, 4, 3])
-    curve = tuning.curve(scores, direction="maximize", k=[0.2, 1, 3], bounds=(0, 1))
-    assert set(curve.estimate) <= {0.1, 0.5, 0.9}
-    assert set(curve.band_low) | set(curve.band_high) <= {0.0, 0.1, 0.5, 0.9, 1.0}
-
-
 def test_one_score_is_enough():
     curve = tuning.curve([0.4], direction="maximize", k=[0.1, 1, 10], level=0.5, bounds=(0, 1))
     assert curve.estimate.tolist() == [0.4] * 3
     assert curve.band_low.tolist() == [0.0, 0.0, 0.4]  # p = 0.5^(1/k) against 0.25 to 0.75, the band of the score
     assert curve.band_high.tolist() == [0.4, 1.0, 1.0]
-
-
-def test_a_curve_with_next_to_no_confidence_is_the_estimate():
-    none = tuning.curve(SCORES, direction="maximize", level=1e-6, k=[1.1, 4])
+    ties = np.repeat([0.1, 0.5, 0.9], [3, 4, 3])  # one point of the distribution each
+    curve = tuning.curve(ties, direction="maximize", k=[0.2, 1, 3], bounds=(0, 1))
+    assert set(curve.estimate) <= {0.1, 0.5, 0.9}
+    assert set(curve.band_low) | set(curve.band_high) <= {0.0, 0.1, 0.5, 0.9, 1.0}
+    none = tuning.curve(SCORES, direction="maximize", level=1e-6, k=[1.1, 4])  # next to no confidence: the estimate
     assert not none.trivial.any()
     assert np.all(none.band_low <= none.estimate)
     assert np.all(none.band_high - none.band_low <= 2 * np.diff(np.sort(SCORES)).max())
@@ -202,11 +196,8 @@ def test_a_mean_is_the_integral_of_the_band_to_the_power_k(method):
         assert curve.estimate[i] == approx(mean(np.arange(8) / 7, power), abs=1e-9)
         assert curve.band_high[i] == approx(mean(band.band_low, power), abs=1e-9)
     assert not curve.trivial.any()
-
-
-def test_the_mean_of_one_is_the_mean():
-    curve = tuning.curve(SCORES, direction="minimize", k=1, statistic="mean", bounds=(0, 1))
-    assert curve.estimate[0] == approx(SCORES.mean(), rel=1e-14)
+    one = tuning.curve(SCORES, direction="minimize", k=1, statistic="mean", bounds=(0, 1))
+    assert one.estimate[0] == approx(SCORES.mean(), rel=1e-14)
 
 
 def test_an_open_end_leaves_the_mean_without_that_limit():
@@ -266,6 +257,9 @@ def test_at_gives_the_same_curve_elsewhere():
     assert again.cdf_band is curve.cdf_band
     assert curve.at(2).k.tolist() == [2.0]
     assert (curve.n_scores, curve.level, curve.band) == (48, 0.8, "ld_highest_density")
+    frame = curve.at([1, 20]).to_frame()
+    assert list(frame.columns) == ["k", "estimate", "band_low", "band_high", "trivial"]
+    assert frame["trivial"].tolist() == [False, True]
 
 
 def test_default_k_are_whole_numbers_up_to_n():
@@ -276,12 +270,6 @@ def test_default_k_are_whole_numbers_up_to_n():
     assert np.array_equal(many, many.round())
     assert tuning.curve(SCORES[:4], direction="maximize", from_k=2.5).k.tolist() == [2.5, 3.0, 4.0]
     assert tuning.curve(SCORES[:4], direction="maximize", from_k=9).k.tolist() == [9.0]
-
-
-def test_the_table_has_stable_columns():
-    frame = tuning.curve(SCORES, direction="maximize", k=[1, 20]).to_frame()
-    assert list(frame.columns) == ["k", "estimate", "band_low", "band_high", "trivial"]
-    assert frame["trivial"].tolist() == [False, True]
 
 
 def test_series_and_lists_are_scores():
@@ -303,25 +291,17 @@ def test_missing_scores_of_every_kind_are_counted(scores):
 
 def test_what_is_no_list_of_numbers_is_refused():
     for scores in ["0.5", ["0.5"], np.array(["0.5"], dtype=object), 0.5, {0.5}, [1j], [[0.5], []]]:
-        with pytest.raises(
-            ArgumentError, match=r"^scores must be a one-dimensional list of numbers, one per configuration"
-        ):
+        with pytest.raises(ArgumentError, match=r"^scores must be a one-dimensional list of numbers, one per config"):
             tuning.curve(scores, direction="maximize")
 
 
 BAD = [
     ({"scores": []}, DataError, "scores must hold at least 1 score, got none."),
-    (
-        {"scores": [0.1, None, 0.3]},
-        DataError,
-        "scores must not be missing: 1 of 3 are NaN (position 1). Score a failed run as the worst value: dropping it "
-        "would make the search look better than it was.",
-    ),
-    (
-        {"direction": "maximal"},
-        ArgumentError,
-        "direction must be 'minimize' or 'maximize', got 'maximal'. Did you mean 'maximize'?",
-    ),
+    ({"scores": [0.1, None, 0.3]}, DataError,
+     "scores must not be missing: 1 of 3 are NaN (position 1). Score a failed run as the worst value: dropping it "
+     "would make the search look better than it was."),
+    ({"direction": "maximal"}, ArgumentError,
+     "direction must be 'minimize' or 'maximize', got 'maximal'. Did you mean 'maximize'?"),
     ({"k": 0}, ArgumentError, "k must be positive and finite (how many configurations are tried), got 0."),
     ({"k": [1, -2]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got -2."),
     ({"k": [1, np.inf]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got inf."),
@@ -329,58 +309,32 @@ BAD = [
     ({"k": [True]}, ArgumentError, "k must be a positive number or a list of such, got [True]."),
     ({"k": [[1, 2]]}, ArgumentError, "k must be a positive number or a list of such, got [[1, 2]]."),
     ({"k": []}, ArgumentError, "k must be a positive number or a list of such, got []."),
-    (
-        {"statistic": "mode"},
-        ArgumentError,
-        "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'.",
-    ),
-    (
-        {"statistic": 90},
-        ArgumentError,
-        "statistic must be a number between 0 and 1 (both excluded), got 90. Write 0.9?",
-    ),
-    (
-        {"level": 95},
-        ArgumentError,
-        "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?",
-    ),
-    (
-        {"band": "ld"},
-        ArgumentError,
-        "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld'.",
-    ),
-    (
-        {"bounds": (0, 0.5)},
-        DataError,
-        "bounds must enclose all scores, but 1 of 3 lie outside of 0 to 0.5 (the scores go from 0.2 to 0.6). Widen the "
-        "bounds, or give a failed run the worst score that can occur.",
-    ),
-    (
-        {"statistic": "mean"},
-        ArgumentError,
-        "statistic='mean' needs bounds=(low, high), the smallest and the largest score that can occur: without them a "
-        "rare score could move the mean anywhere. Pass bounds, or use statistic='median'.",
-    ),
-    (
-        {"statistic": "mean", "bounds": (0, 1), "from_k": 1},
-        ArgumentError,
-        "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. Use "
-        "statistic='median', or from_k=None.",
-    ),
-    (
-        {"scores": [0.2, np.inf]},
-        DataError,
-        "scores hold 1 of 2 that are inf, the best value there is when direction is 'maximize'. A failed run is a "
-        "worst score: write -inf for it.",
-    ),
-]
+    ({"statistic": "mode"}, ArgumentError,
+     "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'."),
+    ({"statistic": 90}, ArgumentError,
+     "statistic must be a number between 0 and 1 (both excluded), got 90. Write 0.9?"),
+    ({"level": 95}, ArgumentError, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
+    ({"band": "ld"}, ArgumentError,
+     "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld'."),
+    ({"bounds": (0, 0.5)}, DataError,
+     "bounds must enclose all scores, but 1 of 3 lie outside of 0 to 0.5 (the scores go from 0.2 to 0.6). Widen the "
+     "bounds, or give a failed run the worst score that can occur."),
+    ({"statistic": "mean"}, ArgumentError,
+     "statistic='mean' needs bounds=(low, high), the smallest and the largest score that can occur: without them a "
+     "rare score could move the mean anywhere. Pass bounds, or use statistic='median'."),
+    ({"statistic": "mean", "bounds": (0, 1), "from_k": 1}, ArgumentError,
+     "from_k is for quantile curves: the mean of the best of k reads the whole distribution function. Use "
+     "statistic='median', or from_k=None."),
+    ({"scores": [0.2, np.inf]}, DataError,
+     "scores hold 1 of 2 that are inf, the best value there is when direction is 'maximize'. A failed run is a "
+     "worst score: write -inf for it."),
+]  # fmt: skip
 
 
-def test_what_cannot_be_a_curve_is_named():
-    for arguments, error, message in BAD:
-        with pytest.raises(error) as caught:
-            tuning.curve(**({"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments))
-        assert str(caught.value) == message
+@pytest.mark.parametrize(("arguments", "error", "message"), BAD)
+def test_what_cannot_be_a_curve_is_named(arguments, error, message):
+    options = {"scores": [0.2, 0.4, 0.6], "direction": "maximize"} | arguments
+    assert refusal(lambda: tuning.curve(**options), error) == message
 
 
 # ------------------------------------------------------------------------------------------------- published numbers

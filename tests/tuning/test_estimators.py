@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,11 @@ from hypothesis import strategies as st
 from pytest import approx
 from refusals import refusal
 
-from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
+from lmemtest import tuning
+from lmemtest.tuning.distribution import ESTIMATORS, EmpiricalDistribution, expected_best, order_weights
+from lmemtest.tuning.laws.kernel_density import kernel_density
+from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
+from lmemtest.tuning.laws.quadratic import QuadraticDistribution
 
 SCORES = [0.61, 0.70, 0.58, 0.74, 0.66, 0.70]
 
@@ -192,3 +197,197 @@ def test_missing_scores_bad_budgets_and_directions_are_refused():
     assert "must hold at least 1 score" in refusal(lambda: expected_best([], direction="maximize"))
     assert "k must be positive and finite" in refusal(lambda: expected_best(SCORES, direction="maximize", k=[1, 0]))
     assert "direction must be" in refusal(lambda: expected_best(SCORES, direction="sideways"))
+
+
+# ---------------------------------------------------------------------- quantile convention
+
+
+fit_quiet = tuning.fit
+fit_noisy = partial(tuning.fit, law="noisy_quadratic")
+
+DIRECTIONS = ("maximize", "minimize")
+QUANTILES = (0.1, 0.25, 0.5, 0.9)
+K = np.array([0.3, 1.0, 2.0, 4.5, 20.0])
+SCORES_OF_QUANTILE_CONVENTION = np.random.default_rng(5).beta(4, 2, 48)
+WEIGHTS = np.random.default_rng(6).integers(0, 5, 48)
+
+
+def best_at_most(below, above, k, direction):
+    """P(best of k <= y) from P(Y <= y) and P(Y > y)."""
+    return below**k if direction == "maximize" else 1.0 - above**k
+
+
+SMOOTH = {
+    "quadratic, convex": QuadraticDistribution(0.1, 0.7, 3, convex=True),
+    "quadratic, concave": QuadraticDistribution(0.1, 0.7, 3, convex=False),
+    "noisy, convex": NoisyQuadraticDistribution(0.1, 0.7, 2, 0.05, convex=True),
+    "noisy, concave": NoisyQuadraticDistribution(0.1, 0.7, 2, 0.05, convex=False),
+    "kernel density": kernel_density(SCORES_OF_QUANTILE_CONVENTION, bandwidth=0.05, bounds=(0, 1)),
+    "fit": fit_quiet(QuadraticDistribution(0.1, 0.7, 2).ppf((np.arange(60) + 0.5) / 60), direction="maximize"),
+    "noisy fit": fit_noisy(
+        NoisyQuadraticDistribution(0.1, 0.6, 1, 0.03, convex=True).ppf((np.arange(60) + 0.5) / 60), direction="minimize"
+    ),
+}
+
+
+def test_smooth_laws_have_the_quantile_of_the_best():
+    for q, name in itertools.product(QUANTILES, SMOOTH):
+        law = SMOOTH[name]
+        ways = (law.settings.direction,) if "fit" in name else DIRECTIONS
+        one = law.distribution if "fit" in name else law
+        for direction in ways:
+            y = np.asarray(
+                law.quantile_curve(K, q=q) if "fit" in name else law.quantile_curve(K, q=q, direction=direction)
+            )
+            assert best_at_most(one.cdf(y), one.sf(y), K, direction) == approx(q, abs=1e-9)
+            if "fit" in name:
+                assert law.curve(K[:1], q=q).estimate[0] == y[0]
+
+
+def sampled(law, k, q, direction):
+    """The definition, by search: the smallest score with P(best of k <= score) >= q."""
+    y = np.unique(law.scores)
+    share = best_at_most(law.cdf(y), 1.0 - law.cdf(y), k, direction)
+    return y[np.flatnonzero(share >= q - 1e-12)[0]]
+
+
+def test_samples_have_the_quantile_of_the_best():
+    for q, direction, n in itertools.product(QUANTILES, DIRECTIONS, [1, 2, 5, 6, 47, 48]):
+        scores = SCORES_OF_QUANTILE_CONVENTION[:n]
+        law = EmpiricalDistribution(scores)
+        want = [sampled(law, k, q, direction) for k in K]
+        assert tuning.curve(scores, direction=direction, k=K, statistic=q).estimate.tolist() == want
+        assert law.quantile_curve(K, direction=direction, q=q).tolist() == want
+        weighted = EmpiricalDistribution(scores, weights=WEIGHTS[:n] + 0.5)
+        assert weighted.quantile_curve(K, direction=direction, q=q).tolist() == [
+            sampled(weighted, k, q, direction) for k in K
+        ]
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_weights_are_repetitions(direction):
+    law = EmpiricalDistribution(SCORES_OF_QUANTILE_CONVENTION, weights=WEIGHTS)
+    repeated = np.repeat(SCORES_OF_QUANTILE_CONVENTION, WEIGHTS)
+    for q in QUANTILES:
+        want = tuning.curve(repeated, direction=direction, k=K, statistic=q).estimate
+        np.testing.assert_array_equal(law.quantile_curve(K, direction=direction, q=q), want)
+    mean = tuning.curve(repeated, direction=direction, k=K, statistic="mean", bounds=(0, 1)).estimate
+    assert law.mean_curve(K, direction=direction) == approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_draws_are_at_most_the_curve_that_often(direction):
+    """Brute force, with no formula at all."""
+    law = kernel_density(SCORES_OF_QUANTILE_CONVENTION, bandwidth=0.05, bounds=(0, 1))
+    draws = law.sample((20_000, 3), rng=2)
+    best = draws.max(axis=1) if direction == "maximize" else draws.min(axis=1)
+    many = tuning.curve(draws.ravel(), direction=direction, k=3, statistic=0.8, band="dkw").estimate[0]
+    for curve in (law.quantile_curve(3, direction=direction, q=0.8)[0], many):
+        assert np.mean(best <= curve) == approx(0.8, abs=4 * np.sqrt(0.16 / 20_000))
+
+
+def test_the_best_of_one_has_no_direction():
+    for statistic, n in itertools.product(["median", *QUANTILES], [1, 2, 6, 10, 47, 48]):
+        up, down = (
+            tuning.curve(SCORES_OF_QUANTILE_CONVENTION[:n], direction=way, k=1, statistic=statistic)
+            for way in DIRECTIONS
+        )
+        q = 0.5 if statistic == "median" else statistic
+        assert (
+            up.estimate[0]
+            == down.estimate[0]
+            == np.quantile(SCORES_OF_QUANTILE_CONVENTION[:n], q, method="inverted_cdf")
+        )
+        assert EmpiricalDistribution(SCORES_OF_QUANTILE_CONVENTION[:n]).ppf(q) == up.estimate[0]
+
+
+def test_the_best_of_one_of_a_law_is_its_quantile_in_both_directions():
+    for name, law in SMOOTH.items():
+        if "fit" not in name:
+            for q in (0.0, *QUANTILES, 1.0):
+                both = [float(np.ravel(law.quantile_curve(1, q=q, direction=way))[0]) for way in DIRECTIONS]
+                assert both == approx([float(law.ppf(q))] * 2, rel=1e-9)
+    law = EmpiricalDistribution(SCORES_OF_QUANTILE_CONVENTION, bounds=(0, 1))
+    for way in DIRECTIONS:
+        assert law.quantile_curve([1, 5], q=0, direction=way).tolist() == [0.0, 0.0]
+        assert law.quantile_curve([1, 5], q=1, direction=way).tolist() == [SCORES_OF_QUANTILE_CONVENTION.max()] * 2
+
+
+@pytest.mark.parametrize("q", QUANTILES)
+def test_turned_scores_have_the_turned_curve(q):
+    """-y to maximise at 1 - q is y to minimise at q; where two scores are both quantiles, the smaller is meant."""
+    k = K * 1.0001
+    down = tuning.curve(SCORES_OF_QUANTILE_CONVENTION, direction="minimize", k=k, statistic=q)
+    up = tuning.curve(-SCORES_OF_QUANTILE_CONVENTION, direction="maximize", k=k, statistic=1 - q)
+    for name, other in (("band_low", "band_high"), ("estimate", "estimate"), ("band_high", "band_low")):
+        np.testing.assert_array_equal(getattr(down, name), -getattr(up, other))
+    assert down.k_max == up.k_max
+    law = (
+        EmpiricalDistribution(SCORES_OF_QUANTILE_CONVENTION, weights=WEIGHTS),
+        EmpiricalDistribution(-SCORES_OF_QUANTILE_CONVENTION, weights=WEIGHTS),
+    )
+    np.testing.assert_array_equal(
+        law[0].quantile_curve(k, q=q, direction="minimize"), -law[1].quantile_curve(k, q=1 - q, direction="maximize")
+    )
+    density = (
+        kernel_density(SCORES_OF_QUANTILE_CONVENTION, bandwidth=0.1),
+        kernel_density(-SCORES_OF_QUANTILE_CONVENTION, bandwidth=0.1),
+    )
+    assert density[0].quantile_curve(k, q=q, direction="minimize") == approx(
+        -density[1].quantile_curve(k, q=1 - q, direction="maximize"), rel=1e-9
+    )
+
+
+def test_at_a_jump_limits_turn_and_the_estimate_is_the_smaller_score():
+    even = np.array([0.3, 0.6, 0.1, 0.9])
+    down = tuning.curve(even, direction="minimize", k=1)
+    up = tuning.curve(-even, direction="maximize", k=1)
+    assert (down.band_low[0], down.band_high[0]) == (-up.band_high[0], -up.band_low[0])
+    assert (down.estimate[0], up.estimate[0]) == (0.3, -0.6)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_tables_and_comparisons_mean_the_same(direction):
+    table = {"benchmark": ["b"] * 48, "algorithm": ["a"] * 48, "loss": SCORES_OF_QUANTILE_CONVENTION}
+    want = tuning.curve(SCORES_OF_QUANTILE_CONVENTION, direction=direction, k=[2, 3], statistic=0.9)
+    curves = tuning.curves(table, score="loss", direction=direction, k=[2, 3], statistic=0.9)
+    assert curves.curves[0].estimate.tolist() == want.estimate.tolist()
+    found = tuning.compare(
+        SCORES_OF_QUANTILE_CONVENTION,
+        SCORES_OF_QUANTILE_CONVENTION,
+        direction=direction,
+        grid=[2, 3],
+        statistic=0.9,
+        names=("x", "y"),
+        n_draws=0,
+    )
+    assert found.a.estimate.tolist() == want.estimate.tolist()
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_seeds_mean_the_same(direction):
+    table = {
+        "benchmark": "b",
+        "algorithm": "a",
+        "seed": np.arange(48),
+        "budget": 1.0,
+        "loss": SCORES_OF_QUANTILE_CONVENTION,
+    }
+    frame = {name: np.broadcast_to(value, 48) for name, value in table.items()}
+    curves = tuning.curves(
+        frame, score="loss", direction=direction, unit="seed", seed="seed", budget="budget", statistic=0.9
+    )
+    assert curves.curves[0].estimate[0] == np.quantile(SCORES_OF_QUANTILE_CONVENTION, 0.9, method="inverted_cdf")
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("q", [0.2, 0.9])
+def test_labels_are_false_as_often_for_losses_as_for_scores(direction, q):
+    """The rates are those of the curve that is drawn: q to minimise has the ranks of 1 - q to maximise."""
+    from lmemtest.tuning.evidence import false_label_rates
+
+    k = [0.66, 0.83, 1.13]
+    turned = q if direction == "maximize" else 1 - q
+    one = false_label_rates(48, statistic=q, direction=direction, k=k, n_draws=500, rng=1).rate
+    two = false_label_rates(48, statistic=turned, direction="maximize", k=k, n_draws=500, rng=1).rate
+    assert one.tolist() == two.tolist()

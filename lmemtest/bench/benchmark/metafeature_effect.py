@@ -32,8 +32,8 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.intervals.partial_pooling import FEWEST, Mixture, pool
 from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, squeeze
 from lmemtest.lmm.means.estimates import Estimates
-from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:

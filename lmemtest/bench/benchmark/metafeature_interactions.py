@@ -92,7 +92,7 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
 def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interaction:
     """The F-test of one interaction; the reason where the data do not identify it."""
     from lmemtest.bench.modelling.builder import ModelBuilder
-    from lmemtest.lmm.means.joint import anova
+    from lmemtest.lmm.means.f_tests import anova
 
     untested = Interaction(metafeature=metafeature, formula="", reason="this design does not identify it")
     try:

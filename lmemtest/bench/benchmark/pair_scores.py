@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
@@ -72,7 +73,7 @@ def pair_scores(
     for v, a in np.argwhere(~np.isfinite(losses).any(axis=(0, 3, 4))):
         raise DataError(
             f"{pair[a]} has no run at {metafeature}={format_level(wanted[v])}, so it cannot be compared there. "
-            "Give the levels at which both algorithms ran: levels=[...]."
+            f"{advice('common_levels')}"
         )
     losses, notes = _restricted(losses, runs, axes, metafeature)
     several = int((cells.n > 1).sum())
@@ -159,7 +160,7 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
     if not compared.any():
         raise DataError(
             "Nowhere do both algorithms have two or more runs on the same benchmark at the same level, so there is "
-            "nothing to test. `runs.check()` shows what is missing."
+            f"nothing to test.{advice('missing_runs')}"
         )
     left_out = np.argwhere(count.any(axis=2) & ~compared)
     if len(left_out):
@@ -170,7 +171,7 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
     if not shared.any():
         raise DataError(
             f"No benchmark has a budget ({runs.budget}) at which all runs of {pair[0]} and {pair[1]} have a score. "
-            "Take the runs at budgets that all of them reached: runs.filter(...)."
+            f"Take the runs at budgets that all of them reached{advice('by_filter')}."
         )
     empty = np.asarray(compared.any(axis=1) & ~shared.any(axis=1))
     if empty.any():
@@ -184,11 +185,14 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
         )
     compared &= ~empty[:, None]
     if (compared.sum(axis=1) < 2).all():
+        formula = (
+            f"{runs.score} ~ {runs.algorithm} * {metafeature} + (1 | {runs.benchmark}) + "
+            f"(1 | {runs.benchmark}:{runs.algorithm})"
+        )
         raise DataError(
             f"{metafeature} is constant within every benchmark ({runs.benchmark}) on which both algorithms ran, so its "
             "levels cannot be compared on the same benchmark. Compare the groups of benchmarks with a model: "
-            f"fit_lmm('{runs.score} ~ {runs.algorithm} * {metafeature} + (1 | {runs.benchmark}) + "
-            f"(1 | {runs.benchmark}:{runs.algorithm})', runs)."
+            f"{advice('fit', formula=formula)}."
         )
     alone = compared.sum(axis=1) == 1
     if alone.any():
@@ -261,8 +265,8 @@ def _check_others(runs: Runs, metafeature: str) -> None:
         level = level.item() if isinstance(level, np.generic) else level  # as the user would type it
         raise ArgumentError(
             f"metafeature {metafeature!r} cannot be studied by itself: {where}, and its levels would be mixed up. "
-            f"Take one of them, runs.filter({name}={level!r}) ({left.max()} of {len(within)} benchmarks), or "
-            "make one column of both."
+            f"Take one of them, {advice('at_level', column=name, level=level)} ({left.max()} of {len(within)} "
+            "benchmarks), or make one column of both."
         )
 
 

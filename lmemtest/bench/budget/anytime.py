@@ -17,6 +17,7 @@ from lmemtest.bench.budget.horizons import at
 from lmemtest.bench.budget.relative_ranks import ranks
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.hints import guess, guided
+from lmemtest.core.options import VCOV
 from lmemtest.core.result import Result
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.threads import one_blas_thread
@@ -27,15 +28,15 @@ from lmemtest.lmm.distributions.largest_t import largest_over_curves
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.means.adjust import adjust
 from lmemtest.lmm.means.decisions import maximal_cliques
+from lmemtest.lmm.means.empirical_bayes import pair_ratios
 from lmemtest.lmm.means.moderated import deviations
-from lmemtest.lmm.means.moderation import pair_ratios
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Codes, Mask
-    from lmemtest.lmm.means.moderation import Moderation
+    from lmemtest.lmm.means.empirical_bayes import Moderation
 
 
 _FEW = 6  # benchmarks
@@ -311,7 +312,7 @@ def anytime(
         "scale": check_choice(scale, "scale", SCALES),
         "columns": check_columns_option(columns),
         "average": check_flag(average, "average"),
-        "vcov": check_choice(vcov, "vcov", ("moderated", "model")),
+        "vcov": check_choice(vcov, "vcov", VCOV),
         "alpha": check_fraction(alpha, "alpha"),
         "n_draws": check_positive_int(n_draws, "n_draws", minimum=1000),
         "rng": resolve_rng(rng),
@@ -423,7 +424,7 @@ def _overall(mean: MeanCurves, rows: Array, defined: Mask, alpha: float, *, mode
         _, ratio, df = pair_ratios(mean.mean_residuals()[:, :, None], mean.free, mean.df_differences)
         se = se * np.sqrt(ratio)
     t, method = estimate / se, "stepdown" if moderate else "tukey"
-    adjusted = adjust(t[:, 0], df[:, 0], method=method, n_means=len(mean.algorithms), alpha=alpha)
+    p_value, critical = adjust(t[:, 0], df[:, 0], method=method, n_means=len(mean.algorithms), alpha=alpha)
     names = np.array(mean.algorithms, dtype=object)
     both = np.where(defined, mean.budgets, np.nan)
     columns = {
@@ -435,9 +436,9 @@ def _overall(mean: MeanCurves, rows: Array, defined: Mask, alpha: float, *, mode
         "se": se,
         "df": df,
         "t_ratio": t,
-        "p_value": adjusted.p_value[:, None],
+        "p_value": p_value[:, None],
     }
-    return _table(columns, {"ci": adjusted.critical[:, None] * se})
+    return _table(columns, {"ci": critical[:, None] * se})
 
 
 def _cautions(mean: MeanCurves) -> list[str]:

@@ -36,6 +36,7 @@ from lmemtest.bench.budget.curves import (
 )
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.arrays import Array, Index
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.f_tests import FTest
 
     Columns = Callable[[Any], Array]  # budgets to (n, c)
 
@@ -216,7 +217,7 @@ def _check_common(runs: Runs, form: str) -> list[str]:
     if alone:
         raise DataError(
             f"{listed(alone)} ran at one budget only, so how budget acts on it is not known. "
-            f"Leave it out, runs.filter({runs.algorithm}=[...]), or bring its scores at other budgets."
+            f"Leave it out, {advice('some_values', column=runs.algorithm)}, or bring its scores at other budgets."
         )
     everywhere, common = (of(*map(set, own.values())) for of in (set.union, set.intersection))
     if form == "categorical" and len(common) < len(everywhere):
@@ -435,7 +436,7 @@ def _of_vectors(
 
 def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) -> BudgetTest:
     """Where algorithms lack units: slopes by a mixed model, directions of what is there."""
-    from lmemtest.lmm.means.joint import f_test
+    from lmemtest.lmm.means.f_tests import f_test
     from lmemtest.lmm.model import ModelSpec
 
     known = np.isfinite(slopes)

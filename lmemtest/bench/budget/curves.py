@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.caller import advice
 from lmemtest.core.levels import in_order
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_positive_int
@@ -43,10 +44,6 @@ LOG_RANGE = 8.0
 MOST_CONDITIONS = 4
 MOST_MEANS = 60  # budgets with means of their own
 _ROUNDING = 1e-12  # of the largest score
-UNKNOWN_RUNS = (
-    "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed column: "
-    "Runs(table, ..., seed=...)."
-)
 ONE_RUN = (
     "There is one benchmark and one run per algorithm, so {so}. Bring more seeds (they show what holds on this "
     "benchmark) or more benchmarks."
@@ -160,6 +157,14 @@ class MeanCurves:
         budgets = from_axis(np.asarray(places, dtype=float), self.scale)
         nearest = self.budgets[np.abs(budgets[:, None] - self.budgets).argmin(axis=1)]
         return np.where(np.isclose(budgets, nearest, rtol=1e-9), nearest, budgets)
+
+
+def unknown_runs() -> str:
+    """That rows cannot be put together to runs, which would be the sample."""
+    return (
+        "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
+        f"column: {advice('role_in_table', role='seed')}."
+    )
 
 
 def mean_curves(runs: Runs, *, scale: str, columns: str | int, average: bool) -> MeanCurves:
@@ -292,7 +297,7 @@ def require_repeats(runs: Runs, so: str) -> None:
     if study.several_benchmarks:
         return
     if runs.seed is None and (study.groups([*study.run, str(runs.budget)]).n > 1).any():
-        raise DataError(UNKNOWN_RUNS)
+        raise DataError(unknown_runs())
     if study.count(*study.run) == study.count(*study.instance, runs.algorithm):
         raise DataError(ONE_RUN.format(so=so))
 

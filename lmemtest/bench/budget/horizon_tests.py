@@ -44,7 +44,7 @@ _EXAMPLES = 3  # of pairs that differ at one horizon only: more would bury the c
 
 
 def families_of(
-    fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, se: str | None, across: str, alpha: float, ddf: str
+    fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, vcov: str | None, across: str, alpha: float, ddf: str
 ) -> list[tuple[Comparisons, Decisions, pd.DataFrame]]:
     """Compare the algorithms in each fit, with the error over all of them under control.
 
@@ -52,7 +52,7 @@ def families_of(
     level; and one row per pair: left, right, estimate, se, df, p_raw (of this test alone), p_value (adjusted within the
     fit and over fits), significant (missing without a test), ci_low, ci_high.
     """
-    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, se=se, alpha=alpha) for fit in fits]
+    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, vcov=vcov, alpha=alpha) for fit in fits]
     adjusted, levels = share_level([pairs.table["p_value"] for pairs in found], alpha, across)
     families = []
     for pairs, p_value, own in zip(found, adjusted, levels, strict=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest.bench.budget.curves import ONE_RUN, UNKNOWN_RUNS
+from lmemtest.bench.budget.curves import ONE_RUN, unknown_runs
 from lmemtest.bench.budget.horizon_scores import Place, one_score, places_of, rows_at, run_curves, scores_at
 from lmemtest.bench.budget.horizon_tests import (
     ACROSS,
@@ -45,7 +45,7 @@ def at(
     *,
     windows: str = "averaged",
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     across: str = "holm",
     alpha: float = 0.05,
     ddf: str = "satterthwaite",
@@ -139,14 +139,14 @@ def at(
     keys, points, common = run_curves(runs)
     if len(keys) <= runs.study.count(runs.algorithm):
         one = ONE_RUN.format(so="a difference cannot be distinguished from chance")
-        raise DataError(UNKNOWN_RUNS if runs.seed is None else one)
+        raise DataError(unknown_runs() if runs.seed is None else one)
     places, notes = places_of(budgets, runs, points, common)
     scored = [scores_at(place, runs, keys, points, common) for place in places]
     scores = [score for score, *_ in scored]
     models = [_model(place, runs, keys, one, windows) for place, one in zip(places, scored, strict=True)]
     scope = recommend(one_score(runs, keys, scores[0], runs.score)).notes  # of the design, the same at all horizons
     fits = [spec.fit(table) for table, spec, _ in models]
-    options: dict[str, Any] = {"adjust": adjust, "se": se, "across": across, "alpha": alpha, "ddf": ddf}
+    options: dict[str, Any] = {"adjust": adjust, "vcov": vcov, "across": across, "alpha": alpha, "ddf": ddf}
     families = families_of(fits, runs.algorithm, **options)
     tables = [table for _, _, table in families]
     changes, change_formula, flat = compare_changes(runs, keys, places, scores, tables, **options)

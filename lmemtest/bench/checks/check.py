@@ -190,8 +190,7 @@ def _similar_algorithms(subject: _Subject) -> CheckOutcome:
 
 def _bounds(subject: _Subject) -> CheckOutcome:
     """Floors and ceilings, as `fit.diagnose()` finds them."""
-    from lmemtest.lmm.diagnostics.bounds import bounds
-    from lmemtest.lmm.diagnostics.scores import rows_of
+    from lmemtest.lmm.diagnostics.scores import bounds, rows_of
 
     found = bounds(subject.fit, rows_of(subject.fit))
     if found.table.empty:  # too few scores to judge

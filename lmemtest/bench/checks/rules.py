@@ -13,14 +13,14 @@ from lmemtest.bench.data.points import n_cells, range_of
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, effect_scales, remedy_text, scale_ratio
 from lmemtest.bench.data.score_kind import ScoreKind, looks_like
-from lmemtest.core.caller import advice, command_with
+from lmemtest.core.caller import advice
 from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import written
 from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import of_failures
-from lmemtest.lmm.hypotheses.of_samples import bartlett
+from lmemtest.lmm.hypotheses.variances import bartlett
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -70,8 +70,8 @@ def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
         "roles",
         call=call_of(with_roles(runs, columns)),
         names=names,
-        command=command_with(options_of(columns)),
-        ignored=command_with([part for name in names for part in ("--ignore", name)]),
+        command=options_of(columns),
+        ignored=[part for name in names for part in ("--ignore", name)],
     )
     choice = [column.name for column in columns if role_of(column.name) == "choice"]
     return roles + (f" To look at one value of it: {advice('one_value', column=choice[0])}." if choice else "")

@@ -20,6 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_means
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
@@ -29,14 +30,14 @@ from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, listed, p_text
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.hypotheses.variance_ratio import VarianceRatio, variance_ratio
+from lmemtest.lmm.hypotheses.variances import VarianceRatio, variance_ratio
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.hypotheses.exact_null import ExactNull
+    from lmemtest.lmm.hypotheses.null_distributions import ExactNull
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
 _MOST_ALGORITHMS = 5
@@ -287,7 +288,7 @@ def _one(part: pd.DataFrame, crossed: bool, standardized: bool, alpha: float) ->
     if not pd.Series(seeds).duplicated().any():
         return None, "none of its seeds comes back"
     if standardized and seeds.max() < _FEWEST_SCALED - 1:
-        return None, "two seeds that are scaled to one variance hold nothing but signs (standardize=False, or a third)"
+        return None, f"two seeds that are scaled to one variance hold nothing but signs{advice('third_seed')}"
     try:
         test = variance_ratio(part["score"].to_numpy(), blocks, seeds, scaled=standardized, alpha=alpha)
     except DesignError:
@@ -383,15 +384,15 @@ def _of_cells(
     from lmemtest.lmm.engine.absorbed import absorbed_problem
     from lmemtest.lmm.engine.optimize import optimise
     from lmemtest.lmm.engine.structure import RandomTerm
-    from lmemtest.lmm.hypotheses.exact_null import null_of_eigenvalues
     from lmemtest.lmm.hypotheses.glrt import (
         MOST_LEVELS,
+        Nesting,
         choose_reference,
         likelihood_ratio_answer,
         likelihood_ratio_p,
         unfinished,
     )
-    from lmemtest.lmm.hypotheses.nesting import Nesting
+    from lmemtest.lmm.hypotheses.null_distributions import null_of_eigenvalues
 
     algorithms = int(algorithm.max()) + 1
     own = seed * algorithms + algorithm

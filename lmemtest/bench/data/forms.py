@@ -17,7 +17,7 @@ import numpy as np
 from lmemtest.bench.data.failures import WORDS as FAILED
 from lmemtest.bench.data.number_cells import NumberCells, is_summary, read_cells, sums_up
 from lmemtest.bench.data.roles import direction_of, role_of, words_of
-from lmemtest.core.caller import advice, command_with, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -398,9 +398,9 @@ def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
         f"The column {name!r} must hold numbers, but {counted(n, 'cell')} of "
         f"{cells.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
         + advice(
-            "typed",
+            "again",
             call=f"failed={value}",
-            command=command_with([part for word in given for part in ("--failed", word)]),
+            command=[part for word in given for part in ("--failed", word)],
         )
         + f". If {name!r} is no score, give it another role or leave it out."
     )

@@ -29,7 +29,7 @@ from lmemtest.bench.data.roles import (
     words_of,
 )
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.core.caller import advice, command_with, shell_line
+from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED
 from lmemtest.core.validate import as_frame
@@ -107,9 +107,9 @@ class Guess:
         """Whether there is one reading."""
         return len(self.readings) == 1
 
-    def taken(self, options: Sequence[str]) -> list[str]:
-        """What is taken, why, and what is left out, a line each."""
-        lines = [f"taking {shell_line(options)}", *(f"  {reason}" for reason in self.reasons)]
+    def taken(self, options: str) -> list[str]:
+        """What is taken, as it is typed, why, and what is left out, a line each."""
+        lines = [f"taking {options}", *(f"  {reason}" for reason in self.reasons)]
         return [*lines, *([f"left out: {', '.join(self.left_out)}"] if self.left_out else [])]
 
     def told(self, given: Mapping[str, Any], function: str, *, wide: bool = False) -> str:
@@ -117,9 +117,9 @@ class Guess:
         lines, first = list[str](), next(iter(self.readings), None)
         for reading in self.readings[:MOST_READINGS]:
             line = advice(
-                "typed",
+                "again",
                 call=reading.call(function if not reading.wide else _of_wide(function)),
-                command=command_with(reading.options(given, wide=wide)),
+                command=reading.options(given, wide=wide),
             )
             lines += [f"{reading.when[:1].upper()}{reading.when[1:]}:" if reading.when else "", f"  {line}"]
         if first is not None and self.sure:

@@ -207,7 +207,8 @@ def _refuse_apart(runs: Runs, apart: Mask) -> None:
         names = list(dict.fromkeys(labels(study.points.keys.frame().iloc[first[apart]], columns)))
     raise DataError(
         f"the runs of {listed(names)} have no budget in common, so one score per run would compare different "
-        f"budgets. Filter the runs to budgets that all of them reached: runs.filter({runs.budget}=[...])."
+        "budgets. Filter the runs to budgets that all of them reached: "
+        f"{advice('some_values', column=runs.budget)}."
     )
 
 

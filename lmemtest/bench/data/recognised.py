@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.answer_roles import answer_roles, is_solved_or_not
 from lmemtest.bench.data.roles import direction_of, is_text, role_of, words_of
-from lmemtest.core.caller import advice, shell_line
+from lmemtest.core.caller import advice
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import listed
 
@@ -116,7 +116,7 @@ class Recognised:
         if not self.tool:
             return f"{first}. {self.advice}"
         open_ = [part for n, c in self.lacking.items() for part in (_option(n), c.partition("|")[0])]
-        line = shell_line(["lmemtest", *self.command, *open_])
+        line = ["lmemtest", *self.command, *open_]
         said = [f"{first}:\n  {advice('typed', call=self.call, command=line)}"]
         choices = {n: tuple(c.split("|")[1:]) for n, c in self.lacking.items() if "|" in c}
         if "direction" in choices:

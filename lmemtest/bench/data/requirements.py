@@ -222,6 +222,7 @@ def _check_ordered(frame: Any, budget: str) -> None:
         return
     found = example_value(frame, budget)
     raise DataError(
-        f"budget must be a column of numbers, dates or ordered categories, but {budget!r} has type {dtype} "
-        f"(for example {found!r}), so that 10 may come before 2. Convert it, or make it a metafeature."
+        f"{named('budget')} must be a column of numbers, dates or ordered categories, but {budget!r} has type {dtype} "
+        f"(for example {found!r}), so that 10 may come before 2. Convert it, or "
+        f"{advice('order_of_levels')}."
     )

@@ -14,7 +14,7 @@ import numpy as np
 from lmemtest.bench.data.points import range_of
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
-from lmemtest.lmm.score_kind import Kind, ScoreKind, two_valued
+from lmemtest.lmm.scope import Kind, ScoreKind, two_valued
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

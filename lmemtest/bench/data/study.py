@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.sampled import Sampled
     from lmemtest.lmm.cells import Transform
-    from lmemtest.lmm.score_kind import ScoreKind
+    from lmemtest.lmm.scope import ScoreKind
 
 __all__ = ["Study"]
 

@@ -36,7 +36,7 @@ from lmemtest.bench.evaluation.words import with_words
 from lmemtest.bench.power.components import Pilot
 from lmemtest.bench.power.power import USUAL_POWER
 from lmemtest.core.hints import guided
-from lmemtest.core.options import ERRORS, REPORT_ADJUSTMENTS
+from lmemtest.core.options import REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction
 from lmemtest.core.words import counted, joined, plural
@@ -63,7 +63,7 @@ def evaluate(
     drop_duplicates: str | None = None,
     direction: str = "maximize",
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float = 0.05,
     power: float = USUAL_POWER,
 ) -> Evaluation:
@@ -102,7 +102,7 @@ def evaluate(
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
-    se : {"moderated", "model"}, optional
+    vcov : {"moderated", "model"}, optional
         Standard errors for tasks like these, as in `pairs`; those on these tasks come from the items.
     alpha : float in (0, 1)
         Of decisions; intervals are at 1 - alpha.
@@ -159,8 +159,8 @@ def evaluate(
     1     A           0.750             b
     """
     direction = check_direction(direction)
-    if se is not None:
-        check_choice(se, "se", ERRORS)
+    if vcov is not None:
+        check_choice(vcov, "vcov", VCOV)
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
     scale = check_scale(min_score, max_score)
@@ -184,7 +184,7 @@ def evaluate(
     if has_runs_of_items(blocks):
         means[ITEMS] = on_these_items(blocks, sample, **options)
     pairs = {
-        question: own.pairs(adjust=adjust, se=se if own.errors else None, alpha=alpha)
+        question: own.pairs(adjust=adjust, vcov=vcov if own.errors else None, alpha=alpha)
         for question, own in means.items()
     }
     design = {"family": n_families} if n_families else {}

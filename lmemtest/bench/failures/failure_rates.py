@@ -20,13 +20,12 @@ from lmemtest.bench.failures.counts import (
 )
 from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
-from lmemtest.core.proportions import clopper_pearson
+from lmemtest.core.proportions import bounded_mean_interval, clopper_pearson
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, in_tie_order
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_fraction, resolve_rng
 from lmemtest.core.words import format_level, format_p, joined, p_text, percent
-from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from scipy import special
 
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.rounding import below, tolerance
-from lmemtest.lmm.diagnostics.advantage_shape import FEWEST_SKEWED, skewness_score
+from lmemtest.lmm.diagnostics.advantages import FEWEST_SKEWED, skewness_score
 
 COCHRAN = 25.0
 SKEWED_P = 0.05

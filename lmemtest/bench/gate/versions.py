@@ -11,7 +11,7 @@ import pandas as pd
 from lmemtest.bench.data.failures import count_failures
 from lmemtest.bench.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.bench.data.runs import Runs
-from lmemtest.core.caller import advice, named, quoted
+from lmemtest.core.caller import advice, named
 from lmemtest.core.frames import collected
 from lmemtest.core.levels import in_order
 from lmemtest.core.validate import as_frame, check_column, check_columns, check_direction, check_names
@@ -269,7 +269,7 @@ def _refuse_unnamed(rows: pd.DataFrame, runs: Runs) -> None:
         names = [column.name for column in columns]
         said = " and ".join(column.in_words() for column in columns)
         role = columns[0].role if columns[0].role in ("seed", "benchmark") else "seed"
-        ignored = " ".join(f"--ignore {quoted(name)}" for name in names)
+        ignored = [part for name in names for part in ("--ignore", name)]
         ignore = advice("typed", call=f"ignore={names!r}", command=ignored)
         raise ArgumentError(
             f"the column{'s' * (len(names) > 1)} {said} {'have' if len(names) > 1 else 'has'} no role, but rows that "

@@ -274,7 +274,7 @@ def budget_use(fit: LmmFit, runs: Runs) -> Answer:
 
 
 def undeclared_families(
-    fit: LmmFit, runs: Runs, pairs: Comparisons, *, alpha: float, adjust: str | None, se: str | None = None
+    fit: LmmFit, runs: Runs, pairs: Comparisons, *, alpha: float, adjust: str | None, vcov: str | None = None
 ) -> Answer | None:
     """Do benchmarks that nobody called families share their advantages? Groups by names and columns, and their test.
 
@@ -315,7 +315,9 @@ def undeclared_families(
     shows, n_families = bool(below(p, alpha)), len(set(families.values()))
     significant = None
     if shows and n_families >= FEWEST_FAMILIES and not isinstance(runs.frame, nw.LazyFrame):
-        significant = _significant_with(runs, column or None, families, means.ddf, alpha=alpha, adjust=adjust, se=se)
+        significant = _significant_with(
+            runs, column or None, families, means.ddf, alpha=alpha, adjust=adjust, vcov=vcov
+        )
     nouns = plural(str(runs.benchmark))
     names = joined([f"'{name}'" for name in dict.fromkeys(families.values())], most=_SHOWN)
     what = f"the values of {column!r}" if column else f"the names of the {nouns} ({names})"
@@ -338,7 +340,7 @@ def _significant_with(
     *,
     alpha: float,
     adjust: str | None,
-    se: str | None,
+    vcov: str | None,
 ) -> int | None:
     """Pairs that differ with these groups as families; None where they have no model: a report is not lost by that."""
     frame, roles = runs.frame, runs.roles()
@@ -352,7 +354,7 @@ def _significant_with(
     try:
         model = recommend(with_roles, curves="model")
         means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=ddf, alpha=alpha)
-        decided = means.pairs(adjust=adjust, se=se).decisions(alpha=alpha, direction=runs.direction)
+        decided = means.pairs(adjust=adjust, vcov=vcov).decisions(alpha=alpha, direction=runs.direction)
     except LmemtestError:
         return None
     return int(np.triu(decided.significant.to_numpy()).sum())

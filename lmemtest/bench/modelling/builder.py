@@ -395,8 +395,7 @@ class ModelBuilder(Result):
         NestingError
             If neither model contains the other.
         """
-        from lmemtest.lmm.hypotheses.glrt import glrt
-        from lmemtest.lmm.hypotheses.nesting import check_nesting
+        from lmemtest.lmm.hypotheses.glrt import check_nesting, glrt
 
         if not isinstance(other, ModelBuilder):
             raise ArgumentError(f"other must be a ModelBuilder of the same runs, got {type(other).__name__}.")

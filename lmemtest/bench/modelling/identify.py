@@ -9,7 +9,7 @@ import numpy as np
 from lmemtest.core.words import listed
 from lmemtest.errors import DesignError
 from lmemtest.lmm.formula import Bar, Term
-from lmemtest.lmm.formula.estimable import check_variances, held_by_fixed, same_partition
+from lmemtest.lmm.formula.design import check_variances, held_by_fixed, same_partition
 from lmemtest.lmm.formula.functions import columns_of
 
 if TYPE_CHECKING:

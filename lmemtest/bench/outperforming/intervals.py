@@ -14,7 +14,7 @@ from scipy import special
 from lmemtest.core.proportions import clopper_pearson, wilson
 from lmemtest.core.rounding import below
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends, plain_shares
+from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, interval_ends, plain_shares
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -32,7 +32,7 @@ from lmemtest.core.replicates import progress_bar
 from lmemtest.core.rounding import at_most, tolerance
 from lmemtest.errors import DesignError
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.intervals.draws import interval_ends, plain_shares
+from lmemtest.lmm.intervals.bootstrap import interval_ends, plain_shares
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -31,7 +31,7 @@ from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError, DataError, EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress, regroup
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.hypotheses.simulated_null import null_draws, share_as_large
+from lmemtest.lmm.hypotheses.null_distributions import null_draws, share_as_large
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import LmmFit, fit_lmm
 

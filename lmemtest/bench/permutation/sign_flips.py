@@ -21,7 +21,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import counted, format_level, format_number, format_p, p_text, plural
 from lmemtest.errors import DataError
-from lmemtest.lmm.hypotheses.of_samples import sign_patterns
+from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

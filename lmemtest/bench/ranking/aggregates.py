@@ -34,7 +34,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_number, resolve_rng, several
 from lmemtest.core.words import counted, format_number, joined, listed, percent
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.intervals.draws import METHODS
+from lmemtest.lmm.intervals.bootstrap import METHODS
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks

@@ -25,7 +25,7 @@ from scipy.sparse.csgraph import connected_components
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.words import format_number, p_text
 from lmemtest.errors import DesignError
-from lmemtest.lmm.hypotheses.of_samples import shapiro_wilk
+from lmemtest.lmm.diagnostics.normality import shapiro_wilk
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels, step_down
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.estimates import Estimates
@@ -246,23 +246,23 @@ def require_connected(gains: Array) -> None:
 # ---------------------------------------------------------------------- signed ranks
 
 
-def signed_rank(differences: Array, size: float = 0.0) -> tuple[float, float]:
+def wilcoxon(differences: Array, size: float = 0.0) -> tuple[float, float]:
     """Wilcoxon's signed-rank test of one pair, two-sided: the sum of the positive ranks, and the p-value.
 
     `size` is that of what was subtracted, see `ranked`. Differences of zero are dropped. Up to 50 others the
     distribution is that of all sign changes of the ranks at hand, exact with ties; beyond, normal.
 
-    >>> signed_rank(np.array([1.0, 2.0, 3.0, -4.0, 5.0]))
+    >>> wilcoxon(np.array([1.0, 2.0, 3.0, -4.0, 5.0]))
     (11.0, 0.4375)
     """
     d = differences[np.abs(differences) > 0.0]
     if not len(d):
         return 0.0, 1.0
-    return _signed_rank(d, ranked(np.abs(d)[None], size)[0])
+    return _wilcoxon(d, ranked(np.abs(d)[None], size)[0])
 
 
-def _signed_rank(d: Array, ranks: Array) -> tuple[float, float]:
-    """`signed_rank` of differences that are not zero, with the ranks of their sizes."""
+def _wilcoxon(d: Array, ranks: Array) -> tuple[float, float]:
+    """`wilcoxon` of differences that are not zero, with the ranks of their sizes."""
     positive = float(ranks[d > 0].sum())
     least = min(positive, float(ranks.sum()) - positive)
     if len(d) > MOST_EXACT:
@@ -412,7 +412,7 @@ def _signed_ranks(d: Array, sizes: Array) -> tuple[Array, Array]:
         p[untied] = np.array([min(1.0, 2.0 * null[: end + 1].sum()) for end in sums])[which]
     for row in np.flatnonzero(~untied):
         whole = n[row] == m  # without zeros the ranks are those at hand
-        positive[row], p[row] = _signed_rank(d[row], ranks[row]) if whole else signed_rank(d[row], float(sizes[row, 0]))
+        positive[row], p[row] = _wilcoxon(d[row], ranks[row]) if whole else wilcoxon(d[row], float(sizes[row, 0]))
     return 2.0 * positive - n * (n + 1.0) / 2.0, p
 
 

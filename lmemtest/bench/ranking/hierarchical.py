@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
+from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, squeeze
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks

@@ -24,7 +24,7 @@ from lmemtest.bench.ranking.classical import (
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.words import counted, format_level, format_number, p_text, percent, plural
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
+from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.means.decisions import decisions_of
@@ -72,7 +72,7 @@ class Asked:
     alpha: float
     test: str = "auto"
     adjust: str | None = None
-    se: str | None = None
+    vcov: str | None = None
     control: str | None = None
     rope: float = 0.0
     rope_unit: str = "score"
@@ -136,9 +136,9 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
     means = emmeans(fit, runs.algorithm, alpha=asked.alpha)
     if asked.control is None:
-        compared = means.pairs(adjust=asked.adjust, se=asked.se)
+        compared = means.pairs(adjust=asked.adjust, vcov=asked.vcov)
     else:
-        compared = means.against(asked.control, adjust=asked.adjust, se=asked.se)
+        compared = means.against(asked.control, adjust=asked.adjust, vcov=asked.vcov)
     table = means.to_frame().assign(algorithm=means.labels()).rename(columns={means.column: "mean"})
     # rows less all coefficients and all levels of the random effects: no more than there are, at least one
     levels = sum(len(term.levels) * len(term.names) for term in fit.design.random)

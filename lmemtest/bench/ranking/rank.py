@@ -29,7 +29,7 @@ from lmemtest.bench.ranking.methods import (
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided
-from lmemtest.core.options import ERRORS
+from lmemtest.core.options import VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction, check_positive_int, resolve_rng
 from lmemtest.core.verdicts import pair_words
@@ -60,7 +60,7 @@ def rank(
     alpha: float = 0.05,
     test: str = "auto",
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     control: Any = None,
     effect_size: str | None = None,
     curves: str | None = None,
@@ -92,7 +92,7 @@ def rank(
     adjust : str, optional
         Adjustment of the p-values of the pairs: "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"; with
         a control "dunnett" in place of the first two. Default: what goes with the test.
-    se : {"moderated", "model"}, optional
+    vcov : {"moderated", "model"}, optional
         Of "lmem": standard errors of the differences, see `pairs`.
     control : str, optional
         Compare all others with this algorithm only, chosen before the scores were seen.
@@ -152,13 +152,13 @@ def rank(
     one_each = reduced(runs, None if curves == "model" else curves)
     blocks = blocks_of(one_each)
     runs = runs if curves == "model" else one_each
-    if se is not None and method != "lmem":
-        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
+    if vcov is not None and method != "lmem":
+        raise ArgumentError(f"vcov={vcov!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
     checked = Asked(
         alpha=check_fraction(alpha, "alpha"),
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
         adjust=_adjust(adjust, method, control),
-        se=se if se is None else check_choice(se, "se", ERRORS),
+        vcov=vcov if vcov is None else check_choice(vcov, "vcov", VCOV),
         control=_control(control, blocks),
         rope=check_rope(rope),
         rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),

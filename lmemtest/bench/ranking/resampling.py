@@ -22,7 +22,7 @@ from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
 from lmemtest.core.words import listed, percent
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends, plain_shares
+from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, interval_ends, plain_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

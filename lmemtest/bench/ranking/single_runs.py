@@ -5,8 +5,8 @@ With scores y of k algorithms on n benchmarks, differences of marginal means are
     MSE = sum (y_ij - y_i. - y_.j + y_..)^2 / ((n - 1) (k - 1)),    se^2 = 2 MSE / n,    df = (n - 1) (k - 1),
 
 where the benchmarks are a random effect with a variance above zero, or fixed ones. A pair's own variance relative to
-that is the variance of its differences over the benchmarks over 2 MSE, with n - 1 degrees of freedom: `moderation` has
-the rest.
+that is the variance of its differences over the benchmarks over 2 MSE, with n - 1 degrees of freedom: `empirical_bayes`
+has the rest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER
 from lmemtest.lmm.means.adjust import step_down
-from lmemtest.lmm.means.moderation import moderation
+from lmemtest.lmm.means.empirical_bayes import moderation
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
@@ -38,7 +38,7 @@ _CONSTANT = 1e-6  # parts of the scores, and of the residual variance, that are 
 
 def closed_form(runs: Runs, blocks: Blocks, asked: Asked) -> bool:
     """Whether decisions about the runs, and about some blocks or algorithms of them, have it."""
-    if asked.control is not None or asked.adjust not in (None, "stepdown") or asked.se == "model":
+    if asked.control is not None or asked.adjust not in (None, "stepdown") or asked.vcov == "model":
         return False
     if blocks.unit != "benchmark" or not blocks.complete.all() or runs.n_rows != blocks.scores.size:
         return False

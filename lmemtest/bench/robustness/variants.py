@@ -282,7 +282,7 @@ def populations_compared(
     alpha: float,
     adjust: str | None,
     ddf: str,
-    se: str | None = None,
+    vcov: str | None = None,
 ) -> Variants | None:
     """The pairs of the recommended model beside those for the other population; None where there is no other one.
 
@@ -297,7 +297,7 @@ def populations_compared(
     try:
         model = recommend(runs, population=other, curves="model")
         means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, alpha=alpha)
-        compared = {used.population: pairs, other: means.pairs(adjust=adjust, se=se)}
+        compared = {used.population: pairs, other: means.pairs(adjust=adjust, vcov=vcov)}
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
     models = {used.population: used, other: model}

@@ -23,8 +23,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import among, check_columns, check_fraction, check_names
 from lmemtest.core.words import counted, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.distributions.density import count_modes, density, drawn_bandwidth
-from lmemtest.lmm.hypotheses.dip import dip, dip_p_value
+from lmemtest.lmm.distributions.modes import count_modes, density, dip, dip_p_value, drawn_bandwidth
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:

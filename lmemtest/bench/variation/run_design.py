@@ -27,9 +27,9 @@ from lmemtest.bench.data.study import labels
 from lmemtest.core.words import GROUPS, format_level, plural, spoken
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import noncentrality_interval
-from lmemtest.lmm.intervals.balanced import BalancedModel, Factors, Stratum, group_codes, strata_of
+from lmemtest.lmm.intervals.variances import BalancedModel, Factors, Stratum, group_codes, strata_of
 from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.means.joint import f_test
+from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from lmemtest.bench.power.components import TOGETHER
 from lmemtest.core.rounding import below, in_tie_order, tolerance, written
 from lmemtest.core.words import counted, joined
 from lmemtest.errors import ConvergenceWarning, DesignError
-from lmemtest.lmm.intervals.balanced import group_codes
-from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
+from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, group_codes, widening
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from lmemtest.lmm.intervals.variances import METHODS, Combinations
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    from lmemtest.lmm.intervals.balanced import Factors, Stratum
+    from lmemtest.lmm.intervals.variances import Factors, Stratum
 
 ROLES = ("algorithm", "benchmark")
 _SOURCES = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]

@@ -291,7 +291,7 @@ def _wilcoxon_p(x: Array) -> float:
     """Wilcoxon's signed-rank test of two columns, two-sided; differences of zero, rounding included, are dropped."""
     d = x[:, 0] - x[:, 1]
     zero = np.abs(d) <= tolerance(1.0) * np.abs(x).max(axis=1)
-    return float(classical.signed_rank(np.where(zero, 0.0, d))[1])
+    return float(classical.wilcoxon(np.where(zero, 0.0, d))[1])
 
 
 def _anova_p(x: Array) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,16 +24,17 @@ from lmemtest.compat.significance_analysis.mixed_model import Model, model
 from lmemtest.compat.significance_analysis.post_hoc import VARIANT, cd_diagram, contrast, numbers
 from lmemtest.compat.significance_analysis.tables import (
     ALGORITHM,
+    ARGUMENTS,
     BENCHMARK,
     BUDGET,
     SEED,
     VALUE,
     as_runs,
-    errors_of,
     find_roles,
     to_table,
     warn,
 )
+from lmemtest.core.caller import on_function
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -95,7 +96,7 @@ def seed_dependency_check(
     []
     """
     columns = {"algorithm": algorithm_var, "loss": loss_var, "seed": seed_var}
-    with errors_of("seed_dependency_check"):
+    with on_function("seed_dependency_check", "data", ARGUMENTS):
         runs = as_runs(data, "seed_dependency_check", **columns, benchmark=benchmark_var, budget=fidelity_var)
         effect = seed_effect(runs)
     test, names = effect.overall, [str(name) for name in effect.affected]
@@ -170,7 +171,7 @@ def benchmark_information_check(
     {'svm-cancer': True, 'svm-diabetes': True, 'svm-digits': True, 'svm-vote': True}
     """
     columns = {"algorithm": algorithm_var, "loss": loss_var, "benchmark": benchmark_var}
-    with errors_of("benchmark_information_check"):
+    with on_function("benchmark_information_check", "data", ARGUMENTS):
         runs = as_runs(data, "benchmark_information_check", **columns, budget=fidelity_var, seed=seed_var)
         try:
             information = benchmark_information(runs, rank_benchmarks=rank_benchmarks)
@@ -253,7 +254,7 @@ def fidelity_check(
     'interaction_effect'
     """
     columns = {"algorithm": algorithm_var, "loss": loss_var, "benchmark": benchmark_var, "budget": fidelity_var}
-    with errors_of("fidelity_check"):
+    with on_function("fidelity_check", "data", ARGUMENTS):
         runs = as_runs(data, "fidelity_check", **columns, seed=seed_var)
         effect = budget_effect(runs)
     _say(verbose, [effect.sentences()[0]], _budget_lines(effect))
@@ -345,7 +346,7 @@ def metafeature_analysis(
     frame = to_table(dataset)
     named = [algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var]
     check_columns([*named, *([seed_var] if seed_var is not None else [])], frame.columns, argument="dataset")
-    with errors_of("metafeature_analysis", "dataset"):
+    with on_function("metafeature_analysis", "dataset", ARGUMENTS):
         runs = _runs(frame, algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var, seed_var)
         # a win of the second counts 1, and what comes first in the data is the minuend
         against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
@@ -379,10 +380,10 @@ def _runs(
 ) -> Runs:
     """The runs, which are distinguished by their seeds; all other columns play no part."""
     given = {"benchmark": benchmark, "budget": budget, "seed": seed}
-    roles = find_roles(
+    roles, guessed, _ = find_roles(
         frame, "metafeature_analysis", algorithm=algorithm, loss=loss, given=given, metafeatures=[metafeature]
     )
-    others = roles.metafeatures[1:]
+    others = roles["metafeatures"][1:]
     if others:
         warnings.warn(
             f"{listed(map(repr, others))} varies within runs too. metafeature_analysis takes the mean of each run over "
@@ -390,11 +391,11 @@ def _runs(
             DataWarning,
             stacklevel=3,
         )
-    seeds = {name: role for name, role in roles.guessed.items() if role == "seed"}
-    roles = replace(roles, metafeatures=[metafeature], guessed=seeds, loose=[])
     if seed is None:
-        warn(roles, ["seed_var"], level=4)
-    return roles.runs()
+        seeds = {name: role for name, role in guessed.items() if role == "seed"}
+        warn("metafeature_analysis", seeds, ["seed_var"], level=4)
+    roles["metafeatures"] = (metafeature,)
+    return Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
 
 
 def _variant(benchmark: Any, level: Any) -> str:

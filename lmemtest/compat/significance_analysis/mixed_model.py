@@ -8,7 +8,7 @@ import warnings
 from collections import Counter
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from lmemtest.errors import ArgumentError, DataWarning, NestingError
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.hypotheses import glrt as likelihood_ratio
-from lmemtest.lmm.hypotheses.nesting import check_nesting
+from lmemtest.lmm.hypotheses.glrt import check_nesting
 from lmemtest.lmm.model import LmmFit, fit_lmm
 
 _FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here
@@ -124,16 +124,6 @@ def _complete(frame: pd.DataFrame, used: list[str]) -> tuple[pd.DataFrame, list[
     )
     warnings.warn(note, DataWarning, stacklevel=3)
     return frame[~missing].reset_index(drop=True), [note]
-
-
-class RandomTerm(NamedTuple):
-    """A random term with the names that lme4 has for it."""
-
-    group: str
-    label: str
-    size: int
-    names: list[str]
-    covariance: np.ndarray
 
 
 class Model:
@@ -247,8 +237,11 @@ class Model:
     # -- random effects -----------------------------------------------------------------------------------------
 
     @cached_property
-    def _terms(self) -> list[RandomTerm]:
-        """Random terms as lme4 has them: by decreasing number of levels, unless they are so already."""
+    def _terms(self) -> list[tuple[str, str, list[str], np.ndarray, int]]:
+        """Group, label, effects, covariance and number of levels of each random term, in lme4's order.
+
+        That is by decreasing number of levels, unless they are so already.
+        """
         terms, label = [], Counter[str]()
         fit = self.likelihood_fit
         sizes = [len(term.levels) for term in fit.design.random]
@@ -259,21 +252,21 @@ class Model:
             label[term.group] += 1
             name = f"{term.group}.{count}" if count else term.group
             names = [coefficient(effect, {}) for effect in term.names]
-            terms.append(RandomTerm(term.group, name, len(term.levels), names, fit.covariances[i]))
+            terms.append((term.group, name, names, fit.covariances[i], sizes[i]))
         return terms
 
     @cached_property
     def grps(self) -> dict[str, float]:
         """Levels of each grouping factor."""
-        return {term.group: float(term.size) for term in self._terms}
+        return {group: float(size) for group, *_, size in self._terms}
 
     @cached_property
     def ranef_var(self) -> pd.DataFrame:
         """Variances: Name, Var, Std, indexed by group; the residual last."""
         rows = [
-            (term.label, name, float(variance))
-            for term in self._terms
-            for name, variance in zip(term.names, term.covariance.diagonal(), strict=True)
+            (label, name, float(variance))
+            for _, label, effects, covariance, _ in self._terms
+            for name, variance in zip(effects, covariance.diagonal(), strict=True)
         ]
         index, names, values = zip(*rows, ("Residual", "", self.likelihood_fit.scale), strict=True)
         table = pd.DataFrame({"Name": pd.Series(names, dtype=object), "Var": np.array(values)})
@@ -283,12 +276,12 @@ class Model:
     def ranef_corr(self) -> pd.DataFrame | None:
         """Correlations of random effects: IV1, IV2, Corr, indexed by group; None if there are none."""
         rows = []
-        for term in self._terms:
-            sd = np.sqrt(term.covariance.diagonal())
+        for _, label, effects, covariance, _ in self._terms:
+            sd = np.sqrt(covariance.diagonal())
             for a, b in combinations(range(len(sd)), 2):
                 size = sd[a] * sd[b]
-                corr = float(term.covariance[a, b] / size) if size > 0 else math.nan
-                rows.append((term.label, term.names[a], term.names[b], corr))
+                corr = float(covariance[a, b] / size) if size > 0 else math.nan
+                rows.append((label, effects[a], effects[b], corr))
         if not rows:
             return None
         table = pd.DataFrame(rows, columns=["group", "IV1", "IV2", "Corr"]).astype({"IV1": object, "IV2": object})

@@ -19,9 +19,7 @@ import re
 import tempfile
 import urllib.request
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import listed
-from lmemtest.errors import DataError, DataWarning, DownloadError, LmemtestError
+from lmemtest.errors import DataError, DataWarning, DownloadError
 
 # The names that columns have in the package unless told otherwise.
 ALGORITHM, VALUE, SEED, BUDGET, BENCHMARK, PRIOR = "algorithm", "value", "seed", "used_fidelity", "benchmark", "prior"
@@ -46,7 +44,7 @@ ARGUMENTS = {
     "benchmark": "benchmark_var",
     "seed": "seed_var",
     "budget": "fidelity_var",
-    "metafeature": "metafeature_var",
+    "metafeatures": "metafeature_var",
 }
 _BENCHMARK = ("benchmark", "task", "dataset", "problem", "instance", "function")
 # Compared as `_plain` writes them. The first that a table has, and that varies, is taken.
@@ -251,133 +249,6 @@ def convert_to_autorank(
 # ---------------------------------------------------------------------- roles
 
 
-@dataclass(slots=True)
-class Roles:
-    """The columns of a table, how they were found, and the steps of the search.
-
-    Attributes
-    ----------
-    columns : dict
-        ``benchmark``, ``budget`` and ``seed``: a column or None.
-    metafeatures : list of str
-    guessed : dict
-        Columns whose role neither an argument nor the package's own name gave, with that role.
-    loose : list of str
-        Columns of numbers that tell rows of one run apart, but whose values the algorithms do not share.
-    """
-
-    frame: pd.DataFrame
-    function: str
-    algorithm: str
-    loss: str
-    columns: dict[str, Any]
-    metafeatures: list[str]
-    guessed: dict[str, str] = field(default_factory=dict)
-    loose: list[str] = field(default_factory=list)
-    candidates: list[str] = field(default_factory=list)  # columns that rows can be grouped by
-
-    def runs(self) -> Runs:
-        """The table with these roles."""
-        names: dict[str, Any] = {"score": self.loss, "direction": "minimize", "algorithm": self.algorithm}
-        return Runs(self.frame, metafeatures=tuple(self.metafeatures), **names, **self.columns)
-
-    def keys(self) -> list[str]:
-        """The algorithm and all columns that have a role."""
-        return [self.algorithm, *(name for name in self.columns.values() if name is not None), *self.metafeatures]
-
-    def free(self) -> list[str]:
-        """Columns that have no role yet."""
-        return [name for name in self.candidates if name not in self.keys()]
-
-    def telling_apart(self, names: list[str]) -> list[str]:
-        """Those of the columns that divide the rows further than the roles and all before them."""
-        return telling_apart(self.frame, self.keys(), names)
-
-    def shared(self, names: list[str]) -> list[str]:
-        """Those of the columns of which all algorithms have the same values."""
-        return [name for name in names if same_values(self.frame, self.algorithm, name)]
-
-    def is_number(self, name: str) -> bool:
-        """Whether a column holds numbers as such, not as text."""
-        return is_numeric_dtype(self.frame[name]) and not is_bool_dtype(self.frame[name])
-
-    def joins_budgets(self, name: str) -> bool:
-        """Whether a seed comes back at the other budgets of its run."""
-        budget = self.columns["budget"]
-        if budget is None or self.frame[budget].nunique() < 2:
-            return True
-        run = [key for key in [*self.keys(), name] if key != budget]
-        return groups(self.frame, run) < groups(self.frame, [*run, budget])
-
-    def find_by_name(self, role: str) -> None:
-        """Budgets must be numbers, and seeds come back, unless they have the package's own name."""
-        names = [name for name in self.free() if _plain(name) in NAMES[role]]
-        names.sort(key=lambda name: (name != OWN[role], NAMES[role].index(_plain(name))))
-        frame, fits = self.frame, {"seed": self.joins_budgets, "budget": self.is_number}.get(role, lambda _: True)
-        names = [name for name in names if name == OWN[role] or fits(name)]
-        varying = [name for name in names if frame[name].nunique() > 1]
-        for name in (varying or names)[:1]:
-            self.columns[role] = name
-            if name != OWN[role] and varying:
-                self.guessed[name] = role
-
-    def find_labels(self) -> None:
-        """Labels are metafeatures, or the benchmark if there is none yet and only one can be it."""
-        frame = self.frame
-        labels = [name for name in self.free() if _is_label(frame[name]) and _plain(name) not in NAMES["seed"]]
-        labels.sort(key=lambda name: (name != PRIOR, -frame[name].nunique()))  # the finest before those it contains
-        by_value = {name: frame.groupby(name, observed=True)[self.algorithm] for name in labels}
-        # names of runs and the like occur with one algorithm each
-        levels = self.telling_apart([name for name in labels if (by_value[name].nunique() > 1).any()])
-        others = [name for name in levels if name != PRIOR]
-        if self.columns["benchmark"] is None and others:
-            if len(others) > 1:
-                raise DataError(
-                    f"no column has the name of a benchmark, and {listed(map(repr, others))} could each be it. Name "
-                    f"it: {self.function}(..., benchmark_var=...)."
-                )
-            self.columns["benchmark"] = others[0]
-            self.guessed[others[0]] = "benchmark"
-            levels, others = [name for name in levels if name == PRIOR], []
-        self.metafeatures += levels
-        self.guessed |= dict.fromkeys(others, "metafeature")
-
-    def find_seed(self) -> None:
-        """The column of whole numbers that alone makes all rows different.
-
-        One of which all algorithms have the same goes first: the others may be numbers of rows. Several that do so only
-        together are a seed and something else.
-        """
-        frame = self.frame
-        if self.columns["seed"] is not None or groups(frame, self.keys()) == len(frame):
-            return
-        whole = [name for name in self.free() if _is_number(frame[name])]
-        whole = [name for name in whole if (pd.to_numeric(frame[name]) % 1 == 0).all()]
-        whole.sort(key=lambda name: -frame[name].nunique())
-        shared = self.telling_apart(self.shared(whole))
-        if len(shared) > 1:
-            budget = "" if self.columns["budget"] else ", and the budget with fidelity_var= if one of them is that"
-            raise DataError(
-                f"no column has the name of a seed, and {listed(map(repr, shared))} distinguish rows only together. "
-                f"Name the seed, {self.function}(..., seed_var=...){budget}."
-            )
-        for name in shared or self.telling_apart(whole):
-            if groups(frame, [*self.keys(), name]) == len(frame) and self.joins_budgets(name):
-                self.columns["seed"] = name
-                self.guessed[name] = "seed"
-                return
-
-    def find_numbers(self) -> None:
-        """Numbers of which all algorithms have the same are metafeatures; others are measurements, or budgets."""
-        numbers = [name for name in self.free() if _is_number(self.frame[name]) and _plain(name) not in NAMES["seed"]]
-        shared = self.shared(numbers)
-        levels = self.telling_apart(shared)
-        self.metafeatures += levels
-        self.guessed |= dict.fromkeys(levels, "metafeature")
-        if self.columns["seed"] is not None and self.columns["budget"] is None:
-            self.loose = self.telling_apart([name for name in numbers if name not in shared])
-
-
 def as_runs(data: Any, function: str, *, algorithm: str, loss: str, **given: str | None) -> Runs:
     """Give the columns of a table their roles; `given` are benchmark, budget and seed, None to be looked for.
 
@@ -387,9 +258,16 @@ def as_runs(data: Any, function: str, *, algorithm: str, loss: str, **given: str
     given = {role: given.get(role) for role in OWN}
     named = [algorithm, loss, *(name for name in given.values() if name is not None)]
     check_columns(named, frame.columns, argument="data")
-    roles = find_roles(frame, function, algorithm=algorithm, loss=loss, given=given)
-    warn(roles, [ARGUMENTS[role] for role in given if given[role] is None], level=4)
-    return roles.runs()
+    roles, guessed, loose = find_roles(frame, function, algorithm=algorithm, loss=loss, given=given)
+    warn(function, guessed, [ARGUMENTS[role] for role in given if given[role] is None], level=4)
+    if loose:
+        warnings.warn(
+            f"rows of one run ({roles['seed']}) differ in {listed(map(repr, loose))}, and each of them counts as a run "
+            f"of its own. If they are one run at several budgets, name that column: {function}(..., fidelity_var=...).",
+            DataWarning,
+            stacklevel=3,
+        )
+    return Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
 
 
 def find_roles(
@@ -400,36 +278,114 @@ def find_roles(
     loss: str,
     given: Mapping[str, str | None],
     metafeatures: Iterable[str] = (),
-) -> Roles:
-    """Find the roles that arguments leave open, by the rule above, or raise `DataError` where several columns fit."""
-    roles = Roles(frame, function, algorithm, loss, dict(given), list(metafeatures))
-    free = [name for name in frame.columns if name not in (loss, *roles.keys())]
-    roles.candidates = [name for name in free if _can_be_grouped(frame[name])]
+) -> tuple[dict[str, Any], dict[str, str], list[str]]:
+    """Find the roles that arguments leave open, by the rule above, or raise `DataError` where several columns fit.
+
+    Returns the roles; the columns whose role neither an argument nor the package's own name gave, with that role; and
+    columns of numbers that tell rows of one run apart, but whose values the algorithms do not share.
+    """
+    columns, levels, guessed = dict(given), list(metafeatures), dict[str, str]()
+
+    def keys() -> list[str]:
+        """The algorithm and all columns that have a role."""
+        return [algorithm, *(name for name in columns.values() if name is not None), *levels]
+
+    candidates = [name for name in frame.columns if name not in (loss, *keys()) and _can_be_grouped(frame[name])]
+
+    def free() -> list[str]:
+        """Columns that have no role yet."""
+        return [name for name in candidates if name not in keys()]
+
+    def dividing(names: list[str]) -> list[str]:
+        """Those of the columns that divide the rows further than the roles and all before them."""
+        return telling_apart(frame, keys(), names)
+
+    def shared(names: list[str]) -> list[str]:
+        return [name for name in names if same_values(frame, algorithm, name)]
+
+    def joins_budgets(name: str) -> bool:
+        """Whether a seed comes back at the other budgets of its run."""
+        budget = columns["budget"]
+        if budget is None or frame[budget].nunique() < 2:
+            return True
+        run = [key for key in [*keys(), name] if key != budget]
+        return groups(frame, run) < groups(frame, [*run, budget])
+
+    def is_number(name: str) -> bool:
+        """Whether a column holds numbers as such, not as text."""
+        return is_numeric_dtype(frame[name]) and not is_bool_dtype(frame[name])
+
+    # by name: budgets must be numbers, and seeds come back, unless they have the package's own name
     for role in NAMES:
-        if roles.columns[role] is None:
-            roles.find_by_name(role)
-    roles.find_labels()
-    roles.find_seed()
-    roles.find_numbers()
-    return roles
+        if columns[role] is not None:
+            continue
+        names = [name for name in free() if _plain(name) in NAMES[role]]
+        names.sort(key=lambda name: (name != OWN[role], NAMES[role].index(_plain(name))))
+        fits = {"seed": joins_budgets, "budget": is_number}.get(role, lambda _: True)
+        names = [name for name in names if name == OWN[role] or fits(name)]
+        varying = [name for name in names if frame[name].nunique() > 1]
+        for name in (varying or names)[:1]:
+            columns[role] = name
+            if name != OWN[role] and varying:
+                guessed[name] = role
+
+    # labels are metafeatures, or the benchmark if there is none yet and only one can be it
+    labels = [name for name in free() if _is_label(frame[name]) and _plain(name) not in NAMES["seed"]]
+    labels.sort(key=lambda name: (name != PRIOR, -frame[name].nunique()))  # the finest before those it contains
+    by_value = {name: frame.groupby(name, observed=True)[algorithm] for name in labels}
+    # names of runs and the like occur with one algorithm each
+    labels = dividing([name for name in labels if (by_value[name].nunique() > 1).any()])
+    others = [name for name in labels if name != PRIOR]
+    if columns["benchmark"] is None and others:
+        if len(others) > 1:
+            raise DataError(
+                f"no column has the name of a benchmark, and {listed(map(repr, others))} could each be it. Name it: "
+                f"{function}(..., benchmark_var=...)."
+            )
+        columns["benchmark"] = others[0]
+        guessed[others[0]] = "benchmark"
+        labels, others = [name for name in labels if name == PRIOR], []
+    levels += labels
+    guessed |= dict.fromkeys(others, "metafeature")
+
+    # the seed is the column of whole numbers that alone makes all rows different: one of which all algorithms have the
+    # same goes first, as the others may be numbers of rows; several that do so together are a seed and something else
+    if columns["seed"] is None and groups(frame, keys()) < len(frame):
+        whole = [name for name in free() if _is_number(frame[name])]
+        whole = [name for name in whole if (pd.to_numeric(frame[name]) % 1 == 0).all()]
+        whole.sort(key=lambda name: -frame[name].nunique())
+        seeds = dividing(shared(whole))
+        if len(seeds) > 1:
+            budget = "" if columns["budget"] else ", and the budget with fidelity_var= if one of them is that"
+            raise DataError(
+                f"no column has the name of a seed, and {listed(map(repr, seeds))} distinguish rows only together. "
+                f"Name the seed, {function}(..., seed_var=...){budget}."
+            )
+        for name in seeds or dividing(whole):
+            if groups(frame, [*keys(), name]) == len(frame) and joins_budgets(name):
+                columns["seed"] = name
+                guessed[name] = "seed"
+                break
+
+    # numbers of which all algorithms have the same are metafeatures; others are measurements, or budgets
+    numbers = [name for name in free() if _is_number(frame[name]) and _plain(name) not in NAMES["seed"]]
+    common = shared(numbers)
+    numbered = dividing(common)
+    levels += numbered
+    guessed |= dict.fromkeys(numbered, "metafeature")
+    has_budgets = columns["seed"] is None or columns["budget"] is not None
+    loose = [] if has_budgets else dividing([name for name in numbers if name not in common])
+    return {**columns, "metafeatures": tuple(levels)}, guessed, loose
 
 
-def warn(roles: Roles, arguments: list[str], *, level: int) -> None:
+def warn(function: str, guessed: Mapping[str, str], arguments: list[str], *, level: int) -> None:
     """Say which columns were taken for what, and the way to say otherwise."""
-    if roles.guessed:
-        guesses = ", ".join(f"{name!r} for the {role}" for name, role in roles.guessed.items())
+    if guessed:
+        guesses = ", ".join(f"{name!r} for the {role}" for name, role in guessed.items())
         how = ", ".join(f"{name}=..." for name in arguments)
         warnings.warn(
-            f"no argument says what some columns are, so {roles.function} takes {guesses}. If that is wrong, name the "
-            f"columns, {roles.function}(..., {how}), or leave those out of the table that play no part.",
-            DataWarning,
-            stacklevel=level,
-        )
-    if roles.loose:
-        warnings.warn(
-            f"rows of one run ({roles.columns['seed']}) differ in {listed(map(repr, roles.loose))}, and each of them "
-            "counts as a run of its own. If they are one run at several budgets, name that column: "
-            f"{roles.function}(..., fidelity_var=...).",
+            f"no argument says what some columns are, so {function} takes {guesses}. If that is wrong, name the "
+            f"columns, {function}(..., {how}), or leave those out of the table that play no part.",
             DataWarning,
             stacklevel=level,
         )
@@ -457,58 +413,6 @@ def _is_number(column: pd.Series) -> bool:
 
 def _is_label(column: pd.Series) -> bool:
     return not _is_number(column) and not is_datetime64_any_dtype(column)
-
-
-# ---------------------------------------------------------------------- messages
-
-
-_ROLE = "|".join(ARGUMENTS)
-# What the studies say, and what fits the arguments of the package's functions.
-_PHRASES = {
-    rf"Runs\((?:table, )?\.\.\., ({_ROLE})=\.\.\.\)": "{function}(..., {arguments[0]}=...)",
-    r"runs\.filter\(([^()=]+)=[^()]*\)": "{table}[{table}[{0!r}].isin([...])]",
-    rf"^({_ROLE})(?= must (?:be|not be) )": "{arguments[0]}",
-    rf"^({_ROLE})s? and ({_ROLE})(?= both name)": "{arguments[0]} and {arguments[1]}",
-    r": runs\.filter\(\.\.\.\)": "",
-    r", for instance with Runs\(\.\.\., failed='missing'\) \(or 'nonfinite'\) and runs\.score_failures\('worst'\)": "",
-    r"runs\.drop_missing\(\)": "{table}.dropna(subset=[...])",
-    r" `runs\.check\(\)` shows what is missing\.": "",
-    r" \(standardize=False, or a third\)": "",
-    r"Give the levels at which both algorithms ran: levels=\[\.\.\.\]\.": "Leave out the rows of such levels.",
-    r" or make it a metafeature": " or number its levels",
-    r": fit_lmm\(": ": lmemtest.fit_lmm(",
-    r"', runs\)\.": "', {table}).",
-}
-
-
-@contextmanager
-def errors_of(function: str, table: str = "data") -> Iterator[None]:
-    """Errors name what `function` has."""
-    try:
-        yield
-    except LmemtestError as error:
-        text = translated(str(error), function, table)
-        if text == str(error):
-            raise
-        raise type(error)(text).with_traceback(error.__traceback__) from None
-
-
-def translated(text: str, function: str, table: str) -> str:
-    """A message with the arguments of a function of the package.
-
-    Examples
-    --------
-    >>> translated("Name the seed column: Runs(table, ..., seed=...).", "fidelity_check", "data")
-    'Name the seed column: fidelity_check(..., seed_var=...).'
-    """
-
-    def phrase(match: re.Match[str]) -> str:
-        arguments = [ARGUMENTS.get(group) for group in match.groups()]
-        return _PHRASES[match.re.pattern].format(*match.groups(), arguments=arguments, function=function, table=table)
-
-    for pattern in _PHRASES:
-        text = re.sub(pattern, phrase, text)
-    return text
 
 
 # ---------------------------------------------------------------------- download

@@ -2,13 +2,11 @@
 
 ===============  ===============================================================
 diagnose         every check of one fit in one table
-scores           the rows behind the cells, where they can still be read, and the kind of the score
+scores           the rows behind the cells, where they can still be read, the kind of the score, scores on a bound
 draws            residuals and random effects of tables drawn from the fit
-normality        shapes of residuals and random effects
+normality        shapes of residuals and random effects; Shapiro and Wilk's test
 scale            residual variances by level of a column
-advantages       how much the advantage of each algorithm varies over benchmarks
-advantage_shape  few benchmarks that decide, and skewed advantages
-bounds           scores on a floor or ceiling
+advantages       how much the advantage of each algorithm varies over benchmarks; few that decide, skewed ones
 structure        levels of the random terms and the end of the search; variance inflation; R2 and ICC
 influence        the fit without each level of a group, and which results change
 left_out         the refits behind it; the fit of a large table, to whole repetitions at equal steps

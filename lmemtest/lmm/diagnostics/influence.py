@@ -19,15 +19,15 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.core.words import counted, format_number, format_p, listed, p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.diagnostics.left_out import Deletion, Refits, evaluate
+from lmemtest.lmm.diagnostics.left_out import Deletion, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
-from lmemtest.lmm.means.joint import fit_for_ddf
-from lmemtest.lmm.means.reference_grid import check_fit, check_specs
+from lmemtest.lmm.means.reference_grid import check_fit, check_specs, fit_for_ddf
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
 
@@ -255,7 +255,7 @@ def _check_not_compared(fit: Any, group: str, columns: tuple[str, ...], specs: t
 # ---------------------------------------------------------------------- the tables
 
 
-def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> dict[str, pd.DataFrame]:
+def _tables(deletion: Deletion, refits: dict[str, NDArray[Any]], adjust: str, alpha: float) -> dict[str, pd.DataFrame]:
     """The parts of the result; all arrays have a row per level, NaN where there is no refit."""
     import pandas as pd
 
@@ -263,17 +263,17 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
     names, L, n_means = deletion.tests
     estimate, se, df = evaluate(fit, L, deletion.ddf)
     whole_p = _p_values(estimate[None], se[None], df[None], np.array([n_means]), adjust)[0]
-    p_value = _p_values(refits.estimate, refits.se, refits.df, refits.n_means, adjust)
+    p_value = _p_values(refits["estimate"], refits["se"], refits["df"], refits["n_means"], adjust)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shift = (refits.estimate - estimate) / se  # in standard errors of the whole table
+        shift = (refits["estimate"] - estimate) / se  # in standard errors of the whole table
         before = np.where(below(whole_p, alpha), np.sign(estimate), 0.0)
-        now = np.where(below(p_value, alpha), np.sign(refits.estimate), 0.0)
+        now = np.where(below(p_value, alpha), np.sign(refits["estimate"]), 0.0)
     # a comparison that vanishes has no decision; a change is clear where a p-value is beyond CLEAR times alpha
     changes = (before != now) & np.isfinite(whole_p) & np.isfinite(p_value)
     clear = changes & (np.maximum(whole_p, p_value) > CLEAR * alpha)
     kept, components = fit.problem.kept, fit.varcorr
     terms = np.array(fit.design.x_names, dtype=object)[kept]
-    change = refits.b - fit.params.to_numpy()[kept]
+    change = refits["b"] - fit.params.to_numpy()[kept]
     left, right = np.array(names, dtype=object).reshape(-1, 2).T
 
     def long(**columns: Any) -> pd.DataFrame:
@@ -282,47 +282,47 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
         width = next(iter(arrays.values())).shape[1]
         return pd.DataFrame({"level": np.repeat(labels, width), **{name: a.ravel() for name, a in arrays.items()}})
 
-    dfbetas, dfbetas_term = _largest(change / refits.b_se, terms)
+    dfbetas, dfbetas_term = _largest(change / refits["b_se"], terms)
     largest_shift, shift_of = _largest(shift, [comparison_label(*name) for name in names])
     residual = fit.residual_variances.to_numpy()
-    smallest = np.where(np.isfinite(refits.chance_p), refits.chance_p, np.inf).min(axis=1, initial=np.inf)
+    smallest = np.where(np.isfinite(refits["chance_p"]), refits["chance_p"], np.inf).min(axis=1, initial=np.inf)
     table = pd.DataFrame(
         {
             "level": labels,
             "n_rows": np.bincount(deletion.code, weights=deletion.cells.n, minlength=len(labels)).astype(np.intp),
-            "cooks_distance": refits.cooks_distance,
-            "covratio": refits.covratio,
+            "cooks_distance": refits["cooks_distance"],
+            "covratio": refits["covratio"],
             "largest_dfbetas": dfbetas,
             "dfbetas_term": dfbetas_term,
-            "residual_ratio": refits.variance[:, -1] / residual[0] if len(residual) == 1 else np.nan,
+            "residual_ratio": refits["variance"][:, -1] / residual[0] if len(residual) == 1 else np.nan,
             "largest_shift": largest_shift,
             "shift_of": shift_of,
             "chance_p": np.where(np.isfinite(smallest), np.minimum(1.0, max(shift.size, 1) * smallest), np.nan),
             "n_compared": np.isfinite(p_value).sum(axis=1),
             "n_changed": changes.sum(axis=1),
             "n_clear": clear.sum(axis=1),
-            "converged": refits.converged,
-            "reason": refits.reason.astype(object),
+            "converged": refits["converged"],
+            "reason": refits["reason"].astype(object),
         }
     )
     return {
         "table": table,
-        "effects": long(term=terms, estimate=refits.b, change=change, dfbetas=change / refits.b_se),
+        "effects": long(term=terms, estimate=refits["b"], change=change, dfbetas=change / refits["b_se"]),
         "components": long(
             **{name: components[name].to_numpy(dtype=object) for name in ("group", "name1", "name2")},
-            variance=refits.variance,
-            change=refits.variance - components["variance"].to_numpy(),
+            variance=refits["variance"],
+            change=refits["variance"] - components["variance"].to_numpy(),
         ),
         "comparisons": long(
             left=left,
             right=right,
-            estimate=refits.estimate,
-            se=refits.se,
-            df=refits.df,
+            estimate=refits["estimate"],
+            se=refits["se"],
+            df=refits["df"],
             p_value=p_value,
-            change=refits.estimate - estimate,
+            change=refits["estimate"] - estimate,
             shift=shift,
-            chance_p=refits.chance_p,
+            chance_p=refits["chance_p"],
             decision_changes=changes,
         ),
         "whole": pd.DataFrame(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from lmemtest.lmm.formula.columns import distinct
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.model import LmmFit
 
@@ -59,27 +61,6 @@ def evaluate(fit: Any, L: Array, ddf: str) -> tuple[Array, Array, Array]:
     if not len(L):
         return np.empty(0), np.empty(0), np.empty(0)
     return fit.estimate(L), np.sqrt(fit.cov(L, ddf).diagonal()), fit.df(L, ddf)
-
-
-class Refits(NamedTuple):
-    """What is kept of the fit without a level; of all levels, each field has an axis more in front.
-
-    ``b`` and ``b_se`` run over the kept coefficients, ``variance`` over the components (as in ``fit.varcorr``), and
-    ``estimate``, ``se``, ``df`` and ``chance_p`` over the tests of the whole table.
-    """
-
-    b: Any
-    b_se: Any
-    variance: Any
-    estimate: Any
-    se: Any
-    df: Any
-    chance_p: Any
-    n_means: Any
-    cooks_distance: Any
-    covratio: Any
-    converged: Any
-    reason: Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -136,8 +117,15 @@ class Deletion:
             },
         )
 
-    def refits(self, *, n_jobs: int, executor: Executor | None, progress: bool | None, label: str) -> Refits:
-        """The model without each level. Where it cannot be fitted, all is NaN but the reason."""
+    def refits(
+        self, *, n_jobs: int, executor: Executor | None, progress: bool | None, label: str
+    ) -> dict[str, NDArray[Any]]:
+        """What is kept of the model without each level, a row each; NaN but for the reason where it cannot be fitted.
+
+        ``b`` and ``b_se`` run over the kept coefficients, ``variance`` over the components (as in ``fit.varcorr``), and
+        ``estimate``, ``se``, ``df`` and ``chance_p`` over the tests of the whole table; ``n_means``,
+        ``cooks_distance``, ``covratio``, ``converged`` and ``reason`` are numbers and words.
+        """
         # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
         found = replicate(
             self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label, fewer=None
@@ -145,11 +133,13 @@ class Deletion:
         kept, components, tests = (
             np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests[1]))
         )
-        nothing = Refits(kept, kept, components, tests, tests, tests, tests, 0, np.nan, np.nan, False, "")
-        rows = [nothing._replace(reason=item.message) if isinstance(item, Failure) else item for item in found]
-        return Refits(*map(np.array, zip(*rows, strict=True)))
+        nothing: dict[str, Any] = {"b": kept, "b_se": kept, "variance": components}
+        nothing |= dict.fromkeys(("estimate", "se", "df", "chance_p"), tests)
+        nothing |= {"n_means": 0, "cooks_distance": np.nan, "covratio": np.nan, "converged": False}
+        rows = [{**nothing, "reason": item.message} if isinstance(item, Failure) else item for item in found]
+        return {name: np.array([row[name] for row in rows]) for name in (*nothing, "reason")}
 
-    def __call__(self, rng: np.random.Generator) -> Refits:
+    def __call__(self, rng: np.random.Generator) -> dict[str, Any]:
         """Task number i of `replicate`: the fit without level i."""
         rest = self.code != rng.bit_generator.seed_seq.spawn_key[-1]  # type: ignore[attr-defined]
         part, left = self._without(rest)
@@ -172,20 +162,20 @@ class Deletion:
             place = [at.get(name, len(at)) for name in self.tests[0]]
             found = np.hstack([found, np.full((len(found), 1), np.nan)])[:, place]
         unknown = [self.fit.design.x_names[j] for j in kept[~known]] + [self.fit.design.random[i].label for i in lost]
-        return Refits(
-            b=b_part,
-            b_se=np.where(known, part.bse.to_numpy()[kept], np.nan),
-            variance=self._variances(part, lost),
-            estimate=found[0],
-            se=found[1],
-            df=found[2],
-            chance_p=found[3],
-            n_means=n_means,
-            cooks_distance=float(change @ np.linalg.solve(V, change)) / len(change) if len(change) else np.nan,
-            covratio=float(np.exp(np.linalg.slogdet(V_part)[1] - np.linalg.slogdet(V)[1])),
-            converged=bool(part.converged),
-            reason=f"the other levels do not identify {listed(unknown, most=5)}" if unknown else "",
-        )
+        return {
+            "b": b_part,
+            "b_se": np.where(known, part.bse.to_numpy()[kept], np.nan),
+            "variance": self._variances(part, lost),
+            "estimate": found[0],
+            "se": found[1],
+            "df": found[2],
+            "chance_p": found[3],
+            "n_means": n_means,
+            "cooks_distance": float(change @ np.linalg.solve(V, change)) / len(change) if len(change) else np.nan,
+            "covratio": float(np.exp(np.linalg.slogdet(V_part)[1] - np.linalg.slogdet(V)[1])),
+            "converged": bool(part.converged),
+            "reason": f"the other levels do not identify {listed(unknown, most=5)}" if unknown else "",
+        }
 
     def _without(self, rest: Mask) -> tuple[Any, Mask]:
         """The model refitted to some of the fine cells, and the cells of the fit that have rows left."""

@@ -1,4 +1,4 @@
-"""Are residuals and random effects normal enough, judged against tables drawn from the fit itself.
+"""Are residuals and random effects normal enough, judged against tables drawn from the fit itself; Shapiro and Wilk.
 
 A test of normality rejects at 86,400 rows whatever the data, and it does not know that residuals of a mixed model are
 correlated and its random effects shrunk. So two questions are asked, separately: is it more than chance (skewness,
@@ -49,6 +49,7 @@ _ZERO = 1e-7
 
 # Skewness, excess kurtosis and quantiles of the values of one table.
 Moments = tuple[float, float, "Array"]
+FEWEST, MOST = 3, 5000  # values for which the distribution of the statistic is known
 
 
 def measure(values: Array) -> Moments:
@@ -254,3 +255,24 @@ def _remedy(rows: Rows | None, score: Score) -> str:
     if rows is None:
         return f"a few levels decide the result. See influence, {transform}, and {confirm}."
     return f"{transform} or model the scales ({advice('argument', name='dispersion')}), and {confirm}."
+
+
+# ---------------------------------------------------------------------------------------- the test of Shapiro and Wilk
+
+
+def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0) -> tuple[float, float]:
+    """Statistic and p-value; NaN for fewer than 3 or more than 5,000 values, or if the range is not above `smallest`.
+
+    Examples
+    --------
+    >>> [round(value, 3) for value in shapiro_wilk(np.array([1.0, 2.0, 2.5, 3.0, 9.0]))]
+    [0.772, 0.047]
+    >>> shapiro_wilk(np.ones(5))
+    (nan, nan)
+    """
+    from scipy import stats
+
+    if not FEWEST <= len(x) <= MOST or np.ptp(x) <= smallest:
+        return float("nan"), float("nan")
+    found = stats.shapiro(x)
+    return float(found.statistic), float(found.pvalue)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
-from lmemtest.lmm.hypotheses.of_samples import likelihood_ratio
+from lmemtest.lmm.hypotheses.variances import likelihood_ratio
 from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:
@@ -48,35 +48,21 @@ SD_NOTE, SD_WARNING = 1.5, 2.0
 _FEW_COMBINATIONS = 20_000
 
 
-class Column(NamedTuple):
-    """Levels of a column: code of each cell, and values (rows or cells that are looked at) per level.
-
-    Both are None for the fitted value, whose fifths depend on the table.
-    """
-
-    name: str
-    levels: tuple[str, ...]
-    codes: Index | None = None
-    sizes: Array | None = None
-
-
-class Sums(NamedTuple):
-    """Per level the sum of squares, of absolute values, their number; and the kurtosis within levels."""
-
-    squares: Array
-    absolute: Array
-    sizes: Array
-    kurtosis: float
+# A column: its name, its levels, code of each cell, and values (rows or cells that are looked at) per level. Both are
+# None for the fitted value, whose fifths depend on the table.
+Column = tuple[str, tuple[str, ...], "Index | None", "Array | None"]
+# Per level the sum of squares, of absolute values, their number; and the kurtosis within levels.
+Sums = tuple["Array", "Array", "Array", float]
 
 
 def scaled_columns(fit: LmmFit, rows: Rows) -> list[Column]:
     """Columns whose levels may differ in scale, and the fitted value."""
-    found = [
-        Column(name, tuple(map(str, levels)), codes, np.bincount(codes[rows.cell], minlength=len(levels)).astype(float))
+    found: list[Column] = [
+        (name, tuple(map(str, levels)), codes, np.bincount(codes[rows.cell], minlength=len(levels)).astype(float))
         for name, codes, levels in columns_of(fit)
     ]
     few = len(np.unique(fit.cell_predictions())) < 4 * len(_FIFTHS)
-    return found if few else [*found, Column(FITTED, _FIFTHS)]
+    return found if few else [*found, (FITTED, _FIFTHS, None, None)]
 
 
 def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]:
@@ -86,19 +72,19 @@ def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]
     if len(rows.cell) > len(parts.squares):
         n_cells = len(parts.squares)
         first, second, fourth = (sum_by(rows.cell, values, n_cells) for values in (first, second, fourth))
-    codes = [_fifths(parts.fitted) if column.codes is None else column.codes for column in columns]
+    codes = [_fifths(parts.fitted) if of_cells is None else of_cells for _, _, of_cells, _ in columns]
     of_table = [first, second, fourth, *([] if rows.single else [parts.squares])]
-    out = []
-    for column, own, (absolute, z2, z4, *of_rows) in zip(
-        columns, codes, sums_by_column(codes, [len(column.levels) for column in columns], of_table), strict=True
+    out: list[Sums] = []
+    n_levels = [len(levels) for _, levels, _, _ in columns]
+    for (_, levels, _, sizes), code, (absolute, z2, z4, *of_rows) in zip(
+        columns, codes, sums_by_column(codes, n_levels, of_table), strict=True
     ):
-        sizes = column.sizes
         if sizes is None:
-            sizes = np.bincount(own[rows.cell], minlength=len(column.levels)).astype(float)
+            sizes = np.bincount(code[rows.cell], minlength=len(levels)).astype(float)
         known = z2 > 0
         # the mean over values of (z / sd of the level)^4
         kurtosis = float((sizes[known] ** 2 * z4[known] / z2[known] ** 2).sum() / sizes[known].sum()) - 3.0
-        out.append(Sums(of_rows[0] if of_rows else z2, absolute, sizes, kurtosis))
+        out.append((of_rows[0] if of_rows else z2, absolute, sizes, kurtosis))
     return out
 
 
@@ -159,22 +145,25 @@ def levene(sums: Sums, df: Array, expected: Array) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> sums = Sums(np.array([10.0, 40.0]), np.array([6.0, 12.0]), np.array([4.0, 4.0]), 0.0)
+    >>> sums = np.array([10.0, 40.0]), np.array([6.0, 12.0]), np.array([4.0, 4.0]), 0.0
     >>> round(levene(sums, np.array([4.0, 4.0]), np.array([8.0, 8.0])), 4)  # means 1.5 and 3; (10 - 9 + 40 - 36) / 6
     5.4
     """
-    used = (df >= _FEWEST_DF) & (expected > 0) & (sums.sizes > 0)
+    squares, absolute, sizes, _ = sums
+    used = (df >= _FEWEST_DF) & (expected > 0) & (sizes > 0)
     if used.sum() < 2:
         return 0.0
-    n, total = sums.sizes[used], sums.absolute[used]
-    within = float((sums.squares[used] - total**2 / n).sum()) / max(n.sum() - len(n), 1.0)
+    n, total = sizes[used], absolute[used]
+    within = float((squares[used] - total**2 / n).sum()) / max(n.sum() - len(n), 1.0)
     relative = total / expected[used]
     unit = float(expected[used].sum() / n.sum())
     between = float(n @ (relative - np.average(relative, weights=n)) ** 2) * unit**2 / (len(n) - 1.0)
     return float(between / within) if within > 0 else 0.0
 
 
-def scatter_of_repeats(fit: LmmFit, column: Column, scope: Scope | None) -> tuple[Array, Array] | None:
+def scatter_of_repeats(
+    fit: LmmFit, name: str, levels: tuple[str, ...], scope: Scope | None
+) -> tuple[Array, Array] | None:
     """Scatter between repetitions in each cluster, over that of the model, with its degrees of freedom.
 
     Residuals of a model with one variance carry what it smooths in the noisiest clusters over to the quiet ones, which
@@ -182,16 +171,16 @@ def scatter_of_repeats(fit: LmmFit, column: Column, scope: Scope | None) -> tupl
     cell is free of that. It is the one that ``Runs.check`` reports; None elsewhere.
     """
     parsed = fit.design.parsed
-    if scope is None or column.name != scope.cluster or not scope.repeat:
+    if scope is None or name != scope.cluster or not scope.repeat:
         return None
     place = scope.place
     if fit.dispersion is not None or fit.weights is not None or place not in [set(bar.groups) for bar in parsed.bars]:
         return None
     scales = scope.scatter_of_repeats(parsed.response_transform)
     scales = scales.set_index(scales["benchmark"].map(str))
-    if not set(column.levels) <= set(scales.index):
+    if not set(levels) <= set(scales.index):
         return None
-    scales = scales.loc[list(column.levels)]
+    scales = scales.loc[list(levels)]
     within = place | scope.along
     shared = [
         covariance[0, 0]  # of the intercept: what rows of one repetition share
@@ -216,23 +205,25 @@ def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score:
         or, where rows are only known through their cells, Bartlett's over ``1 + kurtosis / 2``. ``check`` with
         ``p_value``, the share of the simulated tables in which the statistic is as large, ``severity`` and ``advice``.
     """
-    df = np.mean([d.squares for d in draws], axis=0)
-    expected = np.mean([d.absolute for d in draws], axis=0)
+    name, levels, _, _ = column
+    squares, _, _, kurtosis = observed
+    df = np.mean([squares for squares, _, _, _ in draws], axis=0)
+    expected = np.mean([absolute for _, absolute, _, _ in draws], axis=0)
 
     def statistic_of(sums: Sums) -> float:
-        return levene(sums, df, expected) if single else layard(sums.squares, df, sums.kurtosis)
+        return levene(sums, df, expected) if single else layard(sums[0], df, sums[3])
 
     statistic = statistic_of(observed)
     p = simulated_p(statistic, map(statistic_of, draws))
     with np.errstate(invalid="ignore", divide="ignore"):
-        variance = np.where(df >= _FEWEST_DF, observed.squares / df, np.nan)
-    scatter, nothing = scatter_of_repeats(fit, column, score.scope), _CONSTANT
+        variance = np.where(df >= _FEWEST_DF, squares / df, np.nan)
+    scatter, nothing = scatter_of_repeats(fit, name, levels, score.scope), _CONSTANT
     if scatter is not None:
         df, nothing = scatter[1], _CONSTANT**2  # no residual of another level is in it
         variance = np.where(df >= _FEWEST_DF, scatter[0] ** 2, np.nan)
     sd = np.sqrt(variance)
     # chi-squared with the degrees of freedom that match the kurtosis
-    nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * observed.kurtosis, 0.25)
+    nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * kurtosis, 0.25)
     known = np.isfinite(variance)
     constant = known & (variance <= nothing * np.nanmax(variance, initial=0.0))
     if known.sum() < 2:
@@ -242,18 +233,18 @@ def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score:
     else:
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
         found = f"largest sd {format_number(ratio, 3)} times the smallest"
-    if score.two_valued and (fit.scope is None or column.name != fit.scope.compared):
+    if score.two_valued and (fit.scope is None or name != fit.scope.compared):
         severity, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
-        severity, advice = _decide(fit, column, sd, constant, ratio, p, score)
-    check = Finding(severity, "scale", found, advice, subject=f"by {column.name}", value=ratio, p_value=p)
+        severity, advice = _decide(fit, name, levels, sd, constant, ratio, p, score)
+    check = Finding(severity, "scale", found, advice, subject=f"by {name}", value=ratio, p_value=p)
     ci_low, ci_high = (np.sqrt(variance * nu / special.chdtri(nu, tail)) for tail in (0.025, 0.975))
-    columns = {"level": column.levels, "df": df, "relative_sd": sd, "ci_low": ci_low, "ci_high": ci_high}
+    columns = {"level": levels, "df": df, "relative_sd": sd, "ci_low": ci_low, "ci_high": ci_high}
     return judged(
         check,
-        f"Residual scale by {column.name}",
+        f"Residual scale by {name}",
         pd.DataFrame(columns),
-        {"column": column.name, "kurtosis": observed.kurtosis, "ratio": ratio, "statistic": statistic},
+        {"column": name, "kurtosis": kurtosis, "ratio": ratio, "statistic": statistic},
         facts=("relative_sd: residual standard deviation over the one that the model gives the level.",),
         formats={"df": ".1f"},
     )
@@ -276,17 +267,24 @@ def settle(scales: tuple[Answer, ...]) -> tuple[Answer, ...]:
 
 
 def _decide(
-    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, score: Score
+    fit: LmmFit,
+    name: str,
+    levels: tuple[str, ...],
+    sd: Array,
+    constant: NDArray[np.bool_],
+    ratio: float,
+    p: float,
+    score: Score,
 ) -> tuple[str, str]:
     if np.isnan(ratio):
         return "skipped", "Too few rows per level to judge."
-    where = "the " if column.codes is None else ""
+    where = "the " if name == FITTED else ""
     if constant.any():
-        named = [level for level, flag in zip(column.levels, constant, strict=True) if flag]
+        named = [level for level, flag in zip(levels, constant, strict=True) if flag]
         more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
         ends = f"No residual variation in {', '.join(named[:_MOST_NAMED])}{more}."
     else:
-        most, least = column.levels[int(np.nanargmax(sd))], column.levels[int(np.nanargmin(sd))]
+        most, least = levels[int(np.nanargmax(sd))], levels[int(np.nanargmin(sd))]
         ends = f"Scores scatter most in {where}{most}, least in {where}{least}."
     if p > NOTE_P:
         if constant.any():
@@ -295,18 +293,20 @@ def _decide(
     if ratio < SD_NOTE:
         return "fine", "Scales differ detectably, but too little to matter."
     severe = ratio >= SD_WARNING and p <= WARNING_P
-    remedy = _on_a_trend if column.codes is None else _on_levels
-    return ("warning" if severe else "note"), f"{ends} {remedy(fit, column, ratio, score, severe=severe)}"
+    remedy = (
+        _on_a_trend(fit, ratio, score, severe=severe) if name == FITTED else _on_levels(fit, name, score, severe=severe)
+    )
+    return ("warning" if severe else "note"), f"{ends} {remedy}"
 
 
-def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: bool) -> str:
+def _on_levels(fit: LmmFit, column: str, score: Score, *, severe: bool) -> str:
     """What to do about scales that differ between levels, measured where it can be."""
-    apart = advice("value", name="dispersion", value=column.name)
+    apart = advice("value", name="dispersion", value=column)
     if not severe:
         return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
-    if fit.dispersion == column.name:
+    if fit.dispersion == column:
         return "The model has their residual variances already: look for outliers within levels."
-    together = score.one_scale() if fit.scope is None or column.name == fit.scope.cluster else ""
+    together = score.one_scale() if fit.scope is None or column == fit.scope.cluster else ""
     if fit.dispersion is not None:
         scaled = f"Put scores on one scale with {together}, or merge" if together else "Merge"
         return f"{scaled} columns into one for {advice('argument', name='dispersion')}."
@@ -314,7 +314,7 @@ def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: b
     return f"Fit with {apart}{scaled}: otherwise the noisiest decide the result."
 
 
-def _on_a_trend(fit: LmmFit, _: Column, ratio: float, score: Score, *, severe: bool) -> str:
+def _on_a_trend(fit: LmmFit, ratio: float, score: Score, *, severe: bool) -> str:
     """Logarithms where the model of them has no such trend."""
     start = "" if severe else "A moderate trend: averages stand. "
     after = _ratio_of_logarithms(fit) if score.by_log else float("inf")

@@ -1,17 +1,26 @@
-r"""The studentized range: the distribution behind Tukey's comparisons of all pairs.
+r"""The studentized range, the distribution behind Tukey's comparisons of all pairs, and other studentised tails.
 
-Notation: ``k`` means are compared, ``df`` are the degrees of freedom of the standard error, ``q`` is a
-studentized range. For k independent standard normals the range exceeds w with probability
+*Studentised statistics.* W has a known tail ``S(w) = P(W > w)`` for W >= 0 and s^2 = chi2(df) / df is independent, with
+``f_df`` the density of s. Then
 
-    S_k(w) = k int phi(z) {Phi(z)^(k-1) - [Phi(z) - Phi(z - w)]^(k-1)} dz,
+    P(W / s > q) = int f_df(s) S(q s) ds.
 
-and the studentized range exceeds q with probability ``int f_df(s) S_k(q s) ds``, where s is distributed as
-``sqrt(chi2(df) / df)`` (Copenhaver & Holland 1988). Both integrands are positive, so the upper tail is
-computed directly and keeps its relative accuracy at p = 1e-12, where 1 minus the lower tail would be noise.
+log S is tabulated once as a piecewise Chebyshev interpolant; all q and df are then integrated together, by
+Gauss-Legendre quadrature in log s on both sides of the mode. Both factors are positive, so the tail is computed
+directly and keeps its relative accuracy at 1e-12, where 1 minus the lower tail would be noise. The mode only divides
+the integral, so that a linear interpolant of the slope of log S is enough to find it.
+
+*The range.* ``k`` means are compared, ``df`` are the degrees of freedom of the standard error, ``q`` is a studentized
+range. For k independent standard normals the range exceeds w with probability
+
+    S_k(w) = k int phi(z) {Phi(z)^(k-1) - [Phi(z) - Phi(z - w)]^(k-1)} dz
+
+(Copenhaver & Holland 1988).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -20,12 +29,247 @@ from scipy import special
 
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.distributions.studentize import TailTable, log_tail_and_slope, solve_tail, tabulate
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from lmemtest.core.arrays import Array
+
+
+_TABLE_END = 56.0  # no tail that is used here reaches the smallest double later: k^2 exp(-w^2 / 4) does at w = 55
+# panels for log S: narrow where it bends, wide where it is nearly -w^2 / 4
+_NARROW, _WIDE, _WIDE_FROM = 0.75, 4.0, 12.0
+_PANEL_EDGES = np.concatenate([np.arange(0.0, _WIDE_FROM, _NARROW), np.arange(_WIDE_FROM, _TABLE_END + 1.0, _WIDE)])
+_DEGREE = 17
+_NODES_SMALL_DF, _NODES = 96, 40  # Gauss-Legendre nodes on each side of the mode, for df below 10 and from 10
+_CROWDING = 2  # nodes are crowded at the mode, where S_k bends sharply if k is large and df is small
+_DROP = 40.0  # the outer integral ends where its integrand is exp(-40) = 4e-18 of the maximum
+_DF_IS_INFINITE = 1e11  # the distribution differs from the limit by a multiple of 1 / df
+_SLOPE_STEP = 1.0 / 64.0  # of the grid on which the slope of log S is kept
+_MODE_ERROR = 0.03  # of the last but one step to the mode, in widths of the integrand
+_CHUNK = 128  # integrals at once: what they need stays in the cache
+
+
+LogTail = tuple[Callable[["Array"], "Array"], Callable[["Array"], tuple["Array", "Array"]]]  # see `tabulate`
+
+
+# --------------------------------------------------------------------------------------------------- studentised tails
+
+
+def tabulate(log_survival: Callable[[Array], Array]) -> LogTail:
+    """Tabulate log S, finite and smooth on [0, 56], as piecewise Chebyshev interpolants.
+
+    Log S(w), -inf beyond the end of the table, and -d log S / d log w with its derivative, roughly.
+
+    >>> log_s, _ = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
+    >>> log_s(np.array([1.96])).round(4)
+    array([-2.9958])
+    """
+    starts, widths = _PANEL_EDGES[:-1], np.diff(_PANEL_EDGES)
+    nodes = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
+    w = starts[:, None] + (nodes[None, :] + 1.0) / 2.0 * widths[:, None]
+    values = log_survival(w.ravel()).reshape(w.shape)
+    chebyshev = np.linalg.solve(np.polynomial.chebyshev.chebvander(nodes, _DEGREE), values.T)
+    # coefficients fall by more than (1 + sqrt 2) from one to the next, so powers lose no digits
+    powers = _to_powers() @ chebyshev
+
+    def log_s(at: Array) -> Array:
+        panel, local = _place(np.minimum(at, _TABLE_END))
+        rows = powers.take(panel, axis=1)
+        value = rows[-1]
+        for row in rows[-2::-1]:
+            value *= local
+            value += row
+        return np.where(at < _TABLE_END, value, -np.inf)
+
+    grid = np.arange(0.0, _TABLE_END, _SLOPE_STEP)
+    panel, local = _place(grid)
+    first, second = (
+        np.polynomial.chebyshev.chebval(
+            local, (np.polynomial.chebyshev.chebder(chebyshev, order) * (2.0 / widths) ** order)[:, panel], tensor=False
+        )
+        for order in (1, 2)
+    )
+    slope, steepening = -grid * first, -grid * (first + grid * second)
+
+    def elasticity(at: Array) -> tuple[Array, Array]:
+        place = np.minimum(at, grid[-2]) / _SLOPE_STEP
+        cell = place.astype(np.intp)
+        share = place - cell
+        return tuple(
+            (1.0 - share) * values.take(cell) + share * values.take(cell + 1) for values in (slope, steepening)
+        )
+
+    return log_s, elasticity
+
+
+def _place(at: Array) -> tuple[NDArray[np.intp], Array]:
+    """The panel of each point, and where it is there, from -1 to 1."""
+    wide_before = _WIDE_FROM / _NARROW - _WIDE_FROM / _WIDE
+    panel = np.minimum(at / _NARROW, wide_before + at / _WIDE).astype(np.intp)
+    panel = np.minimum(panel, len(_PANEL_EDGES) - 2)
+    start, half = _PANEL_EDGES[:-1], np.diff(_PANEL_EDGES) / 2.0
+    return panel, (at - start.take(panel)) / half.take(panel) - 1.0
+
+
+@lru_cache(maxsize=1)
+def _to_powers() -> Array:
+    """Coefficients of powers from those of Chebyshev polynomials, ``(degree + 1, degree + 1)``."""
+    out = np.zeros((_DEGREE + 1, _DEGREE + 1))
+    for j, row in enumerate(np.eye(_DEGREE + 1)):
+        powers = np.polynomial.chebyshev.cheb2poly(row)
+        out[: len(powers), j] = powers
+    return out
+
+
+def log_upper_tail(q: Array, df: Array, table: LogTail) -> Array:
+    """Log P(W / s > q), elementwise; 0 where q <= 0, NaN where an argument is; ``df`` may be infinite (s = 1).
+
+    >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
+    >>> np.exp(log_upper_tail(np.array([2.228139]), np.array([10.0]), table)).round(6)
+    array([0.05])
+    """
+    return log_tail_and_slope(q, df, table, slopes=False)[0]
+
+
+def log_tail_and_slope(q: Array, df: Array, table: LogTail, *, slopes: bool = True) -> tuple[Array, Array]:
+    """Log P(W / s > q) and, to three digits, its derivative in log q: NaN without `slopes` and where q <= 0."""
+    log_s, elasticity = table
+    out, slope = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
+    known = ~(np.isnan(q) | np.isnan(df))
+    out[known & (q <= 0)] = 0.0
+    out[known & np.isposinf(q)] = -np.inf
+    solve = known & (q > 0) & np.isfinite(q)
+    limit = solve & (df >= _DF_IS_INFINITE)
+    if limit.any():
+        out[limit], slope[limit] = log_s(q[limit]), -elasticity(q[limit])[0]
+    for low, high, nodes in ((0.0, 10.0, _NODES_SMALL_DF), (10.0, _DF_IS_INFINITE, _NODES)):
+        part = np.flatnonzero(solve & (df >= low) & (df < high))
+        for start in range(0, len(part), _CHUNK):
+            rows = part[start : start + _CHUNK]
+            out[rows], slope[rows] = _integrate_over_scale(q[rows], df[rows], table, nodes, slopes)
+    return np.minimum(out, 0.0), slope
+
+
+def solve_tail(
+    log_tail: Callable[[Array], tuple[Array, Array | None]],
+    target: Array,
+    low: Array,
+    high: Array,
+) -> Array:
+    """Solve logit(tail(x)) = target elementwise for a falling tail, in log x between `low` and `high`.
+
+    `log_tail` returns the logarithm and its derivative in log x, for Newton's steps, or None, for secant steps.
+
+    >>> one = np.ones(1)
+    >>> normal = lambda x: (np.log(2) + special.log_ndtr(-x), None)
+    >>> solve_tail(normal, special.logit(0.05 * one), one, 3 * one).round(4)
+    array([1.96])
+    """
+
+    def excess(x: Array) -> tuple[Array, Array | None]:
+        log_sf, slope = log_tail(np.exp(x))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a full tail has logit inf
+            upper = -np.expm1(log_sf)
+            return log_sf - np.log(upper) - target, None if slope is None else slope / upper
+
+    low, high = np.log(low), np.log(high)
+    x, (f, slope) = high, excess(high)
+    x_old, f_old = low, excess(low)[0] if slope is None else f
+    close = 1e-11 if slope is None else 1e-9  # of a step; Newton's next one is about its square
+    settled = np.zeros(len(x), dtype=bool)
+    for _ in range(80):
+        low, high = np.where(f > 0, np.maximum(low, x), low), np.where(f > 0, high, np.minimum(high, x))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            step = -f / (slope if slope is not None else (f - f_old) / (x - x_old))
+        inside = np.isfinite(step) & np.isfinite(f) & (x + step >= low) & (x + step <= high)
+        step = np.where(inside, step, (low + high) / 2.0 - x)
+        step = np.where((f == 0) | settled, 0.0, step)
+        x_old, f_old, x = x, f, x + step
+        settled |= (np.abs(step) <= close) & inside
+        if not step.any() or settled.all():
+            break
+        f, slope = excess(x)
+    return np.exp(x)
+
+
+def _integrate_over_scale(
+    q: Array, df: Array, table: LogTail, n_nodes: int, slopes: bool
+) -> tuple[Array, Array | float]:
+    """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S(q e^u) + constant; its slope.
+
+    a is concave, and the slope of log S(q e^u) steepens at least as fast as e^u. So the drop from the mode
+    is at least df (L - 1 + e^-L) on the left and df (e^R - 1 - R) on the right whatever q and k are, and the
+    ends of the integral follow from df alone.
+    """
+    log_s, elasticity = table
+    mode = _mode_of_log_scale(q, df, elasticity)
+    left, right = _drop_lengths(_DROP / df)
+    x, weight = _legendre(n_nodes)
+    unit = (x + 1.0) / 2.0
+    near, scale = unit**_CROWDING, _CROWDING * unit ** (_CROWDING - 1) * weight / 2.0
+    u = np.concatenate([mode[:, None] - left[:, None] * near, mode[:, None] + right[:, None] * near], axis=1)
+    w = np.concatenate([left[:, None] * scale, right[:, None] * scale], axis=1)
+    at = q[:, None] * np.exp(u)
+    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + log_s(at)
+    top = exponent.max(axis=1)
+    safe = np.where(np.isfinite(top), top, 0.0)
+    shares = w * np.exp(exponent - safe[:, None])
+    total = shares.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # an underflowed tail is log 0
+        slope = -np.einsum("ij,ij->i", shares, elasticity(at)[0]) / total if slopes else np.nan
+        return np.log(total) + safe + _log_normaliser(df), slope
+
+
+def _mode_of_log_scale(q: Array, df: Array, elasticity: Callable[[Array], tuple[Array, Array]]) -> Array:
+    """Root in u of df (1 - e^(2u)) = -d log S(q e^u) / du, by Newton's method; s <= 1 and q s within the table.
+
+    Steps that leave the bracket halve it. A normal tail, S = exp(-w^2 / 4), has its root at the start.
+    """
+    high = np.minimum(0.0, np.log(_TABLE_END / q))
+    low = np.minimum(high, np.minimum(-1.0, np.log(1e-3 / q)))
+    u = np.clip(-0.5 * np.log1p(q**2 / (2.0 * df)), low, high)
+    for _ in range(60):
+        s = np.exp(u)
+        slope, steepening = elasticity(q * s)
+        excess, curvature = df * (1.0 - s) * (1.0 + s) - slope, 2.0 * df * s**2 + steepening
+        above = excess > 0
+        low, high = np.where(above, u, low), np.where(above, high, u)
+        step = excess / curvature
+        following = u + step
+        u = np.where((following >= low) & (following <= high), following, (low + high) / 2.0)
+        if (step**2 * curvature).max() < _MODE_ERROR**2:
+            break
+    return u
+
+
+def _drop_lengths(c: Array) -> tuple[Array, Array]:
+    """Solve L - 1 + e^-L = c and e^R - 1 - R = c by Newton steps from above, where both are convex."""
+    left = np.sqrt(2.0 * c) + c
+    right = np.minimum(np.sqrt(2.0 * c), np.log1p(2.0 * c) + 1.0)
+    for _ in range(5):
+        left = left - (left + np.expm1(-left) - c) / -np.expm1(-left)
+        right = right - (np.expm1(right) - right - c) / np.expm1(right)
+    return left, right
+
+
+def _log_normaliser(df: Array) -> Array:
+    """Log of 2 (df/2)^(df/2) e^(-df/2) / Gamma(df/2), without cancellation at large df."""
+    x = df / 2.0
+    large = x >= 15.0
+    y = np.where(large, x, 15.0)
+    stirling = 1.0 / (12.0 * y) - 1.0 / (360.0 * y**3) + 1.0 / (1260.0 * y**5) - 1.0 / (1680.0 * y**7)
+    z = np.where(large, 1.0, x)
+    direct = np.log(2.0) + z * np.log(z) - z - special.gammaln(z)
+    return np.where(large, 0.5 * np.log(2.0 * y / np.pi) - stirling, direct)
+
+
+@lru_cache(maxsize=8)
+def _legendre(n: int) -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(n)
+
+
+# ----------------------------------------------------------------------------------------------------------- the range
 
 
 def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> Array:
@@ -101,7 +345,7 @@ def _log_upper_tail(q: Array, k: Array, df: Array, *, slopes: bool = False) -> t
 
 
 @lru_cache(maxsize=64)
-def _range_table(k: float) -> TailTable:
+def _range_table(k: float) -> LogTail:
     return tabulate(lambda w: _log_range_survival(w, k))
 
 

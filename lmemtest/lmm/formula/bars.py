@@ -20,11 +20,10 @@ from lmemtest.lmm.formula.functions import ELEMENTWISE, check_offset, check_resp
 from lmemtest.lmm.formula.syntax import (
     DIAGONAL,
     Call,
-    Group,
+    Joined,
     Literal,
     Name,
     Node,
-    Sum,
     Variation,
     children,
     parse_sum,
@@ -282,10 +281,10 @@ def parse_right(text: str) -> tuple[tuple[Term, ...], tuple[Bar, ...]]:
 # fixed part and random-effect terms ------------------------------------------------------------------
 
 
-def _right_side(node: Sum, text: str) -> tuple[Sum, tuple[Term, ...], tuple[Call, ...], tuple[Bar, ...]]:
+def _right_side(node: Joined, text: str) -> tuple[Joined, tuple[Term, ...], tuple[Call, ...], tuple[Bar, ...]]:
     """The fixed part as written and as terms, the offsets, and the random-effect terms."""
     variations: list[Variation] = []
-    fixed = _without_bars(node, variations, text) or Sum((("+", Literal(1, 0, 0)),))
+    fixed = _without_bars(node, variations, text) or Joined((("+", Literal(1, 0, 0)),))
     fixed, offsets = _without_offsets(fixed, text)
     bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
     for i, bar in enumerate(bars):
@@ -295,7 +294,7 @@ def _right_side(node: Sum, text: str) -> tuple[Sum, tuple[Term, ...], tuple[Call
     return fixed, expand(fixed, text), offsets, bars
 
 
-def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
+def _without_offsets(node: Joined, text: str) -> tuple[Joined, tuple[Call, ...]]:
     """Take the known parts out of the fixed part."""
     kept: list[tuple[str, Node]] = []
     offsets: list[Call] = []
@@ -310,25 +309,25 @@ def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
             raise pointed(message, text, item)
         check_offset(item, text)
         offsets.append(item)
-    return Sum(tuple(kept)) if kept else Sum((("+", Literal(1, 0, 0)),)), tuple(offsets)
+    return Joined(tuple(kept)) if kept else Joined((("+", Literal(1, 0, 0)),)), tuple(offsets)
 
 
-def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
+def _without_bars(node: Joined, found: list[Variation], text: str) -> Joined | None:
     kept: list[tuple[str, Node]] = []
     for sign, item in node.items:
         inside = list(_bars_in(item))
         if not inside:
             kept.append((sign, item))
-        elif sign == "-" or not isinstance(item, (Variation, Group)):
+        elif sign == "-" or not (isinstance(item, Variation) or (isinstance(item, Joined) and item.bracketed)):
             message = "a random-effect term can only be added; join it to the other terms with '+'."
             raise pointed(message, text, inside[0])
         elif isinstance(item, Variation):
             found.append(item)
         else:
-            rest = _without_bars(item.inner, found, text)
+            rest = _without_bars(item, found, text)
             if rest is not None:
-                kept.append((sign, Group(rest, item.start, item.end)))
-    return Sum(tuple(kept)) if kept else None
+                kept.append((sign, replace(rest, bracketed=True)))
+    return Joined(tuple(kept)) if kept else None
 
 
 def _bars_in(node: Node) -> Iterator[Variation]:

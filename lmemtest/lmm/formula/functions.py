@@ -15,7 +15,7 @@ from lmemtest.core.validate import is_number
 from lmemtest.core.words import suggest
 from lmemtest.errors import DataError
 from lmemtest.lmm.formula import smooth
-from lmemtest.lmm.formula.syntax import Call, Expression, Group, Literal, Name, Operation, Sequence
+from lmemtest.lmm.formula.syntax import Call, Expression, Literal, Name, Operation
 from lmemtest.lmm.formula.tokens import pointed
 
 if TYPE_CHECKING:
@@ -97,8 +97,6 @@ def columns_of(node: Expression) -> Iterator[Name]:
         inside = node.arguments[:1] if node.function == "C" or node.function in STATEFUL else node.arguments
     elif isinstance(node, Operation):
         inside = node.operands
-    elif isinstance(node, Group):
-        inside = (node.inner,)
     for part in inside:
         yield from columns_of(part)
 
@@ -146,9 +144,7 @@ def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> N
     if isinstance(node, Operation):
         for operand in node.operands:
             _check_numeric(operand, text)
-    elif isinstance(node, Group):
-        _check_numeric(node.inner, text)
-    elif isinstance(node, Sequence) or (isinstance(node, Literal) and not is_number(node.value)):
+    elif isinstance(node, Literal) and not is_number(node.value):
         raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", text, node)
     elif isinstance(node, Call):
         _check_function(node, text, outermost)
@@ -207,9 +203,9 @@ def levels_of(call: Call, text: str) -> tuple[Any, ...] | None:
     """Read `levels=[...]` of `C(...)`."""
     for name, value in call.keywords:
         if name == "levels":
-            if not isinstance(value, Sequence) or not value.items:
+            if not isinstance(value, Literal) or not isinstance(value.value, tuple) or not value.value:
                 raise pointed('levels= takes a list, for example levels=["b", "a"].', text, value)
-            return tuple(_constant(item, text) for item in value.items)
+            return tuple(_constant(item, text) for item in value.value)
     return None
 
 
@@ -233,13 +229,12 @@ def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> d
 
 def _constant(node: Expression, text: str) -> Any:
     if isinstance(node, Literal):
-        return node.value
-    if isinstance(node, Operation) and len(node.operands) == 1:
+        value = node.value
+        return tuple(_constant(item, text) for item in value) if isinstance(value, tuple) else value
+    if isinstance(node, Operation) and len(node.operands) == 1 and node.operator != "(":
         operand = node.operands[0]
         if isinstance(operand, Literal) and is_number(operand.value):
             return -operand.value if node.operator == "-" else operand.value  # type: ignore[operator]
-    if isinstance(node, Sequence):
-        return tuple(_constant(item, text) for item in node.items)
     raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", text, node)
 
 
@@ -259,8 +254,6 @@ def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: 
         return columns.numbers(node)
     if isinstance(node, Literal):
         return np.float64(node.value)  # type: ignore[arg-type, return-value]
-    if isinstance(node, Group):
-        return value(node.inner)
     if isinstance(node, Operation):
         *before, last = map(value, node.operands)
         if before:
@@ -287,8 +280,6 @@ def differentiate(node: Expression, name: str, columns: Columns, state: dict[str
         if before:
             return _arithmetic_slope(node.operator, before[0], (value, slope))
         return (-value, -slope) if node.operator == "-" else (value, slope)
-    if isinstance(node, Group):
-        return both(node.inner)
     if isinstance(node, Call):
         value, slope = both(node.arguments[0])
         if node.function == "I":
@@ -297,8 +288,8 @@ def differentiate(node: Expression, name: str, columns: Columns, state: dict[str
             return _arithmetic_slope("**", (value, slope), both(node.arguments[1]))
         if node.function in STATEFUL:
             transform = state[str(node)]
-            own = transform.slope(value)
-            return transform(value), own * (slope if own.ndim == 1 else slope[:, None])
+            values, own = _shaped(node, transform(value)), _shaped(node, transform.slope(value))
+            return values, own * (slope if own.ndim == 1 else slope[:, None])
         return ELEMENTWISE[node.function](value), _SLOPES[node.function](value) * slope
     value = evaluate(node, columns, state, None, text)
     own_column = isinstance(node, Name) and node.value == name
@@ -324,7 +315,12 @@ def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None
         if not np.all(np.isfinite(x)):
             return np.full(len(x), np.nan)  # reported by the caller, which knows the columns
         state[key] = _fit(call, x, counts, text)
-    return state[key](x)
+    return _shaped(call, state[key](x))
+
+
+def _shaped(call: Call, columns: Array) -> Array:
+    """The columns of a transform; one that is a number to other functions has no second axis."""
+    return columns if call.function in SEVERAL_COLUMNS else columns[:, 0]
 
 
 def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Array]:
@@ -341,12 +337,12 @@ def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Ar
     return _fit_bs(call, x, counts, options, text, n_fixed=options.get("degree", 3))
 
 
-def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Affine:
+def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Polynomial:
     for name, option in options.items():
         if not isinstance(option, (bool, int, float)):
             raise pointed(f"{name}= of scale() is True, False or a number, not {option!r}.", text, call)
     fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
-    if fitted.width == 0:
+    if fitted.size[0] == 0:
         message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
         raise pointed(message, text, call, DataError)
     return fitted

@@ -9,7 +9,7 @@ transform gives on the rows themselves, to rounding. A fitted object maps new va
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,33 +17,8 @@ from lmemtest.core.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Affine:
-    """`(x - shift) / width`."""
-
-    shift: float
-    width: float
-
-    def __call__(self, x: Array) -> Array:
-        return (x - self.shift) / self.width
-
-    def slope(self, x: Array) -> Array:
-        """Derivative at `x`."""
-        return np.full(x.shape, 1.0 / self.width)
-
-
-def fit_affine(x: Array, counts: Array, center: bool | float, scale: bool | float) -> Affine:
-    """Centre at the mean and divide by the standard deviation (n - 1), as R's `scale`."""
-    shift = float(counts @ x / counts.sum()) if center is True else float(center)
-    if scale is True:
-        width = float(np.sqrt(counts @ (x - shift) ** 2 / max(counts.sum() - 1.0, 1.0)))
-    else:
-        width = 1.0 if scale is False else float(scale)
-    return Affine(shift, width)
-
-
-@dataclass(frozen=True, slots=True)
 class Polynomial:
-    """Polynomials by a three-term recurrence: those that are orthonormal over rows, and the raw powers.
+    """Polynomials by a three-term recurrence: orthonormal over rows, the raw powers, or one that centres and scales.
 
     p_0 = 1,  p_1 = x - a_1,  p_{k+1} = (x - a_{k+1}) p_k - r_k p_{k-1};  column k is p_k / s_k.
 
@@ -74,6 +49,16 @@ class Polynomial:
         return np.column_stack(columns)
 
 
+def fit_affine(x: Array, counts: Array, center: bool | float, scale: bool | float) -> Polynomial:
+    """Centre at the mean and divide by the standard deviation (n - 1), as R's `scale`."""
+    shift = float(counts @ x / counts.sum()) if center is True else float(center)
+    if scale is True:
+        width = float(np.sqrt(counts @ (x - shift) ** 2 / max(counts.sum() - 1.0, 1.0)))
+    else:
+        width = 1.0 if scale is False else float(scale)
+    return Polynomial((shift,), (0.0,), (width,))
+
+
 def fit_polynomial(x: Array, counts: Array, degree: int) -> Polynomial:
     """Fit R's `poly(x, degree)` (Kennedy & Gentle 1980, pp. 343-344) by the Stieltjes procedure."""
     alpha, ratio, norm2 = list[float](), list[float](), [float(counts.sum())]
@@ -93,26 +78,43 @@ def raw_powers(degree: int) -> Polynomial:
 
 @dataclass(frozen=True, slots=True)
 class Spline:
-    """B-spline basis without its first column; outside the boundary the end polynomials continue."""
+    """B-spline basis without its first column; outside the boundary the end polynomials continue.
+
+    Natural splines are combinations of cubic ones whose second derivative is zero at the bounds, and which go on as
+    straight lines beyond them.
+    """
 
     knots: tuple[float, ...]
     degree: int
+    natural: tuple[tuple[float, ...], ...] = ()  # one row per B-spline, one column per natural spline
 
     def __call__(self, x: Array) -> Array:
-        return np.ascontiguousarray(self._pieces(x, self.degree)[1 : len(self.knots) - self.degree - 1].T)
+        if not self.natural:
+            return self.derivative(x, 0)
+        inside = self._inside(x)
+        beyond = (x - inside)[:, None] * self.derivative(inside, 1)
+        return (self.derivative(inside, 0) + beyond) @ np.asarray(self.natural)
 
     def slope(self, x: Array) -> Array:
         """Derivative at `x`, at a knot that of the piece to the right."""
-        return self.derivative(x, 1)
+        if not self.natural:
+            return self.derivative(x, 1)
+        return self.derivative(self._inside(x), 1) @ np.asarray(self.natural)
 
     def derivative(self, x: Array, order: int) -> Array:
-        """Derivative of an order up to the degree: (B_i,q)' = q (B_i,q-1 / (t_i+q - t_i) - the same of i + 1)."""
+        """Derivative of the B-splines, of an order up to the degree.
+
+        (B_i,q)' = q (B_i,q-1 / (t_i+q - t_i) - the same of i + 1).
+        """
         knots, pieces = np.asarray(self.knots), self._pieces(x, self.degree - order)
         for q in range(self.degree - order + 1, self.degree + 1):
             width = knots[q:] - knots[: len(knots) - q]
             shares = q * pieces[: len(knots) - q] / np.where(width > 0, width, np.inf)[:, None]
             pieces = shares[:-1] - shares[1:]
         return np.ascontiguousarray(pieces[1 : len(knots) - self.degree - 1].T)
+
+    def _inside(self, x: Array) -> Array:
+        return np.clip(x, self.knots[0], self.knots[-1])
 
     def _pieces(self, x: Array, degree: int) -> Array:
         """The B-splines of a degree on the knots, one per row; rows beyond their number are without meaning."""
@@ -130,31 +132,11 @@ class Spline:
         return basis
 
 
-@dataclass(frozen=True, slots=True)
-class NaturalSpline:
-    """Cubic splines whose second derivative is zero at the bounds, and which go on as straight lines beyond them."""
-
-    cubic: Spline  # the B-splines that they are combined from
-    combined: tuple[tuple[float, ...], ...]  # one row per B-spline, one column per natural spline
-
-    def __call__(self, x: Array) -> Array:
-        inside = self._inside(x)
-        beyond = (x - inside)[:, None] * self.cubic.slope(inside)
-        return (self.cubic(inside) + beyond) @ np.asarray(self.combined)
-
-    def slope(self, x: Array) -> Array:
-        """Derivative at `x`."""
-        return self.cubic.slope(self._inside(x)) @ np.asarray(self.combined)
-
-    def _inside(self, x: Array) -> Array:
-        return np.clip(x, self.cubic.knots[0], self.cubic.knots[-1])
-
-
-def fit_natural(cubic: Spline) -> NaturalSpline:
+def fit_natural(cubic: Spline) -> Spline:
     """Combine cubic B-splines as R's `splines::ns`: by the Householder reflections that meet the two conditions."""
     bounds = np.array([cubic.knots[0], cubic.knots[-1]])
     Q = np.linalg.qr(cubic.derivative(bounds, 2).T, mode="complete")[0]
-    return NaturalSpline(cubic, tuple(map(tuple, Q[:, 2:].tolist())))
+    return replace(cubic, natural=tuple(map(tuple, Q[:, 2:].tolist())))
 
 
 def fit_spline(

@@ -16,7 +16,6 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lmemtest.errors import FormulaError
 from lmemtest.lmm.formula.tokens import CONSTANTS, Token, point, quote_name, tokenize
@@ -43,33 +42,23 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, text, True, False or None."""
+    """A number, text, True, False, None, or a bracketed list."""
 
-    value: int | float | str | bool | None
+    value: int | float | str | bool | tuple[Expression, ...] | None
     start: int
     end: int
 
     def __str__(self) -> str:
+        if isinstance(self.value, tuple):
+            return "[" + ", ".join(map(str, self.value)) + "]"
         if isinstance(self.value, str):  # as the tokenizer reads it back, which repr() is not for a line break
             return "'" + self.value.replace("\\", "\\\\").replace("'", "\\'") + "'"
         return repr(self.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
-    """A bracketed list of literals."""
-
-    items: tuple[Expression, ...]
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return "[" + ", ".join(map(str, self.items)) + "]"
-
-
-@dataclass(frozen=True, slots=True)
 class Operation:
-    """Arithmetic on two expressions, or a sign in front of one."""
+    """Arithmetic on two expressions, a sign in front of one, or "(" around one."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -78,19 +67,9 @@ class Operation:
 
     def __str__(self) -> str:
         *before, last = map(str, self.operands)
+        if self.operator == "(":
+            return f"({last})"
         return f"{before[0]} {self.operator} {last}" if before else f"{self.operator}{last}"
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """An expression, or a sum of terms, in round brackets."""
-
-    inner: Any
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"({self.inner})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,49 +89,35 @@ class Call:
         return f"{self.function}({', '.join(given)})"
 
 
-Expression = Name | Literal | Sequence | Operation | Group | Call
+Expression = Name | Literal | Operation | Call
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """Terms with their signs; the first "+" is not written."""
+class Joined:
+    """Terms with the operator before each: signs in a sum, else "*", "/", ":" or "**", read from the left.
+
+    In a sum the first has a sign too, of which "+" is not written; in all else it has no operator.
+    """
 
     items: tuple[tuple[str, Node], ...]
+    bracketed: bool = False
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether terms are added."""
+        return bool(self.items[0][0])
 
     def __str__(self) -> str:
-        pieces = [("- " if sign == "-" else "+ ") + str(node) for sign, node in self.items]
-        text = " ".join(pieces).removeprefix("+ ")
-        return f"-{text[2:]}" if text.startswith("- ") else text
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """Operands joined by "*", "/" or ":", read from the left; the first has no operator."""
-
-    items: tuple[tuple[str, Node], ...]
-
-    def __str__(self) -> str:
-        return "".join(f"{sign}{node}" if sign in ("", ":") else f" {sign} {node}" for sign, node in self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class Power:
-    """`base ** exponent` of the formula algebra: all interactions up to that order."""
-
-    base: Node
-    exponent: int
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.base}**{self.exponent}"
+        text = "".join(f"{sign}{node}" if sign in ("", ":", "**") else f" {sign} {node}" for sign, node in self.items)
+        text = f"-{text[3:]}" if text.startswith(" - ") else text.removeprefix(" + ")
+        return f"({text})" if self.bracketed else text
 
 
 @dataclass(frozen=True, slots=True)
 class Variation:
     """A random-effect term `(left | groups)`; `groups` are the interactions that "/" unfolds into."""
 
-    left: Sum
+    left: Joined
     groups: tuple[tuple[Name, ...], ...]
     correlated: bool
     start: int
@@ -161,19 +126,15 @@ class Variation:
 
 
 # a Literal among terms is the 0 or 1 that removes or states the intercept
-Node = Name | Call | Literal | Sum | Chain | Power | Group | Variation
+Node = Name | Call | Literal | Joined | Variation
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """What the algebra of terms joins in a node."""
-    if isinstance(node, (Sum, Chain)):
-        return tuple(item for _, item in node.items)
-    if isinstance(node, Power):
-        return (node.base,)
-    return (node.inner,) if isinstance(node, Group) else ()
+    return tuple(item for operator, item in node.items if operator != "**") if isinstance(node, Joined) else ()
 
 
-def parse_tree(text: str) -> tuple[Expression, Sum]:
+def parse_tree(text: str) -> tuple[Expression, Joined]:
     """Read both sides of a formula.
 
     Examples
@@ -185,7 +146,7 @@ def parse_tree(text: str) -> tuple[Expression, Sum]:
     return _Reader(text).formula()
 
 
-def parse_sum(text: str) -> Sum:
+def parse_sum(text: str) -> Joined:
     """Read one side of a formula: a sum of terms without ``~``."""
     reader = _Reader(text)
     terms = reader.sum()
@@ -269,7 +230,7 @@ class _Reader:
 
     # the formula ---------------------------------------------------------------------------------
 
-    def formula(self) -> tuple[Expression, Sum]:
+    def formula(self) -> tuple[Expression, Joined]:
         if not any(token.kind == "operator" and token.value == "~" for token in self.tokens):
             raise self.fail("a formula has two sides: write 'response ~ terms'.", self.tokens[-1])
         if self.at("~"):
@@ -285,11 +246,11 @@ class _Reader:
             raise self.misplaced()
         return left, right
 
-    def sum(self) -> Sum:
+    def sum(self) -> Joined:
         items: list[tuple[str, Node]] = [(self.take().value if self.at("+", "-") else "+", self.product())]
         while self.at("+", "-"):
             items.append((self.take().value, self.product()))
-        return Sum(tuple(items))
+        return Joined(tuple(items))
 
     def product(self) -> Node:
         return self.chain(self.colon, "*", "/")
@@ -301,7 +262,7 @@ class _Reader:
         items: list[tuple[str, Node]] = [("", operand())]
         while self.at(*operators):
             items.append((self.take().value, operand()))
-        return Chain(tuple(items)) if len(items) > 1 else items[0][1]
+        return Joined(tuple(items)) if len(items) > 1 else items[0][1]
 
     def power(self) -> Node:
         start = self.token.start
@@ -325,7 +286,7 @@ class _Reader:
                     exponent.end,
                 )
             )
-        return Power(base, int(exponent.value), start, exponent.end)
+        return Joined((("", base), ("**", Literal(int(exponent.value), exponent.start, exponent.end))))
 
     def primary(self) -> Node:
         token = self.token
@@ -361,8 +322,8 @@ class _Reader:
             raise self.fail("nothing stands before '|'; write (1 | group) for a random intercept.")
         inner = self.sum()
         if not self.at("|", "||"):
-            closer = self.leave(")")
-            return Group(inner, opener.start, closer.end)
+            self.leave(")")
+            return replace(inner, bracketed=True)
         bar = self.take()
         if self.at(")") or self.token.kind == "end":
             raise self.fail(f"no grouping column stands after '{bar.value}'; write ({inner} {bar.value} group).", bar)
@@ -516,7 +477,7 @@ class _Reader:
             opener = self.enter()
             inner = self.expression()
             closer = self.leave(")")
-            return Group(inner, opener.start, closer.end)
+            return Operation("(", (inner,), opener.start, closer.end)
         if self.at("["):
             return self.sequence()
         raise self.misplaced()
@@ -528,7 +489,7 @@ class _Reader:
             raise self.fail("the number is too long; write it as a decimal, like 1e20.", token)
         return Literal(int(token.value) if whole else float(token.value), token.start, token.end)
 
-    def sequence(self) -> Sequence:
+    def sequence(self) -> Literal:
         opener = self.enter()
         items: list[Expression] = []
         while not self.at("]") and self.token.kind != "end":
@@ -537,7 +498,7 @@ class _Reader:
                 break
             self.take()
         closer = self.leave("]")
-        return Sequence(tuple(items), opener.start, closer.end)
+        return Literal(tuple(items), opener.start, closer.end)
 
 
 def _distinct(names: tuple[Name, ...]) -> tuple[Name, ...]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from lmemtest.lmm.formula.functions import check_call, columns_of
-from lmemtest.lmm.formula.syntax import Call, Chain, Group, Literal, Name, Node, Power, Sum, children
+from lmemtest.lmm.formula.syntax import Call, Joined, Literal, Name, Node, children
 from lmemtest.lmm.formula.tokens import pointed
 
 MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
@@ -102,7 +103,7 @@ def mentions(terms: Iterable[Term]) -> Iterator[Name]:
         yield from columns_of(atom)
 
 
-def expand(node: Sum, text: str) -> tuple[Term, ...]:
+def expand(node: Joined, text: str) -> tuple[Term, ...]:
     """List the terms of a sum that holds no random-effect term.
 
     Examples
@@ -126,7 +127,7 @@ def expand(node: Sum, text: str) -> tuple[Term, ...]:
     return tuple(dict.fromkeys(terms))
 
 
-def _summed(node: Sum) -> list[Term]:
+def _summed(node: Joined) -> list[Term]:
     """The terms of a sum of columns, perhaps after 0 or 1, which needs no algebra; empty if it is another sum."""
     signs, items = zip(*node.items, strict=True)
     start = items[0]
@@ -150,7 +151,7 @@ def _multiplied(stand_in: str, atoms: dict[str, Atom], text: str) -> list[Term]:
     return [Term(tuple(stood_for[f.expr] for f in term.factors if f.expr in stood_for)) for term in listed]
 
 
-def states_intercept(node: Sum) -> bool:
+def states_intercept(node: Joined) -> bool:
     """Tell whether 0, 1 or -1 is written as a term of its own."""
     return any(isinstance(item, Literal) for _, item in node.items)
 
@@ -159,8 +160,9 @@ def _check_constants(node: Node, text: str, *, inside: bool = False) -> None:
     """Refuse 0 and 1 in brackets and interactions, where R and formulaic read them differently."""
     if isinstance(node, Literal) and inside:
         raise pointed(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.", text, node)
+    top = isinstance(node, Joined) and node.is_sum and not node.bracketed
     for item in children(node):
-        _check_constants(item, text, inside=inside or not isinstance(node, Sum))
+        _check_constants(item, text, inside=inside or not top)
 
 
 def _render(node: Node, atoms: dict[str, Atom]) -> str:
@@ -170,34 +172,30 @@ def _render(node: Node, atoms: dict[str, Atom]) -> str:
         return f"v{list(atoms).index(key)}"
     if isinstance(node, Literal):
         return str(node.value)
-    if isinstance(node, Group):
-        return f"({_render(node.inner, atoms)})"
-    if isinstance(node, Power):
-        return f"{_render(node.base, atoms)}**{node.exponent}"
-    if isinstance(node, (Sum, Chain)):
-        return " ".join(f"{sign} {_render(item, atoms)}" for sign, item in node.items).removeprefix("+").lstrip()
+    if isinstance(node, Joined):
+        text = " ".join(f"{sign} {_render(item, atoms)}" for sign, item in node.items).removeprefix("+").lstrip()
+        return f"({text})" if node.bracketed else text
     raise TypeError(f"{type(node).__name__} is not a term")
 
 
 def _count(node: Node) -> int:
     """Bound the number of terms from above."""
-    if isinstance(node, Sum):
+    if not isinstance(node, Joined):
+        return 1
+    if node.is_sum:
         return sum(_count(item) for _, item in node.items)
-    if isinstance(node, Group):
-        return _count(node.inner)
-    if isinstance(node, Power):
-        # compare exponents before the power is taken: 9**9**9 must not be computed
-        base = max(_count(node.base), 2)
-        return base**node.exponent if node.exponent <= 13 else _MOST_TERMS + 1
-    if isinstance(node, Chain):
-        total = _count(node.items[0][1])
-        for operator, item in node.items[1:]:
-            other = _count(item)
-            total = {"*": total * other + total + other, "/": total + other, ":": total * other}[operator]
-            if total > _MOST_TERMS:
-                return total
-        return total
-    return 1
+    total = _count(node.items[0][1])
+    for operator, item in node.items[1:]:
+        if operator == "**":
+            exponent = cast(
+                int, cast(Literal, item).value
+            )  # compared before the power is taken: 9**9**9 must not be computed
+            return max(total, 2) ** exponent if exponent <= 13 else _MOST_TERMS + 1
+        other = _count(item)
+        total = {"*": total * other + total + other, "/": total + other, ":": total * other}[operator]
+        if total > _MOST_TERMS:
+            return total
+    return total
 
 
 # which columns a term needs --------------------------------------------------------------------------

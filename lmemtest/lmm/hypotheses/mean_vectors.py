@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from lmemtest.lmm.hypotheses.of_samples import sign_patterns
-from lmemtest.lmm.means.f_test import FTest
+from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
+from lmemtest.lmm.means.f_tests import FTest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,7 +22,7 @@ from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
-from lmemtest.lmm.means.f_test import FTest
+from lmemtest.lmm.means.f_tests import FTest
 from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
 
 if TYPE_CHECKING:
@@ -333,25 +333,6 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
 
 
 # ---------------------------------------------------------------------- clusters
-
-
-def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
-    """The rule for the degrees of freedom, after a check that `vcov` belongs to the fit."""
-    if vcov is None:
-        return ddf
-    if not isinstance(vcov, ClusterRobust):
-        raise ArgumentError(
-            "vcov must be the result of cluster_robust(fit, cluster), for marginal means also of "
-            f"moderated(fit, cluster), 'moderated' or 'model', got {type(vcov).__name__}."
-        )
-    if vcov.fit is not fit:
-        raise ArgumentError(
-            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
-            f"fit: cluster_robust(fit, {vcov.label!r})."
-        )
-    if ddf != "satterthwaite":
-        raise ArgumentError(f"vcov= brings its own degrees of freedom, so ddf={ddf!r} has no use. Leave ddf out.")
-    return "cluster-robust"
 
 
 def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.intp]]:

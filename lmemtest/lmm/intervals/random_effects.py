@@ -15,7 +15,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine import prediction
-from lmemtest.lmm.model.random_effects import batches, representatives, shapes, terms_of
+from lmemtest.lmm.model.predictions import batches, representatives, shapes, terms_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

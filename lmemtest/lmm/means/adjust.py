@@ -11,7 +11,6 @@ that of the last step (Benjamini & Yekutieli 2005).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -39,17 +38,22 @@ _SAME_P = 1e-6  # of unadjusted p-values
 _OF_ALL_PAIRS = {"tukey": "sidak", "stepdown": "holm", "shaffer": "holm", "singlestep": "bonferroni"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adjusted:
-    """Adjusted two-sided p-values, and intervals ``estimate +- critical * se`` that agree with them.
+def fitting_adjustment(method: str, n_means: int | None) -> tuple[str, tuple[str, ...]]:
+    """The adjustment for a family that is all pairs of `n_means` means, or is not (None), with a note if it is another.
 
-    `method` is the adjustment that was applied; `notes` say what was replaced and why.
+    "tukey", "stepdown", "singlestep" and "shaffer" fit only all pairs; "sidak", "holm" and "bonferroni" take their
+    place elsewhere.
+
+    >>> fitting_adjustment("tukey", None)[0], fitting_adjustment("tukey", 3)[0]
+    ('sidak', 'tukey')
     """
-
-    p_value: Array
-    critical: Array
-    method: str
-    notes: tuple[str, ...] = ()
+    if n_means is not None or method not in _OF_ALL_PAIRS:
+        return method, ()
+    used = _OF_ALL_PAIRS[method]
+    return used, (
+        f"The {ADJUSTMENT_NAMES[method]} adjustment fits only all pairwise differences of a set of means; "
+        f"the {ADJUSTMENT_NAMES[used]} adjustment was used instead.",
+    )
 
 
 def adjust(
@@ -60,15 +64,14 @@ def adjust(
     n_means: int | None = None,
     alpha: float = 0.05,
     joint: LargestT | None = None,
-) -> Adjusted:
-    """Adjust the two-sided p-values and the intervals of one family of t ratios.
+) -> tuple[Array, Array]:
+    """Adjusted two-sided p-values of one family of t ratios, and half widths of their intervals in standard errors.
 
     NaN rows have no p-value but count as tests, since they were asked for. "tukey" refers sqrt(2) |t| to the
     studentized range of `n_means` means; "stepdown" and its first step "singlestep" are for pairs with variances of
     their own, see `step_down`; "mvt" and "dunnett" refer |t| to `joint`, which they need; "fdr" is
-    Benjamini-Hochberg. Without `n_means`, the number of means whose pairwise differences are the family, "tukey",
-    "stepdown", "singlestep" and "shaffer" do not fit it and are replaced by "sidak", "holm" and "bonferroni", with a
-    note.
+    Benjamini-Hochberg. `n_means` is the number of means whose pairwise differences are the family; without it the
+    adjustment is that of `fitting_adjustment`.
 
     Intervals of "stepdown", "shaffer" and "holm" are those of the step at which a pair was decided. Each covers its
     difference with probability 1 - `alpha` at least, as it is never shorter than the unadjusted one, and the chance
@@ -79,27 +82,19 @@ def adjust(
     Holm (1979), Scand. J. Stat. 6, 65-70; Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x;
     Benjamini & Yekutieli (2005), doi:10.1198/016214504000001907
 
-    >>> adjust([2.5, 1.0, 3.1], 20, method="holm").p_value.round(4)
+    >>> adjust([2.5, 1.0, 3.1], 20, method="holm")[0].round(4)
     array([0.0425, 0.3293, 0.0169])
     """
     check_choice(method, "adjust", (*ADJUSTMENTS, "dunnett"))
     check_fraction(alpha, "alpha")
     t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
-    notes: list[str] = []
     if method in JOINT_ADJUSTMENTS:
         if joint is None:
             raise ArgumentError(
                 f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
             )
-        p_value, critical = joint.sf(np.abs(t), nu), joint.isf(alpha, nu)
-        return Adjusted(p_value=p_value, critical=critical, method=method, notes=(joint.note(np.abs(t), nu),))
-    if n_means is None and method in _OF_ALL_PAIRS:
-        used = _OF_ALL_PAIRS[method]
-        notes.append(
-            f"The {ADJUSTMENT_NAMES[method]} adjustment fits only all pairwise differences of a set of means; "
-            f"the {ADJUSTMENT_NAMES[used]} adjustment was used instead."
-        )
-        method = used
+        return joint.sf(np.abs(t), nu), joint.isf(alpha, nu)
+    method, _ = fitting_adjustment(method, n_means)
     raw = two_sided_p(t, nu)
     if method == "tukey":
         p_value = ptukey(np.sqrt(2.0) * np.abs(t), n_means or 2, nu, upper=True)
@@ -109,8 +104,7 @@ def adjust(
         p_value = step_down(raw, n_means or 2, first_by_range=method == "stepdown")
     else:
         p_value = adjust_raw(raw, method, t.size)
-    critical = critical_values(nu, raw, method=method, n_means=n_means, n_tests=t.size, alpha=alpha)
-    return Adjusted(p_value=p_value, critical=critical, method=method, notes=tuple(notes))
+    return p_value, critical_values(nu, raw, method=method, n_means=n_means, n_tests=t.size, alpha=alpha)
 
 
 def step_down(p_value: Array, n_means: int, *, first_by_range: bool) -> Array:

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 
 
 LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0}
+_VERBS = {
+    "pairs": "pairs()",
+    "control": "against()",
+    "contrasts": "contrast()",
+    "equivalence": "equivalence()",
+    "noninferiority": "noninferiority()",
+    "best": "best()",
+}  # what makes each kind of comparisons
 
 
 @result
@@ -128,6 +136,12 @@ class Comparisons(Result):
         return {"fdr": "selected"}.get(
             self.adjust, "stepwise" if self.adjust in STEPWISE_ADJUSTMENTS else "simultaneous"
         )
+
+    def require(self, verb: str, *kinds: str) -> None:
+        """Refuse comparisons of a kind that a verb is not for."""
+        if self.kind not in kinds:
+            wanted = " or ".join(_VERBS[kind] for kind in kinds)
+            raise ArgumentError(f"{verb} is for the result of {wanted}, and this is that of {_VERBS[self.kind]}.")
 
     def half_widths(self, alpha: float, *, first_step: bool = False) -> Array:
         """Half widths of the intervals at another alpha, ``(rows,)``; NaN where a difference has no test.

@@ -14,14 +14,18 @@ k - 1 comparisons suffice for all k statements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.hints import guided
-from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, ERRORS, JOINT_ADJUSTMENTS
+from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, JOINT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, suggest
@@ -29,15 +33,13 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import adjust as adjust_family
+from lmemtest.lmm.means.adjust import fitting_adjustment
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.lmm.means.given import known_direction
-from lmemtest.lmm.means.named_contrasts import NAMED_CONTRASTS, is_evenly_spaced, named_contrasts
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
 
@@ -50,6 +52,10 @@ DEFAULT_ADJUST = {
     "own": "none",
     "cluster-robust": "holm",
 }  # by simulation
+Rows = dict[str, Array]
+
+_DEGREE_NAMES = ("linear", "quadratic", "cubic", "quartic")
+_HIGHEST_DEGREE = 6  # of emmeans; the names of higher ones mean nothing to a reader
 
 
 @guided
@@ -58,7 +64,7 @@ def pairs(
     em: Estimates,
     *,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -74,7 +80,7 @@ def pairs(
         Shaffer's steps; it allows for variances of their own. "singlestep" is its first step. "none" takes each pair as
         planned: moderated standard errors give way to each pair's own. Default: "tukey" with the model's standard
         errors, "stepdown" with moderated ones, "holm" with those of `cluster_robust`.
-    se : {"model", "moderated"}, optional
+    vcov : {"model", "moderated"}, optional
         Standard errors; default: those of the estimates. "model" takes those of the fitted model in place of moderated
         ones.
     alpha : float in (0, 1), optional
@@ -121,11 +127,11 @@ def pairs(
     2    B     C     -4.25  6.0   0.0007
     """
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
-    se = _known_se(se)
-    adjust = DEFAULT_ADJUST["model" if se == "model" else em.errors] if adjust is None else adjust
+    vcov = _checked_vcov(vcov)
+    adjust = DEFAULT_ADJUST["model" if vcov == "model" else em.errors] if adjust is None else adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
-    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
+    em, on_errors = em.with_vcov(vcov, adjust, single=adjust == "none")
     labels, groups = em.labels(), [rows for _, rows in em.groups()]
     alone = next((rows for rows in groups if len(rows) < 2), None)
     if alone is not None:
@@ -152,7 +158,7 @@ def contrast(
     coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
     *,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -168,7 +174,7 @@ def contrast(
         Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
         uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
         a note.
-    se, alpha, rng
+    vcov, alpha, rng
         As in `pairs`. One contrast, and contrasts that are not adjusted, have their own variance where that of many is
         moderated.
 
@@ -209,11 +215,11 @@ def contrast(
     1  quadratic       4.0   0.0027
     """
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
-    se = _known_se(se)
+    vcov = _checked_vcov(vcov)
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
     if adjust is None:
         adjust = "none" if family is None else family[1]
-        if adjust in JOINT_ADJUSTMENTS and se != "model" and not em.one_variance:
+        if adjust in JOINT_ADJUSTMENTS and vcov != "model" and not em.one_variance:
             adjust = "holm"
     _check_adjust(adjust)
     generator = resolve_rng(rng)
@@ -226,7 +232,7 @@ def contrast(
     table = _coefficient_table(labels, coefficients if family is None else family[0](labels))
     K = table.to_numpy()
     single = adjust == "none" or len(K) == 1
-    em, on_errors = em.with_se(se, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)
+    em, on_errors = em.with_vcov(vcov, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)
     blocks, apart = [], []
     for _, rows in em.groups():
         lone = np.zeros(len(K), dtype=bool)
@@ -265,7 +271,7 @@ def against(
     control: Any,
     *,
     adjust: str | None = None,
-    se: str | None = None,
+    vcov: str | None = None,
     alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -281,7 +287,7 @@ def against(
     adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors;
         R calls it "mvt", which works too. Default: "dunnett" with these, else "holm".
-    se, alpha, rng
+    vcov, alpha, rng
         As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
 
     Returns
@@ -318,11 +324,11 @@ def against(
     1    C     A  6.0   0.0003
     """
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
-    se = _known_se(se)
-    adjust = ("dunnett" if se == "model" or em.one_variance else "holm") if adjust is None else adjust
+    vcov = _checked_vcov(vcov)
+    adjust = ("dunnett" if vcov == "model" or em.one_variance else "holm") if adjust is None else adjust
     adjust = "dunnett" if isinstance(adjust, str) and adjust == "mvt" else adjust  # one distribution by two names
     check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
-    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
+    em, on_errors = em.with_vcov(vcov, adjust, single=adjust == "none")
     generator = resolve_rng(rng)
     labels = np.array(em.labels(), dtype=object)
     reference = control if isinstance(control, str) else format_level(control)
@@ -403,7 +409,7 @@ def best(
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     if alpha >= 0.5:
         raise ArgumentError(f"alpha must be below 0.5 for comparisons with the best, got {alpha!r}.")
-    used = known_direction(direction, em.direction, "best")
+    used = em.better_end(direction, "best")
     generator = resolve_rng(rng)
     labels = em.labels()
     frames, notes = [], []
@@ -516,15 +522,16 @@ def _compared(
     tested = ~np.isnan(t_ratio)
     together = adjust in JOINT_ADJUSTMENTS
     parts, joints = [], []
+    applied, how = fitting_adjustment(adjust, n_means)
     for rows in np.split(np.arange(len(L)), len(em.groups())):
         joint = em.largest_t(L[rows[tested[rows]]].L, "two-sided", rng) if together else None
         # a family without a single test has no joint distribution; its rows are NaN under any method
         used = "none" if together and joint is None else adjust
         parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, alpha=alpha, joint=joint))
         joints.append(joint)
-    p_value = np.concatenate([part.p_value for part in parts])
-    half = np.where(tested, np.concatenate([part.critical for part in parts]) * se, np.nan)
-    applied = adjust if together else parts[0].method
+        how += () if joint is None else (joint.note(np.abs(t_ratio[rows]), df[rows]),)
+    p_value, critical = (np.concatenate(part) for part in zip(*parts, strict=True))
+    half = np.where(tested, critical * se, np.nan)
     missing, untested = np.isnan(estimate), ~np.isnan(estimate) & np.isnan(p_value)
     lost, n = int((missing & ~apart).sum()), len(L)
     name, found = ADJUSTMENT_NAMES[applied], list(notes)
@@ -560,14 +567,14 @@ def _compared(
         alpha=alpha,
         family_size=len(em.groups()[0][1]),
         direction=em.direction,
-        notes=(*em.notes, *found, *dict.fromkeys(note for part in parts for note in part.notes)),
+        notes=(*em.notes, *found, *dict.fromkeys(how)),
         joint=tuple(joints) if together else (),
         **more,
     )
 
 
-def _known_se(se: Any) -> str | None:
-    return None if se is None else check_choice(se, "se", ERRORS)
+def _checked_vcov(vcov: Any) -> str | None:
+    return None if vcov is None else check_choice(vcov, "vcov", VCOV)
 
 
 def _check_adjust(adjust: Any) -> None:
@@ -613,3 +620,113 @@ def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
     if not real or not all(abs(number) < _HUGE for number in numbers):
         raise ArgumentError("coefficients must hold at least one contrast, and finite numbers only.")
     return table.astype(float)
+
+
+# ------------------------------------------------------------------------------------------------ families with a name
+
+
+def polynomials(labels: Sequence[str]) -> Rows:
+    """Orthogonal polynomials at equally spaced levels, in the smallest whole numbers, rising at the last level.
+
+    Examples
+    --------
+    >>> {name: row.astype(int).tolist() for name, row in polynomials("abcd").items()}
+    {'linear': [-3, -1, 1, 3], 'quadratic': [1, -1, -1, 1], 'cubic': [-1, 3, -3, 1]}
+    """
+    k = len(labels)
+    rows = {}
+    for degree in range(1, min(_HIGHEST_DEGREE, k - 1) + 1):
+        name = _DEGREE_NAMES[degree - 1] if degree <= len(_DEGREE_NAMES) else f"degree {degree}"
+        rows[name] = np.array(_whole_polynomial(k, degree), dtype=float)
+    return rows
+
+
+def _whole_polynomial(k: int, degree: int) -> list[int]:
+    """Discrete Chebyshev polynomial at 0, ..., k - 1: sum_j (-1)^j C(d, j) C(d + j, j) C(x, j) / C(k - 1, j)."""
+    values = [
+        sum(
+            Fraction((-1) ** j * math.comb(degree, j) * math.comb(degree + j, j) * math.comb(x, j), math.comb(k - 1, j))
+            for j in range(degree + 1)
+        )
+        for x in range(k)
+    ]
+    whole = [int(value * math.lcm(*(Fraction(v).denominator for v in values))) for value in values]
+    unit = math.gcd(*whole) * (1 if whole[-1] > 0 else -1)
+    return [value // unit for value in whole]
+
+
+def helmert(labels: Sequence[str]) -> Rows:
+    """Each level less the average of those before it: `contr.helmert`, scaled to differences of means.
+
+    Examples
+    --------
+    >>> {name: row.tolist() for name, row in helmert("abc").items()}
+    {'b - a': [-1.0, 1.0, 0.0], 'c - avg(a, b)': [-0.5, -0.5, 1.0]}
+    """
+    rows = {}
+    for i in range(1, len(labels)):
+        row = np.zeros(len(labels))
+        row[:i], row[i] = -1.0 / i, 1.0
+        before = (
+            labels[0] if i == 1 else f"avg({', '.join(labels[:i])})" if i < 4 else f"avg({labels[0]}..{labels[i - 1]})"
+        )
+        rows[f"{labels[i]} - {before}"] = row
+    return rows
+
+
+def consecutive(labels: Sequence[str]) -> Rows:
+    """Each level less the one before it."""
+    steps = np.diff(np.eye(len(labels)), axis=0)
+    return {f"{after} - {before}": row for before, after, row in zip(labels, labels[1:], steps, strict=False)}
+
+
+def effects(labels: Sequence[str], *, deleted: bool = False) -> Rows:
+    """Each level less the average of all, or of the others."""
+    k = len(labels)
+    averages = (1.0 - np.eye(k)) / (k - 1) if deleted else np.full((k, k), 1.0 / k)
+    return {f"{label} effect": row for label, row in zip(labels, np.eye(k) - averages, strict=True)}
+
+
+# How a family is made of the labels of the means, and the adjustment that goes with it.
+NAMED_CONTRASTS: dict[str, tuple[Callable[[Sequence[str]], Rows], str]] = {
+    "poly": (polynomials, "none"),
+    "helmert": (helmert, "none"),
+    "consec": (consecutive, "mvt"),
+    "eff": (effects, "fdr"),
+    "del.eff": (partial(effects, deleted=True), "fdr"),
+}
+# Families with a function of their own, which adjusts them as they need it.
+_ELSEWHERE = {
+    **dict.fromkeys(("pairwise", "revpairwise", "tukey"), "means.pairs()"),
+    **dict.fromkeys(("trt.vs.ctrl", "trt.vs.ctrl1", "trt.vs.ctrlk", "dunnett"), "means.against(control)"),
+}
+
+
+def named_contrasts(name: str) -> tuple[Callable[[Sequence[str]], Rows], str]:
+    """The family of a name; refused if there is none, or it has a function of its own."""
+    if name in _ELSEWHERE:
+        raise ArgumentError(
+            f"coefficients={name!r} has a function of its own, with its adjustment: {_ELSEWHERE[name]}."
+        )
+    if name not in NAMED_CONTRASTS:
+        known = (*NAMED_CONTRASTS, *_ELSEWHERE)
+        raise ArgumentError(
+            f"coefficients must name a family of contrasts ({', '.join(NAMED_CONTRASTS)}) or give the numbers of each, "
+            f"got {name!r}.{suggest(name, known)}"
+        )
+    return NAMED_CONTRASTS[name]
+
+
+def is_evenly_spaced(levels: Sequence[object]) -> bool:
+    """Whether levels that are numbers have equal steps; True for levels that are not numbers.
+
+    Examples
+    --------
+    >>> is_evenly_spaced([1, 2, 3]), is_evenly_spaced([1, 3, 9]), is_evenly_spaced(["1", "3", "x"])
+    (True, False, True)
+    """
+    try:
+        steps = np.diff([float(level) for level in levels])  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return True
+    return bool(np.allclose(steps, steps[:1], rtol=1e-9, atol=0.0))

@@ -2,7 +2,7 @@
 
 Of two levels one is better, they are tested and not significantly different, practically equivalent, or have no test.
 Groups, letters and diagrams join what is not shown to differ, so that no claim of a difference rests on a missing test,
-and mark what has none.
+and mark what has none. Groups are the maximal cliques of a graph, with one letter for each.
 """
 
 from __future__ import annotations
@@ -22,13 +22,11 @@ from lmemtest.core.validate import check_direction, check_fraction, check_positi
 from lmemtest.core.verdicts import Verdict, ahead_or_behind, turned
 from lmemtest.core.words import format_level, format_number, joined, percent
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.given import (
-    check_kind,
-    given_alpha,
-    given_critical_difference,
-    given_decisions,
-    given_means,
-    given_omnibus,
+from lmemtest.lmm.means.external import (
+    check_critical_difference,
+    check_omnibus,
+    external_decisions,
+    external_means,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +35,10 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Codes, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
+
+
+_MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a graph of 30 levels can have 3^10
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 MOST_NAMED = 8  # levels in a sentence
@@ -227,15 +229,18 @@ class Decisions(Result):
         for name, text in {"score": score, "statistic": statistic, "test": test}.items():
             if not isinstance(text, str):
                 raise ArgumentError(f"{name} must be a text, got {text!r}.")
-        levels, numbers = given_means(means)
-        matrix, has_p = given_decisions(decisions, levels)
-        alpha = given_alpha(alpha, has_p=has_p)
+        levels, numbers = external_means(means)
+        matrix, has_p = external_decisions(decisions, levels)
+        if alpha is not None:
+            alpha = check_fraction(alpha, "alpha")
+        else:
+            alpha = 0.05 if has_p else math.nan  # that of decisions of others is not known
         return arranged(
             levels=levels,
             means=numbers["mean"],
             se=numbers["se"],
             codes=_codes(below(matrix, alpha) if has_p else matrix == 1.0, np.isnan(matrix)),
-            critical_difference=given_critical_difference(critical_difference),
+            critical_difference=check_critical_difference(critical_difference),
             alpha=alpha,
             direction=direction,
             adjust="",
@@ -246,7 +251,7 @@ class Decisions(Result):
             ci_low=numbers.get("ci_low"),
             ci_high=numbers.get("ci_high"),
             level=None if interval_alpha is None else 1.0 - check_fraction(interval_alpha, "interval_alpha"),
-            omnibus_p=given_omnibus(omnibus_p, alpha),
+            omnibus_p=check_omnibus(omnibus_p, alpha),
         )
 
     def table(self) -> pd.DataFrame:
@@ -433,7 +438,7 @@ def decisions(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None 
     >>> means.pairs().decisions(direction="minimize").letters
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
-    check_kind(pairs, "decisions", "pairs")
+    pairs.require("decisions", "pairs")
     check_fraction(alpha, "alpha")
     if direction is not None:
         direction = check_direction(direction)
@@ -603,8 +608,7 @@ def _codes(significant: Mask, undecided: Mask | bool) -> Codes:
     return np.where(undecided, Verdict.NOT_TESTED, codes).astype(np.int8)
 
 
-_MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a graph of 30 levels can have 3^10
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# -------------------------------------------------------------------------------------------------- groups and letters
 
 
 def groups_with_letters(

@@ -1,4 +1,11 @@
-"""Estimated marginal means: `Estimates` of the cells of a reference grid, averaged over its other factors."""
+"""Estimated marginal means: `Estimates` of the cells of a reference grid, averaged over its other factors.
+
+Scores relative to a baseline: its mean is 0 on every benchmark because it was subtracted there, not because it is
+known: what chance did to it is in all other scores. Subtracting its estimate gives each mean the standard error of its
+difference from the baseline, in which that chance is counted. That estimate is 0, so that no mean changes, unless the
+baseline has other seeds than the others and random effects of seeds pull it off 0. Differences of two others stay as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +17,15 @@ import numpy as np
 
 from lmemtest.core.codes import Keys
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS
+from lmemtest.core.options import DDF_METHODS, VCOV
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.functions import Functions, OfFunctions
-from lmemtest.lmm.intervals.cluster_robust import check_vcov
 from lmemtest.lmm.means.estimates import Estimates
-from lmemtest.lmm.means.joint import f_test, fit_for_ddf
+from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
@@ -27,7 +33,9 @@ from lmemtest.lmm.means.reference_grid import (
     check_at,
     check_fit,
     check_specs,
+    check_vcov,
     design_rows,
+    fit_for_ddf,
     grid_values,
     listed,
     name_tuple,
@@ -39,17 +47,16 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
-    from lmemtest.lmm.means.estimates import Estimates
-    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.f_tests import FTest
 
 
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
-VCOV = ("moderated", "model")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
+_ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
 @guided
@@ -520,10 +527,7 @@ def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     return str(fit.scope.direction), notes
 
 
-__all__ = ["carried"]
-
-
-_ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
+# ---------------------------------------------------------------------------------------------- relative to a baseline
 
 
 def carried(fit: Any, means: Estimates, spread: float) -> tuple[Estimates, tuple[str, ...]]:

@@ -15,14 +15,14 @@ import numpy as np
 
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.result import Result, result
-from lmemtest.core.validate import check_fraction
+from lmemtest.core.validate import check_direction, check_fraction
 from lmemtest.core.words import format_level, joined
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.largest_t import LargestT, largest_t
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.means.contrasts import against, best, contrast, pairs
-from lmemtest.lmm.means.f_test import FTest, joint, wald_f_test
+from lmemtest.lmm.means.f_tests import FTest, joint, wald_f_test
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,6 +254,17 @@ class Estimates(Result):
         """Groups within which no difference is shown: `Comparisons.decisions` of `pairs`."""
         return self.pairs().decisions(alpha, direction=direction)
 
+    def better_end(self, direction: Any, verb: str) -> str:
+        """Which end is better: as asked for, else that of the runs; refused where neither says so."""
+        if direction is not None:
+            return check_direction(direction)
+        if self.direction is None:
+            raise ArgumentError(
+                f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "
+                "fit Runs."
+            )
+        return self.direction
+
     # ------------------------------------------------------------------ linear functions
 
     @property
@@ -335,16 +346,16 @@ class Estimates(Result):
         )
         return self.with_errors(moderate=self.moderate.alone(), errors="own", notes=(*kept, note))
 
-    def with_se(self, se: str | None, adjust: str, *, single: bool = False) -> tuple[Self, tuple[str, ...]]:
+    def with_vcov(self, vcov: str | None, adjust: str, *, single: bool = False) -> tuple[Self, tuple[str, ...]]:
         """The same with the standard errors that are asked for by name, and what to say of the adjustment with them.
 
         A `single` comparison, which nothing adjusts for, has its own where those of many are moderated.
         """
-        if se == "model":
+        if vcov == "model":
             return self.by_model(), ()
-        if se == "moderated" and self.errors != "moderated":
+        if vcov == "moderated" and self.errors != "moderated":
             raise ArgumentError(
-                "se='moderated' needs estimates with moderated standard errors, and these have "
+                "vcov='moderated' needs estimates with moderated standard errors, and these have "
                 f"{ERROR_NAMES.get(self.errors, 'other')} ones. Ask for them where the means are estimated: "
                 "emmeans(..., vcov='moderated')."
             )
@@ -352,7 +363,7 @@ class Estimates(Result):
         if one_variance and self.errors in ("moderated", "own"):
             raise ArgumentError(
                 f"adjust={adjust!r} is for one variance of all comparisons, and moderated standard errors give each "
-                "its own. Give se='model' with it, or leave adjust out."
+                "its own. Give vcov='model' with it, or leave adjust out."
             )
         if one_variance and self.errors == "cluster-robust":
             return self, (

@@ -19,7 +19,6 @@ from lmemtest.core.validate import LARGEST_SCORE, check_choice, check_fraction, 
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels
-from lmemtest.lmm.means.given import check_kind, known_direction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,7 +84,7 @@ def equivalence(
     1    A     C    1.000   different
     2    B     C    1.000   different
     """
-    check_kind(pairs, "equivalence", "pairs", "control")
+    pairs.require("equivalence", "pairs", "control")
     if isinstance(margin, (tuple, list)):
         if len(margin) != 2:
             raise ArgumentError(f"margin must be one number or (low, high), got {margin!r}.")
@@ -201,7 +200,7 @@ def noninferiority(
     0    B     A    0.005  non-inferior
     1    C     A    0.000      superior
     """
-    check_kind(comparisons, "noninferiority", "control")
+    comparisons.require("noninferiority", "control")
     size, em = _positive(margin), comparisons.estimates
     _check_alpha(alpha)
     model = em.errors in ("", "model")
@@ -213,7 +212,7 @@ def noninferiority(
             "adjust='holm', or means.against(control, adjust='dunnett')."
         )
     comparisons = _each_by_itself(comparisons) if adjust == "none" else comparisons
-    used = known_direction(direction, comparisons.direction, "noninferiority")
+    used = em.better_end(direction, "noninferiority")
     generator = resolve_rng(rng)
     given, sign = comparisons.table, 1.0 if used == "maximize" else -1.0
     gain = sign * given["estimate"].to_numpy(dtype=float)

@@ -2,7 +2,7 @@
 
 Each comparison's own scatter over the benchmarks is squeezed towards the variance that the model gives all of them.
 
-`moderation` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and a grid of means.
+`empirical_bayes` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and its means.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.hypotheses.ranova import with_terms
 from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, cluster_robust
-from lmemtest.lmm.means.moderation import Moderation, larger_scatter, moderation
+from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
 from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     -----
     With two algorithms nothing can be learned from other pairs: the larger of the two variances counts, with its own
     degrees of freedom, which in complete tables is the paired t-test over benchmark means. Formulas: see
-    `lmemtest.lmm.means.moderation`.
+    `lmemtest.lmm.means.empirical_bayes`.
 
     Sizes and power: docs/validation.md. Shared seeds are not covered: benchmarks must be independent.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -184,6 +185,33 @@ def check_fit(fit: Any, name: str) -> None:
     """Refuse what is not a fitted model, with the way to get one."""
     if not (hasattr(fit, "design") and hasattr(fit, "llf")):
         raise ArgumentError(f"{name} must be a fitted model, got {type(fit).__name__}. Fit one with fit_lmm(...).")
+
+
+def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
+    """The rule for the degrees of freedom, after a check that `vcov` belongs to the fit."""
+    if vcov is None:
+        return ddf
+    if not (hasattr(vcov, "fit") and hasattr(vcov, "contributions")):  # of a `ClusterRobust`, which stands on this file
+        raise ArgumentError(
+            "vcov must be the result of cluster_robust(fit, cluster), for marginal means also of "
+            f"moderated(fit, cluster), 'moderated' or 'model', got {type(vcov).__name__}."
+        )
+    if vcov.fit is not fit:
+        raise ArgumentError(
+            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
+            f"fit: cluster_robust(fit, {vcov.label!r})."
+        )
+    if ddf != "satterthwaite":
+        raise ArgumentError(f"vcov= brings its own degrees of freedom, so ddf={ddf!r} has no use. Leave ddf out.")
+    return "cluster-robust"
+
+
+def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
+    """The fit that a rule for the degrees of freedom is defined for, and a note if that is another one."""
+    if ddf != "kenward-roger" or fit.reml:
+        return fit, ()
+    note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
+    return fit.refit(reml=True), (note,)
 
 
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:

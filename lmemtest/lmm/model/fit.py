@@ -28,10 +28,8 @@ from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula import build_design
-from lmemtest.lmm.formula.design import Design
-from lmemtest.lmm.formula.estimable import beside_held
-from lmemtest.lmm.model import random_effects
-from lmemtest.lmm.model.rows import residuals, rows_of
+from lmemtest.lmm.formula.design import Design, beside_held
+from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.verbs import Verbs
 from lmemtest.lmm.scope import Scope, scope_of
 
@@ -424,7 +422,7 @@ class LmmFit(Verbs, Result):
     @cached_property
     def modes(self) -> tuple[Array, ...]:
         """Conditional modes of each random-effects term, ``(levels, effects)``, in the order of the formula."""
-        return random_effects.modes(self)
+        return predictions.modes(self)
 
     def conditional_modes(self, group: str) -> pd.DataFrame:
         """Conditional modes (BLUPs) of one grouping factor.
@@ -444,7 +442,7 @@ class LmmFit(Verbs, Result):
         ArgumentError
             If the model has no such group.
         """
-        return random_effects.by_level(self, group)
+        return predictions.by_level(self, group)
 
     def ranef(self) -> dict[str, pd.DataFrame]:
         """The conditional modes of all grouping factors, by their names: `conditional_modes` of each."""
@@ -480,12 +478,12 @@ class LmmFit(Verbs, Result):
         """
         check_flag(random, "random")
         if frame is None:
-            return self.cell_predictions(random=random)[rows_of(self).cell]
-        return random_effects.predict(self, frame, random=random)
+            return self.cell_predictions(random=random)[predictions.rows_of(self)[0]]
+        return predictions.predict(self, frame, random=random)
 
     def cell_predictions(self, *, random: bool = True) -> Array:
         """Predicted scores of the cells, ``(n_cells,)``, in the order of ``cells.frame``; see `predict`."""
-        return random_effects.predict(self, random=check_flag(random, "random"))
+        return predictions.predict(self, random=check_flag(random, "random"))
 
     @one_blas_thread()
     def prediction_intervals(
@@ -541,21 +539,21 @@ class LmmFit(Verbs, Result):
         0       0.905  0.115
         1       2.900  2.308
         """
-        found = random_effects.prediction_intervals(
+        found = predictions.prediction_intervals(
             self, frame, random=check_flag(random, "random"), target=target, alpha=alpha
         )
-        return found if frame is not None else found.iloc[rows_of(self).cell].reset_index(drop=True)
+        return found if frame is not None else found.iloc[predictions.rows_of(self)[0]].reset_index(drop=True)
 
     @property
     def fittedvalues(self) -> pd.Series:
         """Predicted scores of the rows of the table that was fitted, by their labels; ``fitted(m)`` of lme4."""
-        rows = rows_of(self)
-        return pd.Series(self.cell_predictions()[rows.cell], index=rows.labels, name="fitted")
+        cell, _, labels = predictions.rows_of(self)
+        return pd.Series(self.cell_predictions()[cell], index=labels, name="fitted")
 
     @property
     def resid(self) -> pd.Series:
         """Scores minus predictions, row by row, by the labels of the rows; ``resid(m)`` of lme4."""
-        return residuals(self)
+        return predictions.residuals(self)
 
     def residuals(self) -> Array:
         """Scores minus predictions, ``(n_rows,)``, in the order of the rows of the table that was fitted.
@@ -642,7 +640,7 @@ class LmmFit(Verbs, Result):
 
         Kenward-Roger shows the REML refit of a maximum-likelihood fit, with its adjusted standard errors.
         """
-        from scipy.special import stdtr
+        from lmemtest.lmm.distributions.student import two_sided_p
 
         check_choice(ddf, "ddf", DDF_METHODS)
         if part is not None and check_choice(part, "part", tuple(self.parts)) == "variances":
@@ -661,7 +659,7 @@ class LmmFit(Verbs, Result):
                 "se": se,
                 "df": df,
                 "t_ratio": t,
-                "p_value": 2.0 * stdtr(df, -np.abs(t)),
+                "p_value": two_sided_p(t, df),
             }
         )
 

@@ -23,8 +23,7 @@ from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
-from lmemtest.lmm.formula.design import Design
-from lmemtest.lmm.formula.estimable import check_variances, held_by_fixed
+from lmemtest.lmm.formula.design import Design, check_variances, held_by_fixed
 from lmemtest.lmm.model.fit import SINGULAR, LmmFit, engine_terms, strata
 from lmemtest.lmm.scope import scope_of
 
@@ -44,6 +43,10 @@ _NO_RESIDUAL, _NO_RESIDUAL_SATURATED = 1e-14, 1e-7
 
 
 MOST_RESTARTS = 1_000  # starts of one search: two optima that differ are found in tens of them
+# Counted flops in a second, with gradient and curvature: 2.5e10 with 600 crossed columns, 6e10 with 4,500, on one core.
+_RATE = 4e10
+# Evaluations of a search beside one for each covariance parameter: 4 with 2 of them, 9 with 6.
+_EVALUATIONS = 3
 
 
 def fit_lmm(
@@ -370,10 +373,7 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# Counted flops in a second, with gradient and curvature: 2.5e10 with 600 crossed columns, 6e10 with 4,500, on one core.
-_RATE = 4e10
-# Evaluations of a search beside one for each covariance parameter: 4 with 2 of them, 9 with 6.
-_EVALUATIONS = 3
+# ------------------------------------------------------------------------------------------- how long the search takes
 
 
 def search_seconds(problem: Problem, restarts: int | None = None) -> float:

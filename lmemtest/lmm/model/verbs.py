@@ -33,7 +33,7 @@ class Verb(Generic[R]):
 class Verbs:
     """The methods of a fit that inference defines, each documented at its function."""
 
-    anova: Verb[Answer] = Verb("means.joint:anova")
+    anova: Verb[Answer] = Verb("means.f_tests:anova")
     bootstrap: Verb[Answer] = Verb("intervals.bootstrap:bootstrap")
     cluster_robust: Verb[ClusterRobust] = Verb("intervals.cluster_robust:cluster_robust")
     diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
@@ -41,7 +41,7 @@ class Verbs:
     emtrends: Verb[Estimates] = Verb("means.emmeans:emtrends")
     icc: Verb[float] = Verb("diagnostics.structure:icc")
     influence: Verb[Answer] = Verb("diagnostics.influence:influence")
-    joint_tests: Verb[Answer] = Verb("means.joint:joint_tests")
+    joint_tests: Verb[Answer] = Verb("means.f_tests:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")
     profile: Verb[Answer] = Verb("intervals.profile:profile")
     r2: Verb[pd.Series[float]] = Verb("diagnostics.structure:r2")

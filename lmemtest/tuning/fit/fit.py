@@ -2,14 +2,15 @@
 
 What such a fit says that scores alone do not: the best score that the search space holds, how many hyperparameters
 matter, how large the noise of a score is, and the tuning curve beyond the number of scores. All of it is
-extrapolation, so every fit comes with intervals, with a check of its shape, and with a sentence.
+extrapolation, so every fit comes with intervals, with a check of its shape, and with a sentence; samples of the fit
+check its shape more sharply (`bootstrap_fit`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest.core.arrays import Array
+from lmemtest.core.executors import Executor
+from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
 from lmemtest.core.words import format_number, p_text, percent, span
-from lmemtest.errors import ArgumentError
-from lmemtest.tuning.checks import check_k, check_scores
+from lmemtest.errors import ArgumentError, EstimationError
+from lmemtest.tuning.checks import Estimate, check_k, check_scores
 from lmemtest.tuning.fit.profile import Family, allowance
 from lmemtest.tuning.fit.settings import LARGEST_C, Counted, FitSettings, check_enough, count, make_settings
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of, spacings, within
@@ -37,29 +40,9 @@ Law = QuadraticDistribution | NoisyQuadraticDistribution
 FEW_SCORES = 20
 MANY_TIES = 0.1  # share of the exact scores that repeat another one
 MISFIT = 0.05
+FEWEST_DRAWS = 20  # below it a p-value cannot fall under 0.05
 _FORMATS = dict.fromkeys(("k", "estimate", "ci_low", "ci_high"), format_number)
 _CERTAIN = 1e-12  # of a band level: n times it is an upper bound for the probability, and settles the matter
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A parameter with its interval.
-
-    Attributes
-    ----------
-    name : {"best", "worst", "hyperparameters", "noise"}
-        Best and worst expected score, effective number of hyperparameters, standard deviation of the noise.
-    value, ci_low, ci_high : float
-        Estimate and interval; an end is infinite where the scores do not limit the parameter.
-    fixed : bool
-        Whether a constraint gave the value.
-    """
-
-    name: str
-    value: float
-    ci_low: float
-    ci_high: float
-    fixed: bool = False
 
 
 @result
@@ -196,22 +179,21 @@ class ParametricFit(Result):
     @property
     def counted(self) -> Counted:
         """The scores as the fit saw them."""
-        return Counted(self.scores, self.n_below, self.n_above)
+        return self.scores, self.n_below, self.n_above
 
     def mean_curve(self, k: ArrayLike) -> Number:
         """Expected best of `k` scores under the fitted law."""
         return self.distribution.mean_curve(k, direction=self.settings.direction)
 
     def sentences(self) -> tuple[str, ...]:
-        level = percent(self.settings.level)
         c = self.hyperparameters
         whole = "given" if c.fixed else span(c.ci_low, c.ci_high, ".0f")
         parts = [
-            f"Asymptotic best score {_with_interval(self.best, level)}",
+            f"Asymptotic best score {_with_interval(self.best)}",
             f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({whole})",
         ]
         if len(self.estimates) > 3:
-            parts.append(f"noise {_with_interval(self.estimates[3], level)}")
+            parts.append(f"noise {_with_interval(self.estimates[3])}")
         verdict = (
             "Nothing in these scores speaks against the fit."
             if self.trusted
@@ -221,8 +203,10 @@ class ParametricFit(Result):
 
     def _frame(self) -> pd.DataFrame:
         """One row per parameter: ``parameter``, ``estimate``, ``ci_low``, ``ci_high``, ``fixed``."""
-        frame = pd.DataFrame([asdict(estimate) for estimate in self.estimates])
-        return frame.rename(columns={"name": "parameter", "value": "estimate"})
+        columns = {"parameter": "name", "estimate": "value", "ci_low": "ci_low", "ci_high": "ci_high", "fixed": "fixed"}
+        return pd.DataFrame(
+            {column: [getattr(one, name) for one in self.estimates] for column, name in columns.items()}
+        )
 
     @property
     def title(self) -> str:
@@ -314,31 +298,35 @@ def fit(
     """
     noisy = check_choice(law, "law", LAWS) == "noisy_quadratic"
     settings = make_settings(direction, limits, constraints, level, noisy=noisy)
-    counted = count(check_scores(scores), settings)
-    equal = len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1
+    counted, beyond = count(check_scores(scores), settings)
+    exact, n_below, n_above = counted
+    n = len(exact) + n_below + n_above
+    equal = len(exact) == n > 1 and len(distinct(exact)[0]) == 1
     return ParametricFit(
-        scores=counted.exact,
-        n_scores=counted.n,
-        n_below=counted.below,
-        n_above=counted.above,
+        scores=exact,
+        n_scores=n,
+        n_below=n_below,
+        n_above=n_above,
         settings=settings,
-        **(_point_mass(counted, settings) if equal else _estimated(counted, settings)),
+        **(_point_mass(exact, settings) if equal else _estimated(counted, beyond, settings)),
     )
 
 
 # ---------------------------------------------------------------------- fitting
 
 
-def climbed(counted: Counted, settings: FitSettings) -> Family:
-    """The model for scores turned so that smaller is better, with its peaks."""
-    box, seen = (settings, counted) if settings.convex else (settings.turned, counted.turned)
-    data = spacings(seen.exact, box.lower, seen.below, box.upper, seen.above)
+def climbed(counted: Counted, settings: FitSettings, beyond: tuple[bool, bool] = (False, False)) -> Family:
+    """The model for scores turned so that smaller is better, with its peaks; `beyond`: any really beyond a limit."""
+    (exact, n_below, n_above), box, (past_a, past_b) = counted, settings, beyond
+    if not settings.convex:
+        exact, n_below, n_above, box, past_a, past_b = -exact[::-1], n_above, n_below, settings.turned, past_b, past_a
+    data = spacings(exact, box.lower, n_below, box.upper, n_above)
     if not settings.noisy:  # the buckets that are left between the farthest ends that the constraints allow
         near, low, high = rounding_of(data.edges), float(data.edges[0]), float(data.edges[-1])
-        beyond_a = low < box.a[0] - near or (seen.beyond[0] and low <= box.a[0])
-        if beyond_a or high > box.b[1] + near or (seen.beyond[1] and high >= box.b[1]):
+        beyond_a = low < box.a[0] - near or (past_a and low <= box.a[0])
+        if beyond_a or high > box.b[1] + near or (past_b and high >= box.b[1]):
             first, last = (low, high) if settings.convex else (-high, -low)
-            less, more = counted.beyond
+            less, more = beyond
             raise ArgumentError(
                 f"constraints exclude the scores: they go from {'below ' * less}{first:g} to {'above ' * more}{last:g},"
                 f" and without noise all must lie between a and b, got a in {settings.a} and b in {settings.b}. Widen "
@@ -367,10 +355,10 @@ def _law(ends: Box, c: int, o: float, settings: FitSettings) -> Law:
     return QuadraticDistribution(*ends, float(c), settings.convex)
 
 
-def _estimated(counted: Counted, settings: FitSettings) -> dict[str, Any]:
+def _estimated(counted: Counted, beyond: tuple[bool, bool], settings: FitSettings) -> dict[str, Any]:
     """The highest peak with intervals, and whether to trust it, as a fit holds them."""
     check_enough(counted, settings)
-    family = climbed(counted, settings)
+    family = climbed(counted, settings, beyond)
     law, (top, _) = law_of(family, settings), family.peaks[family.best]
     floor = top - allowance(settings.level)
     intervals = [family.interval(which, floor) for which in (0, 1)]
@@ -387,14 +375,14 @@ def _estimated(counted: Counted, settings: FitSettings) -> dict[str, Any]:
         "objective": top,
         "by_c": tuple((c, value) for c, (value, _) in family.peaks.items()),
         "p_band": p_band,
-        "problems": _problems(estimates, counted, p_band),
+        "problems": _problems(estimates, counted[0], p_band),
         "notes": _notes(settings, counted),
     }
 
 
-def _point_mass(counted: Counted, settings: FitSettings) -> dict[str, Any]:
+def _point_mass(exact: Array, settings: FitSettings) -> dict[str, Any]:
     """The same of equal scores: one value, and nothing about anything else."""
-    value, near = float(np.median(counted.exact)), rounding_of(counted.exact)
+    value, near = float(np.median(exact)), rounding_of(exact)
     if not settings.noisy and not (settings.a[0] - near <= value <= settings.b[1] + near):
         raise ArgumentError(
             f"constraints exclude the scores: all are {format_number(value)}, and without noise they must lie between "
@@ -409,7 +397,7 @@ def _point_mass(counted: Counted, settings: FitSettings) -> dict[str, Any]:
         "by_c": tuple((c, 0.0) for c in settings.c),
         "p_band": 1.0,
         "problems": (
-            f"All {counted.n} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
+            f"All {len(exact)} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
             "which column was given.",
         ),
         "notes": ("Intervals are as wide as the constraints.",),
@@ -432,7 +420,7 @@ def parameters(law: Law) -> dict[str, float]:
 def _estimates(law: Law, intervals: list[Box], settings: FitSettings) -> tuple[Estimate, ...]:
     names = list(parameters(law).items())[: len(intervals)]  # a law without noise has no interval of it
     return tuple(
-        Estimate(name=name, value=value, ci_low=low, ci_high=high, fixed=box[0] == box[1])
+        Estimate(name=name, value=value, ci_low=low, ci_high=high, level=settings.level, fixed=box[0] == box[1])
         for (name, value), box, (low, high) in zip(names, _boxes(settings), intervals, strict=True)
     )
 
@@ -446,9 +434,10 @@ def band_distance(law: Law, counted: Counted) -> float:
     The number of scores up to the i-th, ties counted against leaving, is compared with F there by the beta
     distribution of an order statistic.
     """
-    exact, n = counted.exact, counted.n
-    at_most = counted.below + np.searchsorted(exact, exact, side="right")
-    less = counted.below + np.searchsorted(exact, exact, side="left")
+    exact, n_below, n_above = counted
+    n = len(exact) + n_below + n_above
+    at_most = n_below + np.searchsorted(exact, exact, side="right")
+    less = n_below + np.searchsorted(exact, exact, side="left")
     lower, upper = np.asarray(law.cdf(exact)), np.asarray(law.sf(exact))
     inside = (lower > 0.0) & (upper > 0.0)  # a score at the very end of a law, which it cannot reach, was rounded
     at_most, less, lower, upper = (values[inside] for values in (at_most, less, lower, upper))
@@ -459,17 +448,18 @@ def band_distance(law: Law, counted: Counted) -> float:
 
 def band_probability(law: Law, counted: Counted) -> float:
     """Exact probability that n scores of a known law leave the band of `band_distance`."""
-    alpha = band_distance(law, counted)
+    (exact, n_below, n_above), alpha = counted, band_distance(law, counted)
+    n = len(exact) + n_below + n_above
     if alpha < _CERTAIN:
-        return counted.n * alpha
-    low, high = equal_tailed_intervals(counted.n, alpha)
-    seen = slice(counted.below, counted.n - counted.above)
-    lower, upper = np.zeros(counted.n), np.ones(counted.n)
+        return n * alpha
+    low, high = equal_tailed_intervals(n, alpha)
+    seen = slice(n_below, n - n_above)
+    lower, upper = np.zeros(n), np.ones(n)
     lower[seen], upper[seen] = low[seen], high[seen]
     return float(min(1.0, max(0.0, 1.0 - crossing_probability(lower, upper))))
 
 
-def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) -> tuple[str, ...]:
+def _problems(estimates: tuple[Estimate, ...], exact: Array, p_band: float) -> tuple[str, ...]:
     best, _, c = estimates[:3]
     problems = []
     if below(p_band, MISFIT):
@@ -477,7 +467,7 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
             f"The scores do not have this shape: they leave the exact {percent(1 - MISFIT)} band around it "
             f"({p_text(p_band)})."
         )
-    span = float(counted.exact[-1] - counted.exact[0])
+    span = float(exact[-1] - exact[0])
     if not best.fixed and not best.ci_high - best.ci_low <= span:
         problems.append(
             "The asymptotic best score is not determined: its interval is wider than the range of the scores."
@@ -486,9 +476,9 @@ def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) 
         problems.append(
             f"The number of hyperparameters is not limited from above: {LARGEST_C}, the most that is tried, fits too."
         )
-    if len(counted.exact) < FEW_SCORES:
-        problems.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
-    repeated = 1.0 - len(distinct(counted.exact)[0]) / len(counted.exact)
+    if len(exact) < FEW_SCORES:
+        problems.append(f"{len(exact)} exact scores are too few to see a wrong shape.")
+    repeated = 1.0 - len(distinct(exact)[0]) / len(exact)
     if repeated > MANY_TIES:
         problems.append(f"{percent(repeated)} of the exact scores repeat another one; the law is continuous.")
     if len(estimates) > 3 and not estimates[3].value < abs(estimates[0].value - estimates[1].value):
@@ -505,16 +495,142 @@ def _notes(settings: FitSettings, counted: Counted) -> tuple[str, ...]:
         else f"Maximum product of spacings with c = {settings.c[0]}; {level} intervals, not simultaneous, from its "
         "profile."
     ]
-    counted_only = counted.below if settings.direction == "minimize" else counted.above
-    if counted_only:
+    _, n_below, n_above = counted
+    if n_below if settings.convex else n_above:
         notes.append("The limit hides the best scores, so their shape comes from the others alone.")
     return tuple(notes)
 
 
-def _with_interval(estimate: Estimate, level: str) -> str:
+def _with_interval(estimate: Estimate) -> str:
     if estimate.fixed:
         return f"{format_number(estimate.value)} (given)"
     return (
-        f"{format_number(estimate.value)} ({level} interval {format_number(estimate.ci_low)} to "
+        f"{format_number(estimate.value)} ({percent(estimate.level)} interval {format_number(estimate.ci_low)} to "
         f"{format_number(estimate.ci_high)})"
+    )
+
+
+# ---------------------------------------------------------------------- samples of the fit
+
+
+def _drawn(law: Law, settings: FitSettings, n: int, rng: np.random.Generator) -> tuple[Law, float]:
+    """The fit to one sample, and how far the sample is from it."""
+    counted, beyond = count(law.sample(n, rng=rng), settings)
+    check_enough(counted, settings)
+    fitted = law_of(climbed(counted, settings, beyond), settings)
+    return fitted, band_distance(fitted, counted)
+
+
+@one_blas_thread()
+def bootstrap_fit(
+    fit: ParametricFit,
+    n_draws: int = 199,
+    *,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> Answer:
+    """Draw samples from a fit and fit each, to check the shape.
+
+    Parameters
+    ----------
+    fit : ParametricFit
+        From `lmemtest.tuning.fit`.
+    n_draws : int, >= 20
+        Samples.
+    rng : int, numpy.random.Generator or None
+        Source of the samples; results are the same whatever `n_jobs` or `executor` is.
+    n_jobs : int
+        Processes; -1 for one per processor.
+    executor : object with a ``map``, optional
+        What computes instead, such as one of concurrent.futures or a client of Dask.
+    progress : bool, optional
+        Progress bar on standard error; by default on a terminal, after two seconds.
+
+    Returns
+    -------
+    Answer
+        ``to_frame()`` has the parameters of every fitted sample: ``best``, ``worst``, ``hyperparameters``, ``noise``;
+        ``to_frame("spread")`` each parameter's estimate with the median and the low and high end of those of the
+        samples. `p_value`: share of samples that leave a band around *their* fit by as much as the scores leave theirs;
+        small values say that the scores do not have the shape. `problems`: reasons against trusting the fit, its own
+        and that one; `trusted`: whether there is none. `fit`, `laws` (those of the samples), `failed` (samples without
+        a fit).
+
+    Raises
+    ------
+    ArgumentError
+        If `fit` is not such a fit.
+    EstimationError
+        If fewer than 20 samples could be fitted.
+
+    Notes
+    -----
+    The check compares the scores with an exact band around the fitted distribution function. As the parameters were
+    estimated, the fit follows the scores more closely than the truth does; the samples, fitted in the same way, show
+    by how much (Lilliefors 1967). For intervals use those of the fit: percentiles of samples are biased here (they held
+    the median of the best of ten in 81 to 83 % of 120 simulated samples at a nominal 90 %).
+
+    References
+    ----------
+    Lilliefors (1967), doi:10.1080/01621459.1967.10482916; Stute, González Manteiga & Presedo Quindimil (1993),
+    Bootstrap based goodness-of-fit-tests, doi:10.1007/BF02613687.
+
+    Examples
+    --------
+    >>> from lmemtest import tuning
+    >>> found = tuning.fit(tuning.QuadraticDistribution(0.0, 1.0, 2).sample(60, rng=1), direction="maximize")
+    >>> boot = bootstrap_fit(found, 39, rng=1)
+    >>> boot.to_frame().columns.tolist(), boot.trusted
+    (['best', 'worst', 'hyperparameters', 'noise'], True)
+    """
+    if not isinstance(fit, ParametricFit):
+        raise ArgumentError(f"fit must be the result of tuning.fit, got {type(fit).__name__}.")
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=FEWEST_DRAWS)
+    if fit.is_point_mass:
+        raise ArgumentError(f"fit is a point mass, and so are its samples: {' '.join(fit.problems)}")
+    task = partial(_drawn, fit.distribution, fit.settings, fit.n_scores)
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Bootstrap")
+    good = [result for result in results if not isinstance(result, Failure)]
+    if len(good) < FEWEST_DRAWS:
+        reason = next(result.reason for result in results if isinstance(result, Failure))
+        raise EstimationError(f"{len(good)} of {n_draws} samples could be fitted, too few. {reason}")
+    observed = band_distance(fit.distribution, fit.counted)
+    p_value = (1.0 + sum(distance <= observed for _, distance in good)) / (1.0 + len(good))
+    laws, problems = tuple(law for law, _ in good), fit.problems
+    if below(p_value, MISFIT) and not below(fit.p_band, MISFIT):
+        shape = "The scores do not have this shape: samples of the fit follow their own fits better"
+        problems = (f"{shape} ({p_text(p_value)}).", *problems)
+    if problems:
+        finding = f"Do not trust this fit: {' '.join(problems)}"
+    else:
+        follow = f"The scores follow the fit as samples of it follow theirs ({p_text(p_value)})"
+        finding = f"{follow}, and nothing else speaks against it."
+    samples, level = pd.DataFrame([parameters(law) for law in laws]), fit.settings.level
+    draws = samples[[estimate.name for estimate in fit.estimates]]
+    low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0, method="weibull")
+    columns = {"parameter": list(draws), "estimate": [estimate.value for estimate in fit.estimates]}
+    spread = pd.DataFrame({**columns, "median": draws.median().to_numpy(), "low": low, "high": high})
+    failed = n_draws - len(good)
+    more = f"; {failed:,} more could not be fitted" if failed else ""
+    return Answer(
+        question="tuning.bootstrap_fit",
+        title="Parametric bootstrap of a tuning distribution",
+        tables={"samples": samples, "spread": spread},
+        values={
+            "fit": fit,
+            "laws": laws,
+            "p_value": p_value,
+            "failed": failed,
+            "problems": problems,
+            "trusted": not problems,
+        },
+        facts=(
+            f"{len(laws):,} samples of {fit.n_scores} scores drawn from the fit and fitted again{more}. low and high "
+            f"hold {percent(level)} of their estimates; they show the spread and are not confidence intervals.",
+        ),
+        findings=(finding,),
+        printed=spread,
+        formats=dict.fromkeys(("estimate", "median", "low", "high"), format_number),
     )

@@ -18,6 +18,9 @@ from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
 SMALLEST_C, LARGEST_C = 1, 10
 FEWEST = {"a quadratic": 5, "a noisy quadratic": 6}  # distinct exact scores: two more than continuous parameters
 
+# Scores between the limits, sorted, and the numbers of those at or below, and at or above, a limit.
+Counted = tuple[Array, int, int]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitSettings:
@@ -114,28 +117,8 @@ def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) ->
     return out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counted:
-    """Scores between the limits, sorted, the numbers of those at or beyond them, and whether any is really beyond."""
-
-    exact: Array
-    below: int
-    above: int
-    beyond: tuple[bool, bool] = (False, False)
-
-    @property
-    def n(self) -> int:
-        """All scores."""
-        return len(self.exact) + self.below + self.above
-
-    @property
-    def turned(self) -> Counted:
-        """The same for minus the scores."""
-        return Counted(-self.exact[::-1], self.above, self.below, self.beyond[::-1])
-
-
-def count(scores: Array, settings: FitSettings) -> Counted:
-    """Split scores at the limits."""
+def count(scores: Array, settings: FitSettings) -> tuple[Counted, tuple[bool, bool]]:
+    """Split scores at the limits: those between them, the numbers of the others, and whether any is really beyond."""
     for sign, limit, which in ((-1.0, settings.lower, "first"), (1.0, settings.upper, "second")):
         infinite = int(np.sum(scores == sign * math.inf))
         if infinite and math.isinf(limit):
@@ -148,16 +131,17 @@ def count(scores: Array, settings: FitSettings) -> Counted:
     near = rounding_of(np.concatenate([scores, ends])[np.isfinite([*scores, *ends])])
     below, above = scores <= settings.lower + near, scores >= settings.upper - near
     beyond = bool((scores < settings.lower - near).any()), bool((scores > settings.upper + near).any())
-    return Counted(np.sort(scores[~(below | above)]), int(below.sum()), int(above.sum()), beyond)
+    return (np.sort(scores[~(below | above)]), int(below.sum()), int(above.sum())), beyond
 
 
 def check_enough(counted: Counted, settings: FitSettings) -> None:
     """Refuse scores that are too few for the parameters."""
     kind = "a noisy quadratic" if settings.noisy else "a quadratic"
-    different = len(distinct(counted.exact)[0])
+    exact, n_below, n_above = counted
+    n, different = len(exact) + n_below + n_above, len(distinct(exact)[0])
     if different >= FEWEST[kind]:
         return
-    between = "" if len(counted.exact) == counted.n else f" between the limits, of {counted.n} scores"
+    between = "" if len(exact) == n else f" between the limits, of {n} scores"
     raise DataError(
         f"{kind} needs at least {FEWEST[kind]} different scores, got {different}{between}. Use tuning.curve, whose "
         "bands hold for any distribution and any number of scores."

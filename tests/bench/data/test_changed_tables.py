@@ -18,13 +18,9 @@ from lmemtest.core import frames
 duckdb = pytest.importorskip("duckdb")
 
 ROLES: dict[str, Any] = {
-    "score": "loss",
-    "direction": "minimize",
-    "algorithm": "tool",
-    "benchmark": "task",
-    "seed": "seed",
+    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
     "budget": "budget",
-}
+}  # fmt: skip
 ADVICE = "Answers from before and after would mix two tables. Make new runs of it, or of a copy in memory."
 
 
@@ -88,21 +84,17 @@ def test_a_file_that_vanished_is_said_when_runs_are_made(tmp_path: Path) -> None
         lt.Runs(table, **ROLES)
 
 
-def test_a_table_that_was_dropped_is_said_when_runs_are_made(connection: Any) -> None:
+@pytest.mark.parametrize(
+    ("vanish", "words"),
+    [
+        (lambda connection: connection.sql("drop table runs"), "CatalogException: .* Was it dropped or renamed after"),
+        (lambda connection: connection.close(), "ConnectionException: .* Open the connection again, and make "),
+    ],
+)
+def test_what_was_dropped_or_closed_is_said_when_runs_are_made(connection: Any, vanish: Any, words: str) -> None:
     table = connection.sql("select * from runs")
-    connection.sql("drop table runs")
-    message = (
-        r"^The query of the duckdb table failed with CatalogException: .* Was it dropped or renamed after it was .*"
-    )
-    with pytest.raises(lt.errors.DataError, match=message):
-        lt.Runs(table, **ROLES)
-
-
-def test_a_closed_connection_is_said_when_runs_are_made(connection: Any) -> None:
-    table = connection.sql("select * from runs")
-    connection.close()
-    message = r"^The query of the duckdb table failed with ConnectionException: .* Open the connection again, and make "
-    with pytest.raises(lt.errors.DataError, match=message):
+    vanish(connection)
+    with pytest.raises(lt.errors.DataError, match=f"^The query of the duckdb table failed with {words}"):
         lt.Runs(table, **ROLES)
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from lmemtest.bench.checks.copies import _chance, copied_runs, copy_findings
 from lmemtest.bench.checks.findings import RunsCheck
-from lmemtest.bench.checks.traces import broken_traces, trace_findings
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.findings import SEVERITIES, Finding
 
@@ -85,6 +84,11 @@ def test_a_clean_table_has_no_findings(frame: pd.DataFrame) -> None:
     want = frame.groupby(["task", "tool"])["loss"].agg(["nunique", "mean", "std"])
     assert found.cells["distinct"].tolist() == want["nunique"].tolist()
     np.testing.assert_allclose(found.cells[["mean", "sd"]], want[["mean", "std"]], rtol=1e-12)
+    elsewhere = frame.assign(seed=frame["seed"] + frame["task"].map({"t1": 0, "t2": 100, "t3": 200, "t4": 300}))
+    assert check(elsewhere).findings == ()  # seeds may differ between benchmarks
+    repeated = check(frame.drop(columns="seed"), seed=None)  # rows without seeds are repetitions
+    assert repeated.findings == ()
+    assert (repeated.cells[["duplicates", "distinct"]] == [0, 30]).all(axis=None)
 
 
 def test_missing_and_infinite_scores_are_errors_with_counts(frame: pd.DataFrame) -> None:
@@ -141,20 +145,6 @@ def test_seeds_that_one_algorithm_lacks(frame: pd.DataFrame) -> None:
     )
 
 
-def test_seeds_of_ones_own_are_a_note_and_nothing_is_missing(frame: pd.DataFrame) -> None:
-    frame["seed"] += frame["tool"].map({"HB": 0, "RS": 100, "TPE": 200})
-    found = check(frame)
-    assert len(only(found, "unpaired_seeds")) == 4
-    assert found.ok
-    assert found.findings[0].message == "No seed on 't1' is used by more than one algorithm."
-    assert (found.cells["missing"] == 0).all()
-
-
-def test_seeds_may_differ_between_benchmarks(frame: pd.DataFrame) -> None:
-    frame["seed"] += frame["task"].map({"t1": 0, "t2": 100, "t3": 200, "t4": 300})
-    assert check(frame).findings == ()
-
-
 def test_budgets_that_a_run_lacks(frame: pd.DataFrame) -> None:
     gone = (frame["tool"] == "TPE") & (frame["task"] == "t4") & (frame["seed"] < 2) & (frame["epochs"] == 9)
     found = check(frame[~gone])
@@ -165,8 +155,9 @@ def test_budgets_that_a_run_lacks(frame: pd.DataFrame) -> None:
 
 
 def test_budgets_without_a_grid_are_not_missing(frame: pd.DataFrame) -> None:
-    frame["epochs"] += np.random.default_rng(0).random(len(frame)) / 10  # wall-clock times
+    frame["epochs"] += np.random.default_rng(0).random(len(frame)) / 10  # wall-clock times, in the same range
     found = check(frame)
+    assert found.overview.endswith("360 budgets; not balanced: runs have few budgets in common.")
     (finding,) = only(found, "irregular_budgets")
     assert finding.count == 360
     assert found.ok
@@ -193,13 +184,6 @@ def test_a_forgotten_budget_shows_as_duplicates(frame: pd.DataFrame) -> None:
     assert len(only(found, "reruns")) == 12
     assert "(a budget, a metafeature) was not named" in found.findings[0].advice
     assert found.cells["distinct"].tolist() == [30] * 12
-
-
-def test_rows_without_seeds_are_repetitions(frame: pd.DataFrame) -> None:
-    found = check(frame.drop(columns="seed"), seed=None)
-    assert found.findings == ()
-    assert (found.cells["duplicates"] == 0).all()
-    assert (found.cells["distinct"] == 30).all()
 
 
 def test_constant_scores_of_an_algorithm_and_of_a_benchmark(frame: pd.DataFrame) -> None:
@@ -242,14 +226,10 @@ def test_scales_are_compared_within_algorithm_instance_and_budget(frame: pd.Data
     np.testing.assert_allclose(found.scales["residual_sd"], sd, rtol=1e-12)
     assert found.scales["df"].tolist() == [72] * 4
     assert found.scale_ratio == pytest.approx(sd["t3"] / sd.min(), rel=1e-12)
+    pd.testing.assert_frame_equal(check(frame, seed=None).scales, found.scales, rtol=1e-12)
     assert (finding.benchmark, finding.count) == ("t3", 1)
     assert "Compare a score that means the same everywhere" in finding.advice
     assert f"Scores scatter {found.scale_ratio:.1f} times as much between seeds on 't3'" in finding.message
-
-
-def test_scale_of_repetitions_equals_that_of_seeds(frame: pd.DataFrame) -> None:
-    want = check(frame).scales
-    pd.testing.assert_frame_equal(check(frame, seed=None).scales, want, rtol=1e-12)
 
 
 def test_scores_that_get_worse_with_the_budget(frame: pd.DataFrame) -> None:
@@ -262,36 +242,11 @@ def test_scores_that_get_worse_with_the_budget(frame: pd.DataFrame) -> None:
         "112 of 120 curves never get worse, so they are best-so-far curves; the other 8 are broken (such as HB on t"
     )
     assert "take the running minimum" in finding.advice
-    upward = check(
-        clean_frame().assign(loss=lambda f: -f["loss"]).rename(columns={"loss": "score"}),
-        score="score",
-        direction="maximize",
-    )
-    assert upward.findings == ()
+    upward = clean_frame().rename(columns={"loss": "score"}).assign(score=lambda f: -f["score"])
+    assert check(upward, score="score", direction="maximize").findings == ()
     downward = check(clean_frame(), direction="maximize")
     assert [finding.count for finding in downward.findings if finding.kind == "not_best_so_far"] == [120]
     assert "take the running maximum" in downward.findings[-1].advice
-
-
-def test_curves_have_one_verdict_in_both_checks(frame: pd.DataFrame) -> None:
-    rng = np.random.default_rng(0)
-    broken = frame.assign(loss=frame["loss"] + 20 * ((frame["seed"] == 0) & (frame["epochs"] == 9)))
-    trials = frame.loc[frame.index.repeat(4)].assign(epochs=np.tile(np.arange(1, 13), len(frame) // 3))
-    for table, kinds in (
-        (frame, set()),
-        (broken, {"broken_trace"}),
-        (frame.assign(loss=rng.random(len(frame))), {"not_best_so_far"}),
-        (trials.assign(loss=rng.random(len(trials))).rename(columns={"epochs": "trial"}), {"single_trials"}),
-    ):
-        runs = Runs(table, **{**ROLES, "budget": "trial" if "trial" in table else "epochs"})
-        of_check = [
-            f
-            for f in runs.check(rules_only=True).findings
-            if f.kind in {"broken_trace", "not_best_so_far", "single_trials"}
-        ]
-        assert {f.kind for f in of_check} == kinds
-        found = broken_traces(runs)
-        assert of_check == trace_findings(found, runs.study)
 
 
 def long_form(**scores: Any) -> pd.DataFrame:
@@ -424,12 +379,6 @@ def test_priorband_is_balanced_and_its_scales_differ(priorband: pd.DataFrame) ->
     assert found.scale_ratio == pytest.approx(173.75, abs=0.01)
 
 
-def test_unequal_numbers_of_seeds_are_not_balanced(frame: pd.DataFrame) -> None:
-    frame["seed"] += frame["tool"].map({"HB": 0, "RS": 100, "TPE": 200})
-    assert check(frame).overview.endswith("; complete and balanced.")
-    assert check(frame[frame["seed"] != 102]).overview.endswith("; not balanced.")
-
-
 def test_a_setting_is_not_a_budget(frame: pd.DataFrame) -> None:
     frame = frame[frame["epochs"] == 1].assign(epochs=lambda f: np.arange(len(f)) % 7)
     (finding,) = only(check(frame), "irregular_budgets")
@@ -489,6 +438,18 @@ def test_an_algorithm_with_seeds_of_its_own_lacks_none(frame: pd.DataFrame) -> N
     assert fewer.cells["missing"].tolist() == [0, 6, 0] + [0] * 9
 
 
+def test_seeds_of_ones_own_are_a_note_and_nothing_is_missing(frame: pd.DataFrame) -> None:
+    frame["seed"] += frame["tool"].map({"HB": 0, "RS": 100, "TPE": 200})
+    found = check(frame)
+    assert [f.message for f in only(found, "unpaired_seeds")] == [
+        f"No seed on 't{i}' is used by more than one algorithm." for i in range(1, 5)
+    ]
+    assert found.ok
+    assert (found.cells["missing"] == 0).all()
+    assert found.overview.endswith("; complete and balanced.")
+    assert check(frame[frame["seed"] != 102]).overview.endswith("; not balanced.")
+
+
 def test_groups_of_algorithms_without_common_seeds(frame: pd.DataFrame) -> None:
     frame = pd.concat([frame, frame[frame["tool"] == "TPE"].assign(tool="X", loss=lambda f: f["loss"] + 0.001)])
     frame.loc[frame["tool"].isin(["TPE", "X"]), "seed"] += 100
@@ -512,13 +473,6 @@ def test_one_value_is_one_value() -> None:
     assert "(1 different value in 3 scores)" in tied.message
     table.loc[0, "loss"] = np.nan
     assert check(table, **PLAIN).findings[0].message.startswith("1 of 1 score of 'a' on 't1' is missing")
-
-
-def test_budgets_that_no_two_runs_share_are_not_balanced(frame: pd.DataFrame) -> None:
-    frame["epochs"] += np.random.default_rng(0).random(len(frame)) / 10
-    found = check(frame)
-    assert found.overview.endswith("360 budgets; not balanced: runs have few budgets in common.")
-    assert found.ok  # but all algorithms used the same range
 
 
 @pytest.mark.parametrize("kind", ["number", "date", "category"])

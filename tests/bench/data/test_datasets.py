@@ -18,6 +18,7 @@ import pytest
 from refusals import refusal
 
 from lmemtest.bench.data import datasets
+from lmemtest.bench.data.datasets import load_pipeline_study
 from lmemtest.errors import ArgumentError, DownloadError
 
 BUNDLED = Path(datasets.__file__).parent / "bundled"
@@ -536,3 +537,110 @@ def test_prior_centres_are_a_good_and_a_bad_configuration(replay_module, made_up
     rank = made_up_table.valid[:, -1].argsort().argsort()
     assert rank[replay_module.prior_centre(made_up_table, "good")] == 9
     assert rank[replay_module.prior_centre(made_up_table, "bad")] == 256 - 10
+
+
+# ---------------------------------------------------------------------- pipeline study
+
+
+BUILDER_OF_PIPELINE_STUDY = Path(__file__).parents[3] / "examples" / "pipeline_study" / "build.py"
+SOURCES = ["tuning", "data", "init", "order", "augment"]
+FOUND = ["learning_rate", "alpha", "noise", "hidden_units"]
+GROUP = ["pipeline", "dataset"]
+
+
+@pytest.fixture(scope="module")
+def study_of_pipeline_study() -> pd.DataFrame:
+    return load_pipeline_study()
+
+
+def design(study, name, varied=None):
+    part = study[study["design"] == name]
+    return part if varied is None else part[part["varied"] == varied]
+
+
+def test_columns_and_sizes_are_those_of_the_docstring(study_of_pipeline_study):
+    sources = ["tuning", "tuned_on", *SOURCES[1:]]
+    assert list(study_of_pipeline_study.columns) == [*GROUP, "design", "varied", *sources, *FOUND, "score", "n_test"]
+    sizes = study_of_pipeline_study.groupby(["design", "varied"]).size() / 6
+    assert sizes.to_dict() == {
+        **{("one at a time", source): 80 for source in SOURCES[1:]},
+        ("one at a time", "tuning"): 60,
+        ("one at a time", "nothing"): 10,
+        ("ideal", "all"): 60,
+        **{("fixed tuning", varied): 400 for varied in ("init", "data", "all")},
+    }
+    assert set(study_of_pipeline_study["pipeline"]) == {"linear", "mlp"}
+    assert set(study_of_pipeline_study["dataset"]) == {"cancer", "digits", "wine"}
+    assert not study_of_pipeline_study.isna().any(axis=None)
+
+
+def test_scores_are_shares_of_the_test_set(study_of_pipeline_study):
+    right = study_of_pipeline_study["score"] * study_of_pipeline_study["n_test"]
+    np.testing.assert_allclose(right, right.round(), atol=1e-8)
+    assert study_of_pipeline_study["score"].between(0, 1).all()
+
+
+def test_both_pipelines_have_the_same_seeds_and_test_sets(study_of_pipeline_study):
+    keys = ["dataset", "design", "varied", *SOURCES, "tuned_on", "n_test"]
+    linear, mlp = (
+        study_of_pipeline_study.loc[study_of_pipeline_study["pipeline"] == name, keys].reset_index(drop=True)
+        for name in ("linear", "mlp")
+    )
+    pd.testing.assert_frame_equal(linear, mlp)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_one_at_a_time_varies_one_source(study_of_pipeline_study, source):
+    part = design(study_of_pipeline_study, "one at a time", source).groupby(GROUP)
+    seeds = part[[*SOURCES, "tuned_on"]].nunique()
+    assert (seeds.pop(source) == part.size()).all()
+    assert (seeds == 1).all(axis=None)
+    found = part[FOUND].nunique()
+    assert (found["learning_rate"] > 10).all() if source == "tuning" else (found == 1).all(axis=None)
+
+
+def test_all_designs_one_at_a_time_start_from_the_repeated_training(study_of_pipeline_study):
+    reference = design(study_of_pipeline_study, "one at a time", "nothing").groupby(GROUP)
+    assert (reference[[*SOURCES, "tuned_on", *FOUND, "score"]].nunique() == 1).all(axis=None)
+    for _, part in design(study_of_pipeline_study, "one at a time").groupby(GROUP):
+        modes = part[[*SOURCES, *FOUND]].mode().iloc[0]
+        same = part[part["varied"] == "nothing"].iloc[0][[*SOURCES, *FOUND]]
+        assert (modes.astype(float) == same.astype(float)).all()
+
+
+def test_the_ideal_design_shares_nothing(study_of_pipeline_study):
+    part = design(study_of_pipeline_study, "ideal")
+    assert (part.groupby(GROUP)[SOURCES].nunique() == 60).all(axis=None)
+    assert (part["tuned_on"] == part["data"]).all()
+
+
+@pytest.mark.parametrize(("varied", "new"), [("init", ["init"]), ("data", ["data"]), ("all", SOURCES[1:])])
+def test_fixed_tuning_shares_all_but_what_is_new(study_of_pipeline_study, varied, new):
+    part = design(study_of_pipeline_study, "fixed tuning", varied)
+    assert (part.groupby(GROUP)["tuning"].nunique() == 20).all()
+    runs = part.groupby([*GROUP, "tuning"])[[*SOURCES, "tuned_on", *FOUND]].nunique()
+    assert (runs[new] == 20).all(axis=None)
+    assert (runs.drop(columns=new) == 1).all(axis=None)
+
+
+def test_a_search_is_a_function_of_its_seed_and_its_data(study_of_pipeline_study):
+    found = study_of_pipeline_study.groupby([*GROUP, "tuning", "tuned_on"])[FOUND].nunique()
+    assert (found == 1).all(axis=None)
+    assert len(found) == 6 * (1 + 60 + 60 + 20)
+    linear = study_of_pipeline_study["pipeline"] == "linear"
+    assert (study_of_pipeline_study.loc[linear, "hidden_units"] == 0).all()
+    assert study_of_pipeline_study.loc[~linear, "hidden_units"].between(8, 64).all()
+
+
+def test_the_test_set_depends_on_the_data_seed_alone(study_of_pipeline_study):
+    assert (study_of_pipeline_study.groupby(["dataset", "data"])["n_test"].nunique() == 1).all()
+
+
+@pytest.mark.level(2)
+def test_rows_can_be_made_again_from_their_seeds():
+    pytest.importorskip("sklearn", reason="training again needs the extra 'data'")
+    command = [sys.executable, str(BUILDER_OF_PIPELINE_STUDY), "--check", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "library versions have changed" in done.stdout:
+        pytest.skip("the file was built with other library versions: " + done.stdout.splitlines()[-1])
+    assert done.returncode == 0, done.stdout + done.stderr

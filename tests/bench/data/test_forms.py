@@ -166,17 +166,8 @@ def test_numbers_are_read_as_they_are_printed_or_not_at_all() -> None:
         assert found is not None, text
         np.testing.assert_allclose(found[1:], wanted, rtol=1e-12, err_msg=text)
     for text in (
-        "85.3 2",
-        "85.3*2",
-        "85.3^{2}",
-        "85{4}",
-        "85.3<sup>1</sup>",
-        "1_0",
-        "1,234",
-        "±0.3",
-        "0.4 - 0.5",
-        "x1",
-    ):
+        "85.3 2", "85.3*2", "85.3^{2}", "85{4}", "85.3<sup>1</sup>", "1_0", "1,234", "±0.3", "0.4 - 0.5", "x1",
+    ):  # fmt: skip
         assert number_in(text) is None, text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.core.levels import in_order, natural_key
@@ -35,18 +36,9 @@ def test_levels_sort_as_people_count(given: list[object], wanted: list[object]) 
 
 def test_no_two_texts_share_a_place() -> None:
     texts = [
-        "1",
-        "01",
-        "1.0",
-        "1.",
-        ".1",
-        "a1",
-        "a01",
-        "a1.50",
-        "a1.5",
-        "\N{ARABIC-INDIC DIGIT TWO}",
+        "1", "01", "1.0", "1.", ".1", "a1", "a01", "a1.50", "a1.5", "\N{ARABIC-INDIC DIGIT TWO}",
         "\N{SUPERSCRIPT TWO}",
-    ]
+    ]  # fmt: skip
     assert len({natural_key(text) for text in texts}) == len(texts)
 
 
@@ -96,14 +88,7 @@ def test_curves_belong_to_their_algorithms(names: list[object]) -> None:
     table = pd.DataFrame(rows, columns=["algorithm", "benchmark", "budget", "loss"])
     if names[0] == "z":
         table["algorithm"] = pd.Categorical(table["algorithm"], names)
-    roles = {
-        "score": "loss",
-        "direction": "minimize",
-        "algorithm": "algorithm",
-        "benchmark": "benchmark",
-        "budget": "budget",
-    }
-    found = lt.anytime(lt.Runs(table, **roles), n_draws=1000).to_frame()
+    found = lt.anytime(as_runs(table), n_draws=1000).to_frame()
     place = {str(name): 10.0 * i for i, name in enumerate(names)}
     wanted = found["left"].map(place) - found["right"].map(place)
     assert found["estimate"].to_numpy() == pytest.approx(wanted.to_numpy(), abs=0.1)

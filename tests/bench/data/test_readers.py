@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
 import json
+import lzma
+import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from refusals import refusal
 
 from lmemtest.bench.data.readers import read_runs, read_table
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.core.caller import on_command_line
+from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 
 ROLES: dict[str, Any] = {"score": "loss", "direction": "minimize", "algorithm": "tool", "seed": "seed"}
 FRAME = pd.DataFrame({"tool": ["HB", "RS"] * 3, "seed": [0, 0, 1, 1, 2, 2], "loss": [0.5, 1.5, 0.25, 2, 3, 4]})
@@ -43,33 +50,25 @@ def test_every_format_gives_the_same_runs(tmp_path: Path, name: str) -> None:
 def test_a_missing_file_suggests_its_neighbours(tmp_path: Path) -> None:
     write(tmp_path, "runs.csv")
     (tmp_path / "notes.doc").write_text("x")
-    assert refusal(lambda: read_runs(tmp_path / "run.csv", **ROLES), FileNotFoundError) == (
-        f"There is no file 'run.csv' in the folder '{tmp_path}'. Did you mean 'runs.csv'?"
-    )
-    with pytest.raises(FileNotFoundError, match=r"Files there that can be read: runs.csv\."):
-        read_runs(tmp_path / "zzzzzzzzzzzz.parquet", **ROLES)
-    with pytest.raises(FileNotFoundError, match=r"the folder '.*nowhere' does not exist"):
-        read_runs(tmp_path / "nowhere" / "runs.csv", **ROLES)
+    (tmp_path / "x.csv").mkdir()
+    for name, words in (
+        ("run.csv", f"There is no file 'run.csv' in the folder '{tmp_path}'. Did you mean 'runs.csv'?"),
+        ("zzzzzzzzzzzz.parquet", "Files there that can be read: runs.csv."),
+        ("nowhere/runs.csv", "nowhere' does not exist"),
+        ("x.csv", "is a folder"),
+        (f"{'a' * 300}.csv", "There is no file"),
+    ):
+        assert words in refusal(lambda name=name: read_runs(tmp_path / name, **ROLES), FileNotFoundError)
 
 
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError) as error:
-        read_runs(tmp_path / "runs.orc", **ROLES)
-    assert str(error.value).startswith("path must end in one of .parquet, .pq, .feather, .csv, .tsv, .txt, .xlsx, ")
-    assert "(perhaps with .gz, .bz2, .xz, .zip behind), got 'runs.orc'. Any other format: read it" in str(error.value)
-    with pytest.raises(ArgumentError, match=r"Save it as .xlsx or .csv"):
-        read_runs("runs.xls", **ROLES)
-    with pytest.raises(ArgumentError, match="is a folder"):
-        read_runs(tmp_path, **ROLES)
-    folder = tmp_path / "x.csv"
-    folder.mkdir()
-    with pytest.raises(FileNotFoundError, match="is a folder"):
-        read_runs(folder, **ROLES)
+    words = refusal(lambda: read_runs(tmp_path / "runs.orc", **ROLES))
+    assert words.startswith("path must end in one of .parquet, .pq, .feather, .csv, .tsv, .txt, .xlsx, ")
+    assert "(perhaps with .gz, .bz2, .xz, .zip behind), got 'runs.orc'. Any other format: read it" in words
+    assert "Save it as .xlsx or .csv" in refusal(lambda: read_runs("runs.xls", **ROLES))
+    assert "is a folder" in refusal(lambda: read_runs(tmp_path, **ROLES))
     for wrong in (None, 3, b"runs.csv"):
-        with pytest.raises(ArgumentError, match="path must be a path, got"):
-            read_runs(wrong, **ROLES)  # type: ignore[arg-type]
-    with pytest.raises(FileNotFoundError, match="There is no file"):
-        read_runs(tmp_path / f"{'a' * 300}.csv", **ROLES)
+        assert "path must be a path, got" in refusal(lambda wrong=wrong: read_runs(wrong, **ROLES))
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.jsonl"])
@@ -90,25 +89,23 @@ def test_a_damaged_file(tmp_path: Path, name: str) -> None:
         read_runs(path, **ROLES)
 
 
-def test_other_csv_trouble(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("tool\nHB\nRS\n")
-    with pytest.raises(DataError, match="runs need at least a score and an algorithm"):
-        read_runs(path, **ROLES)
-    path.write_text("tool,loss,loss\nHB,1,2\nRS,1,2\n")
-    with pytest.raises(DataError, match="more than one column named 'loss'"):
-        read_runs(path, **ROLES)
-    path.write_text("tool,loss\nHB,1\nRS,1,2,3\n")
-    with pytest.raises(DataError, match=r"cannot be read as csv .*line 3"):
-        read_runs(path, **ROLES)
-    path.write_text("tool,seed,loss\n")
-    with pytest.raises(DataError, match="The table has no rows"):
-        read_runs(path, **ROLES)
-    path.write_text("tool,seed,loss\nHB,0,0.5\nHB,1,failed\nRS,0,0.25\nRS,1,0.125\n")
-    with pytest.raises(DataError, match=r"1 cell of 4 holds words \('failed' 1\)\. .*: failed='failed'"):
-        read_runs(path, **ROLES)
-    with pytest.raises(UnknownColumnError, match="Did you mean 'loss'"):
-        read_runs(path, **{**ROLES, "score": "Loss"})
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("tool\nHB\nRS\n", DataError, "runs need at least a score and an algorithm"),
+        ("tool,loss,loss\nHB,1,2\nRS,1,2\n", DataError, "more than one column named 'loss'"),
+        ("tool,loss\nHB,1\nRS,1,2,3\n", DataError, r"cannot be read as csv .*line 3"),
+        ("tool,seed,loss\n", DataError, "The table has no rows"),
+        ("tool,seed,loss\nHB,0,0.5\nHB,1,failed\nRS,0,0.25\nRS,1,0.125\n", DataError,
+         r"1 cell of 4 holds words \('failed' 1\)\. .*: failed='failed'"),
+        ("tool,seed,Loss\nHB,0,0.5\nRS,0,0.25\n", UnknownColumnError, "Did you mean 'Loss'"),
+        ("tool,seed,loss\na,0,1\nb,NA,2\n", DataError, "The column 'seed' has 1 missing value"),
+    ],
+)  # fmt: skip
+def test_other_csv_trouble(tmp_path: Path, text: str, error: type[Exception], words: str) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(error, match=words):
+        read_runs(tmp_path / "a.csv", **ROLES)
 
 
 def test_a_csv_from_a_spreadsheet(tmp_path: Path) -> None:
@@ -171,30 +168,23 @@ def test_numbers_that_are_no_names_are_read_as_numbers(tmp_path: Path) -> None:
     runs = read_runs(path, **ROLES, budget="epochs")
     assert runs.levels("seed") == tuple(range(50))
     assert runs.levels("epochs") == (1.0, 10.0)
-    path.write_text("tool,seed,loss\na,0,1\nb,NA,2\n")
-    with pytest.raises(DataError, match="The column 'seed' has 1 missing value"):
-        read_runs(path, **ROLES)
 
 
-def test_a_broken_json_line_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"tool": "HB"}\n\n{"tool": "RS"}\n{"tool": "TPE", ',
+         r"is not valid JSON in line 4 \(.*\{\"tool\": \"TPE\", "),
+        ('{"tool": "HB"}\n[1, 2]', r"holds list \[1, 2\] in line 2; each line must be an object"),
+        ('[{"tool": "HB"}, {"tool": "RS"}', "is not valid JSON in line 1"),
+        ('[{"tool": "HB"}, 3]', "must be a list of objects, one per run"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
+    ],
+)  # fmt: skip
+def test_a_broken_json_line_is_named(tmp_path: Path, content: Any, words: str) -> None:
     path = tmp_path / "a.jsonl"
-    lines = [json.dumps({"tool": t, "seed": 0, "loss": 0.1}) for t in ("HB", "RS", "TPE")]
-    path.write_text("\n".join([lines[0], "", lines[1], lines[2][:-5]]))
-    with pytest.raises(DataError) as error:
-        read_runs(path, **ROLES)
-    assert "is not valid JSON in line 4 (" in str(error.value)
-    assert repr(lines[2][:-5]) in str(error.value)
-    path.write_text("\n".join([lines[0], "[1, 2]"]))
-    with pytest.raises(DataError, match=r"holds list \[1, 2\] in line 2; each line must be an object"):
-        read_runs(path, **ROLES)
-    path.write_text(f"[{lines[0]}, {lines[1]}")
-    with pytest.raises(DataError, match="is not valid JSON in line 1"):
-        read_runs(path, **ROLES)
-    path.write_text(f"[{lines[0]}, 3]")
-    with pytest.raises(DataError, match="must be a list of objects, one per run"):
-        read_runs(path, **ROLES)
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match="is not UTF-8 text"):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DataError, match=words):
         read_runs(path, **ROLES)
 
 
@@ -211,3 +201,249 @@ def test_json_lines_end_at_line_feeds_alone(tmp_path):
     lines = [json.dumps({"text": text, "loss": i}, ensure_ascii=False) for i, text in enumerate(texts)]
     path.write_bytes("\r\n".join(lines).encode())
     assert read_table(path)["text"].tolist() == texts
+
+
+# ---------------------------------------------------------------------- delimited text
+
+
+GERMAN_ROLES: Any = {"score": "Güte", "direction": "maximize", "algorithm": "Verfahren", "benchmark": "Aufgabe"}
+UNITS = pd.DataFrame(
+    {"Verfahren": ["Bäume", "Netz"] * 3, "Aufgabe": ["01", "01", "2", "2", "x;y", "x;y"],
+     "Güte": [0.5, 1.25, -0.125, 2.0, 1e-3, 40.0], "n": [1, 2, 3, 4, 5, 6]}
+)  # fmt: skip
+GERMAN = UNITS.to_csv(index=False, sep=";", decimal=",")
+PLAIN = UNITS.to_csv(index=False)
+
+
+def same(path: Path, **options: Any) -> None:
+    pd.testing.assert_frame_equal(read_runs(path, **GERMAN_ROLES, **options).to_frame(), UNITS)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(GERMAN.encode("utf-8-sig"), id="German Excel with a byte order mark"),
+        pytest.param(GERMAN.replace("\n", "\r\n").encode(), id="CRLF"),
+        pytest.param(("sep=;\n" + GERMAN).encode(), id="Excel's sep line"),
+        pytest.param(UNITS.to_csv(index=False, sep="\t").encode("utf-16"), id="Unicode text of Excel"),
+        pytest.param(UNITS.to_csv(index=False, sep="\t").encode("utf-16-le"), id="UTF-16 without a mark"),
+        pytest.param(PLAIN.encode("utf-32"), id="UTF-32"),
+        pytest.param(UNITS.to_csv(index=False, sep="|").encode(), id="bars"),
+        pytest.param(UNITS.to_csv(index=False, decimal=",").encode(), id="quoted decimal commas"),
+        pytest.param(("# made on Monday, by me\n#\n\n" + PLAIN).encode(), id="comments first"),
+        pytest.param(PLAIN.encode(), id="plain"),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".txt", ".tsv"])
+def test_exports_are_read_as_they_are(tmp_path: Path, content: bytes, suffix: str) -> None:
+    path = tmp_path / f"runs{suffix}"
+    path.write_bytes(content)
+    same(path)
+
+
+@pytest.mark.parametrize(
+    ("packed", "pack"),
+    [(".bz2", bz2.compress), (".xz", lzma.compress)],
+)
+def test_packed_files(tmp_path: Path, packed: str, pack: Any) -> None:
+    path = tmp_path / f"runs.csv{packed}"
+    path.write_bytes(pack(GERMAN.encode()))
+    same(path)
+    path.write_bytes(pack(GERMAN.encode())[:-9])
+    with pytest.raises(DataError, match="cannot be read as csv"):
+        read_runs(path, **GERMAN_ROLES)
+
+
+def test_zip_files(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("runs.csv", GERMAN)
+        archive.writestr("__MACOSX/._runs.csv", "x")
+    same(path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("more.csv", GERMAN)
+    with pytest.raises(DataError, match=r"holds 2 files \(runs.csv, more.csv\)"):
+        read_runs(path, **GERMAN_ROLES)
+    path.write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(DataError, match="cannot be read as csv"):
+        read_runs(path, **GERMAN_ROLES)
+
+
+def test_western_text_of_windows_is_read_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_bytes(GERMAN.encode("cp1252"))
+    with pytest.warns(DataWarning, match="was read as Windows-1252"):
+        same(path)
+    same(path, encoding="latin-1")
+    with pytest.raises(DataError, match="is not utf-8 text"):
+        same(path, encoding="utf-8")
+    with pytest.raises(ArgumentError, match="must be the name of a text encoding"):
+        same(path, encoding="latin-99")
+    path.write_bytes(GERMAN.encode() + b"\x81\xff")
+    with pytest.raises(DataError, match="nor Windows-1252"):
+        same(path)
+
+
+@pytest.mark.parametrize(
+    ("entries", "wanted"),
+    [
+        (["0,5", "1,25"], [0.5, 1.25]),
+        (["1,5", "2"], [1.5, 2.0]),
+        ([",5", "-1,"], [0.5, -1.0]),
+        (["1,5e-3", "2,0E2"], [0.0015, 200.0]),
+        (["0,123", "0,456"], [0.123, 0.456]),
+        (["1234,567", "1,000"], [1234.567, 1.0]),
+        (["1,5", ""], [1.5, np.nan]),
+        (["0,1", "NA"], [0.1, np.nan]),
+        (["0,30000000000000004", "1,1"], [0.30000000000000004, 1.1]),
+    ],
+)
+@pytest.mark.parametrize("sep", [";", "\t", ","])
+def test_a_comma_that_can_only_be_decimal(tmp_path: Path, entries: list[str], wanted: list[float], sep: str) -> None:
+    path = tmp_path / "a.csv"
+    quote = '"' if sep == "," else ""
+    path.write_text("\n".join([f"a{sep}x", *(f"k{i}{sep}{quote}{entry}{quote}" for i, entry in enumerate(entries))]))
+    np.testing.assert_array_equal(read_table(path)["x"].to_numpy(dtype=float), wanted)
+
+
+@pytest.mark.parametrize(
+    ("entries", "advice"), [(["1,234", "5,678"], "commas may be for decimals or for thousands"),
+                            (["11,612.78", "9,000.00"], "thousands"), (["1.234,5", "2.000,25"], "thousands"),
+                            (["1.16%", "2"], "mixes percent signs")]
+)  # fmt: skip
+def test_numbers_in_doubt_are_not_read_but_explained(tmp_path: Path, entries: list[str], advice: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["tool;loss", *(f"k{i};{entry}" for i, entry in enumerate(entries))]))
+    with pytest.raises(DataError, match=advice):
+        read_runs(path, score="loss", direction="minimize", algorithm="tool")
+
+
+def test_decimal_says_what_a_comma_is(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("tool;loss\na;1,234\nb;5,678\n")
+    assert read_table(path, decimal=",")["loss"].tolist() == [1.234, 5.678]
+    path.write_text("tool;loss;other\na;0,5;1,234\nb;5,678;1,111\n")  # one column settles the file
+    assert read_table(path)["other"].tolist() == [1.234, 1.111]
+    path.write_text("tool;loss;other\na;0,5;1.5\nb;5,678;1.25\n")
+    with pytest.raises(DataError, match="has decimal commas in the column 'loss' and points in 'other'"):
+        read_table(path)
+    with pytest.raises(ArgumentError, match="decimal must be"):
+        read_table(path, decimal=";")
+
+
+def test_names_with_commas_stay_names(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("tool;task;loss\n0,5;1,0;0,25\n0,75;1,0;0,5\n")
+    runs = read_runs(path, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    assert runs.algorithms == ("0,5", "0,75")
+    assert runs.levels("task") == ("1,0",)
+
+
+def test_a_separator_in_doubt_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b;c\n1,2;3\n4,5;6\n")
+    with pytest.raises(DataError, match=r"may be separated by commas or semicolons. Say which: sep=','"):
+        read_table(path)
+    with on_command_line(), pytest.raises(DataError, match="Say which: --sep ','"):
+        read_table(path)
+    assert list(read_table(path, sep=";").columns) == ["a,b", "c"]
+    path.write_text("tool loss\na 1\nb  2\n")
+    with pytest.raises(DataError, match="If blanks separate its fields, give sep=' '"):
+        read_table(path)
+    assert read_table(path, sep=" ")["loss"].tolist() == [1, 2]
+    path.write_text("tool\tloss\na\t1\n")
+    assert list(read_table(path, sep="tab").columns) == ["tool", "loss"]
+    for wrong in ("", "ab", 3, '"'):
+        with pytest.raises(ArgumentError, match="sep must be one character or 'tab'"):
+            read_table(path, sep=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="must differ"):
+        read_table(path, sep=",", decimal=",")
+
+
+def test_a_name_with_a_hash_is_no_comment(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("#tool,loss\na,1\nb,2\n")
+    assert list(read_table(path).columns) == ["#tool", "loss"]
+
+
+def test_files_with_a_wrong_suffix(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    UNITS.to_parquet(path)
+    with pytest.raises(DataError, match=r"is not text. Is it a .parquet file"):
+        read_table(path)
+    path.write_text(" \n\n")
+    with pytest.raises(DataError, match="is empty"):
+        read_table(path)
+
+
+def test_feather_and_decimals_of_arrow(tmp_path: Path) -> None:
+    import decimal
+
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    UNITS.to_feather(tmp_path / "a.feather")
+    same(tmp_path / "a.feather")
+    whole = [decimal.Decimal(value) for value in (2**60, 1, 2)]
+    long = [decimal.Decimal("0.10000000000000000001"), decimal.Decimal("0.1"), None]
+    exact = [decimal.Decimal("0.10"), decimal.Decimal("2.50"), None]
+    table = pa.table({"tool": ["a", "b", "a"], "loss": pa.array(exact, pa.decimal128(10, 2)),
+                      "seed": pa.array(whole, pa.decimal128(38, 0)),
+                      "id": pa.array(long)})  # fmt: skip
+    parquet.write_table(table, tmp_path / "a.parquet")
+    found = read_table(tmp_path / "a.parquet", labels=["id"])
+    np.testing.assert_array_equal(found["loss"], [0.1, 2.5, np.nan])
+    assert found["seed"].tolist() == [2**60, 1, 2]
+    assert found["id"].tolist()[:2] == ["0.10000000000000000001", "0.10000000000000000000"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(GERMAN.encode(), id="text"),
+        pytest.param(UNITS.to_json(orient="records").encode(), id="json"),
+        pytest.param(UNITS.to_json(orient="records", lines=True).encode(), id="lines"),
+        pytest.param(UNITS.to_parquet(), id="parquet"),
+    ],
+)
+def test_standard_input(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    same(Path("-"))
+    with pytest.raises(DataError, match="Standard input is empty"):
+        same(Path("-"))
+
+
+def test_spreadsheets(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "runs.xlsx"
+    UNITS.to_excel(path, index=False)
+    same(path)
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in [["Verfahren", "Aufgabe", "Güte", "n"], ["a", 1, "0,5", 1], ["b", "01", "0,25", 2], [None] * 4]:
+        sheet.append(row)
+    book.create_sheet("empty")
+    book.save(path)
+    runs = read_runs(path, **GERMAN_ROLES)
+    assert runs.levels("Aufgabe") == ("01", "1")
+    assert runs.to_frame()["Güte"].tolist() == [0.5, 0.25]
+    book.create_sheet("more").append(["x", "y"])
+    book.save(path)
+    with pytest.raises(ArgumentError, match=r"no sheet 'less'. Its sheets: 1 'Sheet', 2 'empty', 3 'more'"):
+        read_runs(path, **GERMAN_ROLES, sheet="less")
+    assert read_runs(path, **GERMAN_ROLES).notes == ("Read as: the sheet 'Sheet', one of 2.",)
+    sheet["F3"] = 7
+    del book["more"]
+    book.save(path)
+    with pytest.raises(DataError, match="has values in a column without a name, in 1 rows"):
+        read_runs(path, **GERMAN_ROLES)
+    path.write_bytes(b"PK\x03\x04 nothing")
+    with pytest.raises(DataError, match="cannot be read as xlsx"):
+        read_runs(path, **GERMAN_ROLES)
+
+
+def test_without_openpyxl_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ArgumentError, match=r"pip install 'lmemtest\[excel\]'"):
+        read_table(tmp_path / "a.xlsx")

@@ -169,9 +169,12 @@ def test_packed_and_plain_logs_hold_the_same_runs(summed_up: bool, tmp_path: Pat
     plain = lt.importers.inspect_ai([tmp_path / "a.json", tmp_path / "b.json"])
     by_suffix = lt.importers.inspect_ai(str(tmp_path / "*.eval"))
     key = ["model", "id", "epoch"]
-    pd.testing.assert_frame_equal(
-        plain.to_frame().sort_values(key, ignore_index=True), by_suffix.to_frame().sort_values(key, ignore_index=True)
-    )
+    (tmp_path / "logs.json").write_text('{"a.json": {}}')  # other json in a folder is not read
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.eval").unlink()
+    for other in (by_suffix, lt.importers.inspect_ai(tmp_path)):
+        frames = (runs.to_frame().sort_values(key, ignore_index=True) for runs in (plain, other))
+        pd.testing.assert_frame_equal(*frames)
     right = [x["scores"]["choice"]["value"] == "C" for log in logs.values() for x in log["samples"]]
     assert plain.to_frame()["choice"].tolist() == [float(value) for value in right]
     assert (plain.algorithms, plain.benchmark, plain.seed, plain.ignore) == (("a", "b"), "task_name", "id", ("epoch",))
@@ -191,14 +194,9 @@ def test_a_log_says_its_errors_its_parts_and_how_it_ended(tmp_path: Path) -> Non
     assert table["score_judge_style"].tolist()[0] == 0.5
     assert table["score_score"].tolist()[2] == "C"
     assert table["error"].fillna("").tolist() == ["", "no connection", ""]
-
-
-def test_folders_of_logs_are_read_and_other_json_in_them_is_not(tmp_path: Path) -> None:
-    for shift, name in enumerate(("a", "b")):
-        (tmp_path / f"{name}.json").write_text(json.dumps(inspect_log(name, shift)))
-    (tmp_path / "logs.json").write_text('{"a.json": {}}')
-    runs = lt.importers.inspect_ai(tmp_path)
-    assert runs.algorithms == ("a", "b")
+    path.write_text(json.dumps(inspect_log("a", status="cancelled", samples=None)))
+    with pytest.raises(DataError, match=r"holds no samples: its status is 'cancelled'"):
+        lt.importers.inspect_ai(path)
 
 
 @pytest.mark.parametrize(
@@ -213,12 +211,6 @@ def test_a_damaged_log_is_refused_in_words(content: bytes | None, message: str, 
         path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         lt.importers.inspect_ai(path)
-
-
-def test_a_log_without_samples_says_its_status(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(json.dumps(inspect_log("a", status="cancelled", samples=None)))
-    with pytest.raises(DataError, match=r"holds no samples: its status is 'cancelled'"):
-        lt.importers.inspect_ai(tmp_path / "a.json")
 
 
 # ------------------------------------------------------------------------------------------------ studies and searches
@@ -240,10 +232,7 @@ def test_studies_in_one_table_are_those_of_as_many_files(column: str, tmp_path: 
     assert "8 pruned trials: taken as without a value." in one.notes
     with pytest.raises(DataError, match="Nothing says the algorithm of TPE-a-0, TPE-a-1"):
         lt.importers.optuna(table, direction="minimize", **given)
-
-
-def test_searches_without_names_are_called_as_their_files(tmp_path: Path) -> None:
-    for name in ("iris", "wine"):
+    for name in ("iris", "wine"):  # searches without names are called as their files
         search().to_csv(tmp_path / f"{name}.csv", index=False)
     runs = lt.importers.sklearn([tmp_path / "iris.csv", tmp_path / "wine.csv"])
     assert runs.levels("benchmark") == ("iris", "wine")
@@ -255,13 +244,8 @@ def test_searches_without_names_are_called_as_their_files(tmp_path: Path) -> Non
 @pytest.mark.parametrize("task", ["subject", "suite", "group", "x1", "kind_of_thing"])
 def test_what_groups_items_is_the_task_whatever_it_is_called(task: str) -> None:
     found = answer_roles(answers(subject=task))
-    assert found == {
-        "model": "model",
-        "item": "question_id",
-        "task": task,
-        "score": "correct",
-        "epoch": "attempt",
-    }
+    assert found == {"model": "model", "item": "question_id", "task": task, "score": "correct", "epoch": "attempt"}
+    assert answer_roles(answers(subject=task, attempt="k")) == {**found, "epoch": "k"}  # where items come again
 
 
 def test_numbers_that_begin_again_in_every_task_are_items_of_it() -> None:
@@ -269,12 +253,6 @@ def test_numbers_that_begin_again_in_every_task_are_items_of_it() -> None:
     found = answer_roles(table)
     assert found is not None
     assert (found["item"], found["task"]) == ("question_id", "subject")
-
-
-def test_numbers_in_which_items_come_again_are_attempts() -> None:
-    found = answer_roles(answers(attempt="k"))
-    assert found is not None
-    assert (found["task"], found["epoch"]) == ("subject", "k")
 
 
 def test_the_coarser_of_two_groupings_is_the_family() -> None:

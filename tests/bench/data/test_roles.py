@@ -63,11 +63,14 @@ def test_every_column_of_a_design_is_found_with_its_role() -> None:
     assert found(table, benchmark="dataset", seed="fold") == []
     assert found(table, ignore=["dataset", "fold"]) == []
     assert found(table, ignore=["fold"]) == [("dataset", "benchmark")]
-
-
-def test_structure_is_found_without_names() -> None:
-    table = crossed(algorithm=3, x=5, z=2)
-    assert found(table) == [("x", "benchmark"), ("z", "metafeatures")]
+    assert found(crossed(algorithm=3, x=5, z=2)) == [("x", "benchmark"), ("z", "metafeatures")]  # without names
+    trials = crossed(sampler=2, study_seed=5, number=12)
+    trials["number"] = trials["number"].str.removeprefix("number").astype(int)
+    assert found(trials, algorithm="sampler") == [("study_seed", "seed"), ("number", "budget")]
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    data = polars.from_pandas(table.assign(x=table["score"] ** 2))
+    for other in (data, data.lazy(), data.to_arrow(), duckdb.from_arrow(data.to_arrow())):
+        assert found(other) == [("dataset", "benchmark"), ("fold", "seed")]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3])
@@ -124,28 +127,11 @@ def test_a_second_repetition_is_a_part_of_the_seed() -> None:
     assert "benchmark='dataset', seed=['rep', 'fold'])." in finding.advice
     with on_command_line(["lmemtest", "check", "f.csv", "--seed", "rep"]):
         assert "lmemtest check f.csv --seed rep --seed fold " in runs.check(rules_only=True).findings[0].advice
-
-
-def test_several_scores_in_one_column_are_named_as_such() -> None:
     table = crossed(algorithm=3, dataset=4, metric=2)
     runs = lt.Runs(table, score="score", direction="minimize", algorithm="algorithm", benchmark="dataset")
     finding = runs.check(rules_only=True).findings[0]
     assert "'metric' (2 values, by its name several scores in one column)" in finding.message
     assert "runs.filter(metric=...)" in finding.advice
-
-
-@pytest.mark.parametrize("backend", ["polars", "lazy", "pyarrow", "duckdb"])
-def test_every_backend_finds_the_same(backend: str) -> None:
-    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
-    table = crossed(algorithm=3, dataset=5, fold=4).assign(x=lambda t: t["score"] ** 2)
-    data = polars.from_pandas(table)
-    views = {
-        "polars": lambda: data,
-        "lazy": lambda: data.lazy(),
-        "pyarrow": lambda: data.to_arrow(),
-        "duckdb": lambda: duckdb.from_arrow(data.to_arrow()),
-    }
-    assert found(views[backend]()) == [("dataset", "benchmark"), ("fold", "seed")]
 
 
 def test_missing_values_and_lists_are_no_structure() -> None:
@@ -243,21 +229,11 @@ def test_what_is_ambiguous_is_not_guessed() -> None:
     table = crossed(algorithm=3, dataset=5).assign(accuracy=lambda t: t["score"], f1=lambda t: t["score"])
     readings = guess(table.drop(columns="score")).readings
     assert [reading.roles["score"] for reading in readings] == ["accuracy", "f1"]
-    assert {(reading.roles["algorithm"], reading.roles["benchmark"]) for reading in readings} == {
-        ("algorithm", "dataset")
-    }
+    assert {(r.roles["algorithm"], r.roles["benchmark"]) for r in readings} == {("algorithm", "dataset")}
     both = guess(crossed(method=2, model=3), {"direction": "maximize"}).readings
-    assert [(r.roles["algorithm"], r.roles["metafeatures"]) for r in both] == [
-        ("method", ("model",)),
-        ("model", ("method",)),
-    ]
+    pairs = [("method", ("model",)), ("model", ("method",))]
+    assert [(r.roles["algorithm"], r.roles["metafeatures"]) for r in both] == pairs
     assert {r.roles["algorithm"] for r in guess(crossed(algorithm=2, model=3)).readings} == {"algorithm"}
-
-
-def test_the_number_of_a_trial_is_a_budget() -> None:
-    table = crossed(sampler=2, study_seed=5, number=12)
-    table["number"] = table["number"].str.removeprefix("number").astype(int)
-    assert found(table, algorithm="sampler") == [("study_seed", "seed"), ("number", "budget")]
 
 
 # ------------------------------------------------------------------------------------------- frames with roles, filters
@@ -265,13 +241,8 @@ def test_the_number_of_a_trial_is_a_budget() -> None:
 
 def test_analyze_takes_a_frame_with_roles() -> None:
     table = crossed(algorithm=3, dataset=5, fold=4)
-    roles = {
-        "score": "score",
-        "direction": "minimize",
-        "algorithm": "algorithm",
-        "benchmark": "dataset",
-        "seed": "fold",
-    }
+    roles = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "dataset"}
+    roles["seed"] = "fold"
     pd.testing.assert_frame_equal(lt.analyze(table, **roles).to_frame(), lt.analyze(lt.Runs(table, **roles)).to_frame())
     with pytest.raises(ArgumentError, match="score is for a dataframe; Runs have their roles"):
         lt.analyze(lt.Runs(table, **roles), score="score")
@@ -314,16 +285,13 @@ def test_wide_tables_become_long() -> None:
 
 def test_wide_tables_keep_other_columns_by_role() -> None:
     table = wide().assign(fold=[0, 1], kind="x")
-    runs = lt.Runs.from_wide(
-        table, direction="maximize", benchmark="dataset", seed="fold", metafeatures="kind", score="acc"
-    )
+    options: Any = {"direction": "maximize", "benchmark": "dataset", "seed": "fold", "metafeatures": "kind"}
+    runs = lt.Runs.from_wide(table, **options, score="acc")
     assert (runs.seed, runs.metafeatures, runs.score, len(runs.algorithms)) == ("fold", ("kind",), "acc", 3)
-    polars = pytest.importorskip("polars")
-    lazy = lt.Runs.from_wide(
-        polars.from_pandas(table).lazy(), direction="maximize", benchmark="dataset", seed="fold", metafeatures="kind"
-    )
-    assert lazy.is_lazy
-    assert lazy.n_rows == 6
+    lazy = lt.Runs.from_wide(pytest.importorskip("polars").from_pandas(table).lazy(), **options)
+    assert (lazy.is_lazy, lazy.n_rows) == (True, 6)
+    with pytest.raises(ArgumentError, match="direction is required"):
+        lt.Runs.from_wide(wide())
 
 
 @pytest.mark.parametrize(
@@ -340,11 +308,6 @@ def test_wide_tables_keep_other_columns_by_role() -> None:
 def test_what_is_no_algorithm_is_said(table: pd.DataFrame, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lt.Runs.from_wide(table, direction="maximize")
-
-
-def test_wide_tables_need_a_direction() -> None:
-    with pytest.raises(ArgumentError, match="direction is required"):
-        lt.Runs.from_wide(wide())
 
 
 # -------------------------------------------------------------------------------------------------------- odd text

@@ -95,11 +95,7 @@ TABLES: dict[str, tuple[Callable[[int], Runs], str, list[tuple[str, str]]]] = {
     "returns": (returns, "general", [SCALE]),
     "returns of one unit": (lambda s: returns(s, decades=0), "general", []),
     "ranks": (lambda s: returns(s).normalize("rank"), "ranks", []),
-    "ranks of two": (
-        lambda s: returns(s).filter(tool=["s0", "s1"], seed=0).normalize("rank"),
-        "ranks",
-        [],
-    ),
+    "ranks of two": (lambda s: returns(s).filter(tool=["s0", "s1"], seed=0).normalize("rank"), "ranks", []),
     "min-max": (lambda s: returns(s).normalize("minmax"), "min-max", []),
     "regret over the range": (lambda s: returns(s).normalize("normalized_regret"), "min-max", []),
     "counts": (solved, "count", []),

@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from scipy import stats
+from scipy import linalg, stats
 
 import lmemtest as lt
+from lmemtest.bench.evaluation.answers import answered, read_answers
+from lmemtest.bench.evaluation.questions import _covariance, _least, on_these_tasks
 from lmemtest.bench.power.closed_form import operating
 from lmemtest.errors import ArgumentError, DataError, DesignError
 
@@ -71,11 +74,15 @@ def test_models_with_other_items_are_compared_by_two_samples():
     assert row["se_these"] == pytest.approx(np.sqrt(a.var() / 30 + b.var() / 30))
     assert row["df_these"] == 29.0  # that of the smaller sample: not more than Welch's
     assert "No item was answered by two models" in found.notes[0]
+    three = answers(3, sizes=(12, 12)).assign(item=lambda t: t["item"] + 100 * (t["model"] == "B"))
+    found = lt.evaluate(three, **ROLES)
+    assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
+    assert found.pairs["n_differ"].isna().tolist() == [True, False, True]
 
 
 def test_for_tasks_like_these_balanced_answers_give_the_paired_t_test_over_tasks():
     table = answers(sizes=(20,) * 6, spread=0.25, seed=2)
-    found = lt.evaluate(table, adjust="tukey", se="model", **ROLES)
+    found = lt.evaluate(table, adjust="tukey", vcov="model", **ROLES)
     means = table.groupby(["task", "model"])["right"].mean().unstack()
     want = stats.ttest_rel(means["A"], means["B"])
     row = found.to_frame().iloc[0]
@@ -102,7 +109,7 @@ def suites(n: int = 6, each: int = 3, seed: int = 30) -> pd.DataFrame:
 def test_for_suites_like_these_balanced_answers_give_the_paired_t_test_over_suites():
     table = suites()
     found, plain = (
-        lt.evaluate(table, adjust="tukey", se="model", family=family, **ROLES) for family in ("suite", None)
+        lt.evaluate(table, adjust="tukey", vcov="model", family=family, **ROLES) for family in ("suite", None)
     )
     means = table.groupby(["suite", "model"])["right"].mean().unstack()
     want = stats.ttest_rel(means["A"], means["B"])
@@ -197,7 +204,7 @@ def test_the_smallest_difference_is_found_with_the_power_that_is_said():
 
 def test_plans_have_the_error_of_this_evaluation_and_speak_of_models():
     table = answers(3, sizes=(20,) * 6, spread=0.25, seed=5)
-    found = lt.evaluate(table, adjust="tukey", se="model", **ROLES)
+    found = lt.evaluate(table, adjust="tukey", vcov="model", **ROLES)
     current = found.plan().to_frame().set_index("allocation").loc["current"]
     assert current["standard_error"] == pytest.approx(found.to_frame()["se_like"].iloc[0], rel=1e-5)
     assert found.components().of_difference(20) / 6 == pytest.approx(current["standard_error"] ** 2, rel=1e-5)
@@ -266,13 +273,6 @@ def test_items_that_share_their_names_alone_are_asked_about():
     number = hard.groupby(["model", "task"]).cumcount()
     other = hard.assign(item=np.where(hard["model"] == "A", number, 39 - number))
     assert asked in " ".join(lt.evaluate(other, **ROLES).notes)
-
-
-def test_a_model_with_items_of_its_own_is_named():
-    table = answers(3, sizes=(12, 12))
-    found = lt.evaluate(table.assign(item=table["item"] + 100 * (table["model"] == "B")), **ROLES)
-    assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
-    assert found.pairs["n_differ"].isna().tolist() == [True, False, True]
 
 
 def test_differences_beyond_one_are_neither_shown_nor_promised():
@@ -445,15 +445,10 @@ def test_what_cannot_be_evaluated_is_refused(table, kind, message):
         lt.evaluate(table, **ROLES)
 
 
-def test_marks_of_a_lazy_table_are_refused_too():
-    import polars as pl
-
-    marks = pl.LazyFrame(_changed(right=lambda t: np.where(t["right"] == 1, "TRUE", "FALSE")).to_dict("list"))
-    with pytest.raises(DataError, match="Write 1 for 'TRUE' and 0 for 'FALSE'"):
-        lt.evaluate(marks, **ROLES)
-
-
 def test_arguments_are_checked():
+    marks = _changed(right=lambda t: np.where(t["right"] == 1, "TRUE", "FALSE"))
+    with pytest.raises(DataError, match="Write 1 for 'TRUE' and 0 for 'FALSE'"):
+        lt.evaluate(pl.from_pandas(marks).lazy(), **ROLES)
     with pytest.raises(ArgumentError, match="task and item name the same column, 'item'"):
         lt.evaluate(answers(), **{**ROLES, "task": "item"})
     with pytest.raises(ArgumentError, match="score must be left out where each model has a column of scores"):
@@ -526,3 +521,146 @@ def test_models_that_always_answer_alike_are_not_tested_over_runs() -> None:
     table = repeated().assign(right=lambda frame: (frame["item"] + (frame["model"] == "A")) % 2)
     found = lt.evaluate(table, **ROLES_OF_RUNS).pairs
     assert found["p_value_items"].isna().all()
+
+
+# ---------------------------------------------------------------------- clusters
+
+
+IN_PASSAGES = {**ROLES, "cluster": "passage"}
+
+
+def passages(sizes: tuple[tuple[int, ...], ...] = ((4,) * 6, (4,) * 8), k: int = 2, seed: int = 1) -> pd.DataFrame:
+    """0/1 answers to items of passages of `sizes`, by task, with advantages of models on passages."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for task, own in enumerate(sizes):
+        for passage, size in enumerate(own):
+            lead = rng.normal(0.6, 0.25, k)
+            for model in range(k):
+                for item, y in enumerate(rng.random(size) < np.clip(lead[model], 0.05, 0.95)):
+                    rows.append(("ABCD"[model], f"t{task}", f"t{task}p{passage}", f"{passage}.{item}", int(y)))
+    return pd.DataFrame(rows, columns=["model", "task", "passage", "item", "right"])
+
+
+def test_equal_clusters_of_one_task_give_the_paired_t_test_of_their_means():
+    table = passages(((5,) * 9,))
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame().iloc[0]
+    y = table.pivot_table("right", "passage", "model")
+    want = stats.ttest_rel(y["A"], y["B"])
+    assert row["estimate_these"] == pytest.approx((y["A"] - y["B"]).mean())
+    assert (row["df_these"], row["p_value_these"]) == pytest.approx((8.0, want.pvalue))
+
+
+def test_over_tasks_the_variances_of_their_cluster_means_add_up():
+    table = passages(k=3)
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame().query("left == 'A' and right == 'C'").iloc[0]
+    means = table.pivot_table("right", ["task", "passage"], "model")
+    d = (means["A"] - means["C"]).groupby("task")
+    v, f = d.var() / d.size(), d.size() - 1
+    assert row["se_these"] == pytest.approx(np.sqrt(v.sum()) / 2)
+    assert row["df_these"] == pytest.approx(v.sum() ** 2 / (v**2 / f).sum())
+
+
+def test_unequal_clusters_have_the_variance_and_degrees_of_freedom_of_cr2():
+    table = passages(((2, 9, 5, 1, 6, 3),))
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame().iloc[0]
+    wide = table.pivot(index=["passage", "item"], columns="model", values="right").reset_index()
+    d = (wide["A"] - wide["B"]).to_numpy(dtype=float)
+    n, codes = len(d), wide["passage"].astype("category").cat.codes.to_numpy()
+    H = np.full((n, n), 1.0 / n)
+    e, roots, variance = d - d.mean(), [], 0.0
+    for c in np.unique(codes):
+        own = np.flatnonzero(codes == c)
+        A = np.linalg.inv(linalg.sqrtm(np.eye(len(own)) - H[np.ix_(own, own)]))
+        variance += float(np.ones(len(own)) @ A @ e[own]) ** 2 / n**2
+        roots.append((np.eye(n) - H)[:, own] @ A @ np.ones(len(own)) / n)
+    G = np.array(roots) @ np.array(roots).T  # Satterthwaite, were items independent
+    assert row["se_these"] ** 2 == pytest.approx(variance)
+    assert row["df_these"] == pytest.approx(np.trace(G) ** 2 / np.trace(G @ G))
+    assert row["df_these"] < 5
+
+
+def test_models_that_answered_other_items_of_the_same_passages_share_their_difficulty():
+    table = passages(((6,) * 8,))
+    part = table["item"].str[-1].astype(int)
+    apart = table[(table["model"] == "A") & (part < 3) | (table["model"] == "B") & (part >= 3)]
+    row = lt.evaluate(apart, **IN_PASSAGES).to_frame().iloc[0]
+    y = apart.pivot_table("right", "passage", "model")
+    assert row["se_these"] == pytest.approx(stats.sem(y["A"] - y["B"]))
+
+
+def test_the_design_effect_is_that_of_the_variances_and_is_said():
+    table = passages(k=3, seed=4)
+    found = lt.evaluate(table, **IN_PASSAGES)
+    alone = lt.evaluate(table, **{**IN_PASSAGES, "cluster": None})
+    ratio = np.median((found.pairs["se_these"] / alone.pairs["se_these"]) ** 2)
+    row = found.to_frame("clusters").iloc[0]
+    assert (row["cluster"], row["n_clusters"], row["n_items"]) == ("passage", 14, 56)
+    assert (row["design_effect"], row["n_effective"]) == pytest.approx((ratio, 56 / ratio))
+    said = f"56 items in 14 passages: the variance of a difference on these tasks is {ratio:.2f} times that of"
+    assert said in " ".join(found.sentences())
+    assert "passages of items are the sample" in found.facts[0]
+    pd.testing.assert_series_equal(found.pairs["se_like"], alone.pairs["se_like"])
+    assert not len(alone.clusters)
+    with pytest.raises(DesignError, match=r"Items come in passages, .* evaluate\(\.\.\., item='passage'\)"):
+        found.plan(effect=0.1)
+
+
+def test_a_model_that_solved_everything_has_wilsons_interval_of_its_clusters():
+    table = passages(((5,) * 12,))
+    table.loc[table["model"] == "B", "right"] = 1
+    row = lt.evaluate(table, **IN_PASSAGES).to_frame("models").set_index("model").loc["B"]
+    z2 = stats.t.isf(0.025, 11) ** 2
+    assert row["ci_low_these"] == pytest.approx(12 / (12 + z2))
+
+
+def test_a_task_with_one_cluster_has_no_test_on_these_tasks():
+    found = lt.evaluate(passages(((6,), (3, 3, 3))), **IN_PASSAGES)
+    assert found.pairs["p_value_these"].isna().all()
+    assert "1 task (t0) with one passage of items: nothing says" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "message"),
+    [
+        ({"passage": lambda t: t["passage"].str[2:]}, DataError, "must be nested in the task, and 6 passages .p0, p1"),
+        ({"passage": lambda t: t["task"]}, DesignError, "'passage', of which each task has one: the passages are the"),
+        ({"passage": lambda t: t["task"] + t["item"]}, ArgumentError,
+         "each has one item: nothing is clustered, so leave"),
+        ({"item": lambda t: t["item"].str[2:]}, DataError, "8 items .such as 0. are in several passages"),
+    ],
+)  # fmt: skip
+def test_what_is_no_cluster_is_refused(change, kind, message):
+    with pytest.raises(kind, match=message):
+        lt.evaluate(passages().assign(**change), **IN_PASSAGES)
+
+
+# ---------------------------------------------------------------------- many models
+
+
+def test_the_fewest_degrees_of_freedom_are_those_of_the_models_in_a_row():
+    L = np.array([[1.0, 0.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.5, 0.0], [1.0, -2.0, 1.0]])
+    freedom = np.array([[4.0, 9.0, 7.0], [8.0, 1.0, 2.0]])
+    assert _least(L, freedom).tolist() == [[4.0, 2.0], [np.inf, np.inf], [9.0, 1.0], [4.0, 1.0]]
+
+
+def test_pairs_of_many_models_need_little_more_than_themselves():
+    """Satterthwaite's formula for every pair of 60 models with gaps, in memory of a few arrays of pairs."""
+    rng = np.random.default_rng(3)
+    m, t, i = (codes.ravel() for codes in np.indices((60, 8, 12)))
+    table = pd.DataFrame({"model": m, "task": t, "item": i, "score": rng.random(len(m))})[rng.random(len(m)) < 0.9]
+    roles = {"model": "model", "item": "item", "task": "task", "score": "score", "epoch": None, "judge": None}
+    blocks, judges, cluster, _ = read_answers(table, direction="maximize", **roles)
+    found = on_these_tasks(blocks, judges, cluster, score="score")
+    left, right = np.triu_indices(60, 1)
+    L = np.eye(60)[left] - np.eye(60)[right]
+    tracemalloc.start()
+    df = found.df_function(L)
+    assert tracemalloc.get_traced_memory()[1] < 40 * len(L) * 8 * 8  # not tasks x pairs x models
+    tracemalloc.stop()
+    parts = np.stack([_covariance(blocks.means[blocks.block == task].T) for task in range(8)])
+    for row in rng.choice(len(L), 40, replace=False):
+        pair = np.flatnonzero(L[row])
+        v = L[row] @ parts @ L[row]
+        least = (answered(blocks)[pair].min(axis=0) - 1.0).astype(float)
+        np.testing.assert_allclose(df[row], v.sum() ** 2 / (v**2 / least).sum(), rtol=1e-12)

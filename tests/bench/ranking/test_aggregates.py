@@ -228,34 +228,37 @@ def test_notes_say_what_decides_and_what_is_ignored():
     assert "No score is better than the threshold 1" in normalised.notes[-1]
 
 
-def refused(error, message, *args, **options):
-    with pytest.raises(error, match=re.escape(message)):
-        aggregate_scores(*args, **options)
+WIDE = pd.DataFrame({"HB": [0.3, 0.4, 0.8], "RS": [0.2, 0.5, 0.6]})
 
 
-def test_what_cannot_be_drawn_is_refused():
-    scores = ragged()
-    scores["B"][:, 2] = np.nan
-    refused(DesignError, "there is no run of B on t2. Filter the runs", runs_of(scores))
-    wide = pd.DataFrame({"HB": [0.3, 0.4, 0.8], "RS": [0.2, 0.5, 0.6]})
-    refused(DesignError, "Use resample='benchmarks'", wide, direction="maximize")
-    refused(ArgumentError, "runs must be Runs, or a wide table with direction='minimize' or 'maximize'", wide)
-    refused(ArgumentError, "measures must be 'iqm' or 'median'", wide, "best", direction="maximize")
-    found = aggregate_scores(wide, "mean", direction="maximize", resample="benchmarks", rng=1)
+@pytest.mark.parametrize(
+    ("make", "options", "words"),
+    [
+        (lambda: runs_of(ragged() | {"B": np.where(np.arange(4) == 2, np.nan, ragged()["B"])}), {},
+         "there is no run of B on t2. Filter the runs"),
+        (lambda: WIDE, {"direction": "maximize"}, "Use resample='benchmarks'"),
+        (lambda: WIDE, {}, "runs must be Runs, or a wide table with direction='minimize' or 'maximize'"),
+        (lambda: WIDE, {"measures": "best", "direction": "maximize"}, "measures must be 'iqm' or 'median'"),
+        (lambda: runs_of({name: values[:, :1] for name, values in ragged().items()}), {"resample": "benchmarks"},
+         "there is one benchmark"),
+        (lambda: runs_of(ragged()), {"n_draws": 20}, "n_draws must be a whole number of at least 39, got 20."),
+        (lambda: runs_of(ragged()), {"direction": "minimize"},
+         "direction must be that of the runs, 'maximize', or None"),
+        (lambda: runs_of(ragged()), {"threshold": np.inf}, "threshold must be a finite number, got inf: a score, or "),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_refused(make, options, words):
+    with pytest.raises((ArgumentError, DesignError), match=re.escape(words)):
+        aggregate_scores(make(), **options)
+
+
+def test_small_tables_are_drawn_with_a_note():
+    found = aggregate_scores(WIDE, "mean", direction="maximize", resample="benchmarks", rng=1)
     assert estimates(found)["mean", "HB"] == approx(0.5)
     assert "3 benchmarks say little about others" in found.notes[-1]
-    one = runs_of({name: values[:, :1] for name, values in ragged().items()})
-    refused(DesignError, "there is one benchmark", one, resample="benchmarks")
-    runs = runs_of(ragged())
-    refused(ArgumentError, "n_draws must be a whole number of at least 39, got 20.", runs, n_draws=20)
-    refused(ArgumentError, "direction must be that of the runs, 'maximize', or None", runs, direction="minimize")
-    refused(ArgumentError, "threshold must be a finite number, got inf: a score, or None.", runs, threshold=np.inf)
-    with pytest.raises(ArgumentError, match="taus must be finite scores"):
-        aggregate_scores(runs, rng=1).profiles([np.nan])
-
-
-def test_a_single_run_stands_for_itself_and_is_noted():
-    scores = {name: values.copy() for name, values in ragged().items()}
+    scores = ragged()
     scores["A"][1:, 0] = np.nan
     found = aggregate_scores(runs_of(scores), "mean", rng=1)
     assert "1 of 8 pairs of algorithm and instance have one run" in found.notes[-1]
+    with pytest.raises(ArgumentError, match="taus must be finite scores"):
+        found.profiles([np.nan])

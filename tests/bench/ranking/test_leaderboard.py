@@ -23,16 +23,8 @@ def blocks_from(runs, direction="maximize", **changes):
     runs = runs[:, :, None] if runs.ndim == 2 else runs
     n, k, _ = runs.shape
     names = tuple(f"b{i:02d}" for i in range(n))
-    content = {
-        "algorithms": tuple("ABCDEFGHIJKLMNOPQRSTUVWXY"[:k]),
-        "runs": runs,
-        "instances": names,
-        "block": np.arange(n),
-        "names": names,
-        "unit": "benchmark",
-        "score": "accuracy",
-        "direction": direction,
-    }
+    content = {"algorithms": tuple("ABCDEFGHIJKLMNOPQRSTUVWXY"[:k]), "runs": runs, "instances": names, "names": names}
+    content |= {"block": np.arange(n), "unit": "benchmark", "score": "accuracy", "direction": direction}
     return Blocks(**{**content, **changes})
 
 

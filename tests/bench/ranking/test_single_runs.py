@@ -71,7 +71,7 @@ def test_a_variance_of_benchmarks_that_can_be_zero_is_left_to_the_fit():
 def test_other_tables_and_options_are_left_to_the_fit():
     ranking = ranked("difficulties")
     runs, blocks, asked = ranking.runs, ranking.blocks, ranking.asked
-    for change in ({"se": "model"}, {"adjust": "holm"}, {"control": "A"}):
+    for change in ({"vcov": "model"}, {"adjust": "holm"}, {"control": "A"}):
         assert not closed_form(runs, blocks, replace(asked, **change))
     repeated = lt.rank(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     assert not closed_form(repeated.runs, repeated.blocks, repeated.asked)

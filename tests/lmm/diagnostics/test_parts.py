@@ -10,8 +10,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.lmm.diagnostics import collinearity
-from lmemtest.lmm.diagnostics.bounds import bounds
-from lmemtest.lmm.diagnostics.scores import rows_of
+from lmemtest.lmm.diagnostics.scores import bounds, rows_of
 from lmemtest.lmm.diagnostics.structure import groups
 
 

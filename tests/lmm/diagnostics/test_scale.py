@@ -12,7 +12,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.core.caller import on_command_line
 from lmemtest.lmm.diagnostics import diagnose
-from lmemtest.lmm.diagnostics.scale import Sums, extremes, layard, levene
+from lmemtest.lmm.diagnostics.scale import extremes, layard, levene
 
 
 def sds(scale):
@@ -41,12 +41,7 @@ def test_levene_is_an_f_statistic_of_absolute_values():
     rng = np.random.default_rng(1)
     samples = [rng.normal(size=n) * s for n, s in ((10, 1.0), (15, 2.0), (8, 0.7))]
     n = np.array([10.0, 15.0, 8.0])
-    sums = Sums(
-        squares=np.array([(x**2).sum() for x in samples]),
-        absolute=np.array([np.abs(x).sum() for x in samples]),
-        sizes=n,
-        kurtosis=0.0,
-    )
+    sums = np.array([(x**2).sum() for x in samples]), np.array([np.abs(x).sum() for x in samples]), n, 0.0
     want = stats.f_oneway(*(np.abs(x) for x in samples)).statistic
     assert levene(sums, n - 1.0, 0.8 * n) == approx(want)
 

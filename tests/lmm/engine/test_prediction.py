@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 import lmemtest as lt
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.theta import unpack
-from lmemtest.lmm.model.random_effects import shapes
+from lmemtest.lmm.model.predictions import shapes
 
 FORMULAS = [
     "y ~ a + x + (1 | g)",

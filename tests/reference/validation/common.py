@@ -1,4 +1,4 @@
-"""What the parts share: a line of the table, the reference values, their inputs, and the fits."""
+"""What the parts share: a row of the record, the reference values, their inputs, and the fits."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ REFERENCE = TESTS / "reference"
 
 @dataclass
 class Line:
-    """One row of the table: the largest difference of one quantity from one reference."""
+    """One row of the record: the largest difference of one quantity from one reference."""
 
     quantity: str
     reference: str
     unit: str
-    test: str
     values: list[float] = field(default_factory=list)
 
     def add(self, difference: float) -> None:
@@ -35,12 +34,13 @@ class Line:
         if not np.isnan(difference):
             self.values.append(abs(float(difference)))
 
-    def __str__(self) -> str:
-        worst = "not run"
-        if self.values:
-            most = max(self.values)
-            worst = (f"{most:.0e}" if 0.0 < most < 0.01 else f"{most:.1g}") + self.unit
-        return f"| {self.quantity} | {self.reference} | {len(self.values):,} | {worst} | `{self.test}` |"
+    def cells(self) -> dict[str, str]:
+        """What the record says of it: how many values were compared, and the largest difference."""
+        if not self.values:
+            return {"values": "0", "seen": "not run"}
+        most = max(self.values)
+        seen = (f"{most:.0e}" if 0.0 < most < 0.01 else f"{most:.1g}") + self.unit
+        return {"values": f"{len(self.values):,}", "seen": seen}
 
 
 def number(value: Any) -> float:
@@ -80,6 +80,8 @@ def fitted(name: str, formula: str, reml: bool, weights: str | None) -> Any:
 @cache
 def suite_module(path: str) -> ModuleType:
     """A module of the test suite: its brute-force formulas, published tables and layouts are used here too."""
+    if str(TESTS) not in sys.path:  # where the modules that tests share are
+        sys.path.insert(0, str(TESTS))
     spec = importlib.util.spec_from_file_location(f"validated_{Path(path).stem}", TESTS / path)
     assert spec is not None
     assert spec.loader is not None

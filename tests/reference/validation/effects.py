@@ -9,16 +9,15 @@ import numpy as np
 import lmemtest as lt
 from lmemtest.lmm.diagnostics import collinearity, explained_variance
 from lmemtest.lmm.engine import prediction
-from lmemtest.lmm.model.random_effects import shapes
+from lmemtest.lmm.model.predictions import shapes
 
 from .common import Line, fitted, load, number, relative, suite_module, table
 
 
 def random_effect_lines() -> list[Line]:
     """Compare conditional standard deviations with lme4's condVar."""
-    test = "tests/lmm/test_random_effects.py::test_modes_and_conditional_sds_are_lme4s"
-    modes = Line("conditional modes, `random_effects`", "lme4, ranef", " of the largest", test)
-    sds = Line("their conditional SDs", "lme4, condVar", " rel.", test)
+    modes = Line("conditional modes, `random_effects`", "lme4, ranef", " of the largest")
+    sds = Line("their conditional SDs", "lme4, condVar", " rel.")
     for want in load("random_effects")["fits"]:
         fit = lt.fit_lmm(want["formula"], table(want["data"]), weights=want["weights"])
         for group in want["groups"]:
@@ -35,9 +34,8 @@ def random_effect_lines() -> list[Line]:
 
 def prediction_lines() -> list[Line]:
     """Compare covariances of prediction errors with the mixed-model equations, solved on rows."""
-    brute = suite_module("engine/test_prediction.py")
-    test = "tests/lmm/engine/test_prediction.py::test_errors_are_those_of_the_mixed_model_equations"
-    line = Line("covariances of prediction errors", "dense mixed-model equations", " of the product of the SDs", test)
+    brute = suite_module("lmm/engine/test_prediction.py")
+    line = Line("covariances of prediction errors", "dense mixed-model equations", " of the product of the SDs")
     for formula in brute.FORMULAS:
         for options in ({}, {"weights": "w"}, {"dispersion": "h"}):
             fit = lt.fit_lmm(formula, brute.table(), **options)
@@ -60,13 +58,10 @@ def prediction_lines() -> list[Line]:
 
 def profile_lines() -> list[Line]:
     """Compare profile intervals with exact roots on lme4's deviance, lme4's splines and closed forms."""
-    tests = "tests/lmm/test_profile.py::test_"
-    test, unit = tests + "intervals_are_those_of_lme4", " of the width"
-    exact = Line("ends of profile intervals", "roots on lme4's deviance", unit, test)
-    splines = Line("the same", "lme4, `confint(profile())`", unit, test)
-    closed = Line(
-        "ends, balanced one-way layout", "closed form", " rel.", tests + "balanced_one_way_intervals_have_closed_forms"
-    )
+    unit = " of the width"
+    exact = Line("ends of profile intervals", "roots on lme4's deviance", unit)
+    splines = Line("the same", "lme4, `confint(profile())`", unit)
+    closed = Line("ends, balanced one-way layout", "closed form", " rel.")
     for want in load("profile")["models"]:
         fit = fitted(want["data"], want["formula"], False, want["weights"])
         got = fit.profile(progress=False).to_frame().set_index(["kind", "group", "name1", "name2"])
@@ -92,23 +87,18 @@ def profile_lines() -> list[Line]:
 
 def influence_lines() -> list[Line]:
     """Compare refits without one level with lme4's and with the formulas of the distances."""
-    tests, by = "tests/lmm/diagnostics/test_influence.py::test_", "lme4 without the level"
+    by = "lme4 without the level"
     lines = {
-        "fixed": Line("fixed effects without one level", by, " SE", tests + "refits_are_those_of_lme4"),
+        "fixed": Line("fixed effects without one level", by, " SE"),
         "parts": Line(
             "variances and covariances",
             by,
             " of the residual variance",
-            tests + "variance_components_are_those_of_lme4",
         ),
-        "pair": Line("pairs", "emmeans without it", " SE", tests + "comparisons_are_those_of_emmeans"),
-        "df": Line(
-            "their Satterthwaite df", "lmerTest without it", " rel.", tests + "comparisons_are_those_of_emmeans"
-        ),
-        "cook": Line(
-            "Cook's distances", "formula on lme4's refits", " rel.", tests + "distances_are_the_formulas_of_the_refits"
-        ),
-        "dfbetas": Line("DFBETAS", "formula on lme4's refits", "", tests + "distances_are_the_formulas_of_the_refits"),
+        "pair": Line("pairs", "emmeans without it", " SE"),
+        "df": Line("their Satterthwaite df", "lmerTest without it", " rel."),
+        "cook": Line("Cook's distances", "formula on lme4's refits", " rel."),
+        "dfbetas": Line("DFBETAS", "formula on lme4's refits", ""),
     }
     for want in load("influence")["models"]:
         fit = lt.fit_lmm(want["formula"], table(want["data"]), reml=want["reml"], weights=want["weights"])
@@ -148,10 +138,9 @@ def add_level(lines: dict[str, Line], found: Any, without: Any, *, same_coding: 
 
 def share_lines() -> list[Line]:
     """Compare R2 and ICC with performance and inflation with car."""
-    test = "tests/lmm/diagnostics/test_against_r.py::test_shares_and_inflation_agree"
-    r2 = Line("R2, marginal and conditional", "performance", "", test)
-    icc = Line("ICC, adjusted, unadjusted and by group", "performance", "", test)
-    gvif = Line("generalised variance inflation factors", "car", " rel.", test)
+    r2 = Line("R2, marginal and conditional", "performance", "")
+    icc = Line("ICC, adjusted, unadjusted and by group", "performance", "")
+    gvif = Line("generalised variance inflation factors", "car", " rel.")
     for model in load("diagnostics")["models"]:
         for method in ("ML", "REML"):
             fit, want = fitted(model["data"], model["formula"], method == "REML", None), model[method]

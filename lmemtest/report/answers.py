@@ -1,0 +1,353 @@
+"""A ranking, a comparison of single runs and an evaluation as documents; the first two as sections of a report, too."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.evaluation.tables import groups_column
+from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
+from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
+from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
+from lmemtest.bench.ranking.compare import beside
+from lmemtest.bench.ranking.methods import TEST_NAMES
+from lmemtest.bench.robustness.variants import Variants
+from lmemtest.core.caller import advice
+from lmemtest.core.rounding import below, tie_order, written
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import MISSING, capitalised, counted, joined, percent, plural
+from lmemtest.errors import DesignError, LmemtestError
+from lmemtest.report.document import (
+    Block,
+    Document,
+    Section,
+    answered,
+    bullets,
+    closed_if_long,
+    figure,
+    folded,
+    paragraph,
+)
+from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows, leaders
+from lmemtest.report.prose import texts
+
+if TYPE_CHECKING:
+    from lmemtest.bench.evaluation.evaluated import Evaluation
+    from lmemtest.bench.ranking.ranking import Ranking
+    from lmemtest.core.result import Answer
+    from lmemtest.report.analysis import Analysis
+
+RANKINGS = "Classical rankings"
+MOST_RANKED_PAIRS = 45  # rows of a table that are still read; more are folded
+MOST_ALGORITHMS = 30  # a figure of more is unreadable
+OUTPERFORMING = "Probability of outperforming"
+GAMMA = 0.75  # Bouthillier et al. (2021)
+MOST_SAID = 6  # sentences in front of everything
+MOST_DRAWN_PAIRS = 40  # rows of a figure that are still read
+OTHERS = 12  # algorithms compared with the best one: those that come next
+NAMES = 12  # in a sentence
+
+
+# ---------------------------------------------------------------------- rankings
+
+
+def ranking_document(found: Ranking | Variants) -> Document:
+    """A ranking, or several side by side: the answer, tables, figure, and the paragraph for a paper."""
+    rankings = found.rankings if isinstance(found, Variants) else {"ranking": found}
+    first = next(iter(rankings.values()))
+    head, *rest = found.sentences()
+    sections = [Section(name, _test_title(ranking), _ranking_blocks(ranking)) for name, ranking in rankings.items()]
+    if isinstance(found, Variants):
+        sections.insert(0, Section("tests", "The tests side by side", _side_by_side(found)))
+    return answered(
+        f"Ranking of {len(first.levels)} algorithms by {first.score}",
+        head,
+        *_one_or_list(rest),
+        sections=sections,
+        subtitle=f"{len(first.levels)} algorithms on {first.blocks.said()}",
+    )
+
+
+def _test_title(ranking: Ranking) -> str:
+    name = TEST_NAMES[ranking.test]
+    return f"{name[:1].upper()}{name[1:]}"
+
+
+def _one_or_list(texts: list[str]) -> list[Block]:
+    """One sentence as a paragraph, several as a list."""
+    if len(texts) < 2:
+        return [paragraph(text) for text in texts]
+    return [bullets(texts)]
+
+
+def _ranking_blocks(ranking: Ranking) -> tuple[Block, ...]:
+    pairs = closed_if_long(f"Table of all {len(ranking.pairs)} pairs", pairs_table(ranking), MOST_RANKED_PAIRS)
+    blocks: list[Block] = [ranking.to_table(), pairs]
+    if len(ranking.levels) <= MOST_ALGORITHMS:
+        best_first = ", ".join(ranking.levels)
+        blocks.append(
+            figure(
+                ranking.plot,
+                alt=f"{ranking.title}; best first: {best_first}. {ranking.sentences()[0]}",
+                caption=(f"{ranking.title}.",),
+            )
+        )
+    return (*blocks, paragraph(ranking.paragraph()))
+
+
+def pairs_table(ranking: Ranking) -> ResultTable:
+    """The pairs as printed: who, by how much, how sure, in how many blocks."""
+    shown = [
+        name
+        for name in ("left", "right", "estimate", "ci_low", "ci_high", "p_value", "p_left", "p_equal", "p_right")
+        if name in ranking.pairs
+    ]
+    counts = zip(*(ranking.pairs[name] for name in ("wins", "ties", "losses")), strict=True)
+    frame = ranking.pairs[[*shown, "effect_size", "magnitude"]].assign(
+        **{"w/t/l": ["/".join(map(str, row)) for row in counts], "decision": ranking.pairs["decision"]}
+    )
+    note = (
+        f"Effect sizes ({ranking.effect}) and wins, ties and losses are of the left over the right, on "
+        f"{ranking.blocks.said()}."
+    )
+    return ResultTable("Pairs", frame, (note,), {"effect_size": ".2f"})
+
+
+def _side_by_side(found: Variants) -> tuple[Block, ...]:
+    return (closed_if_long(f"Table of all {len(found.table)} pairs", found.to_table(), MOST_RANKED_PAIRS),)
+
+
+def rankings_section(analysis: Analysis) -> Section | None:
+    """What classical tests of one score per benchmark say beside the model; None where they do not apply."""
+    if analysis.incomparable or analysis.fit.design.parsed.response_function is not None:
+        return None
+    try:
+        found = beside(analysis.pairs, analysis.decisions.levels, analysis.runs, analysis.alpha)
+    except LmemtestError:  # too few blocks for them; the report stands without
+        return None
+    unit = found.blocks.unit
+    head, *rest = found.sentences()
+    tests = joined([TEST_NAMES[name] for name in found.tests if name != "lmem"], most=len(found.tests))
+    text = (
+        f"Classical tests give each algorithm one score per {unit}; {tests} stand here beside the model. {head} The "
+        "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
+    )
+    if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
+        call = advice("all_pairs")
+        return Section("classical", RANKINGS, (paragraph(" ".join([text, *found.trap, call]).rstrip()),))
+    table = folded(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", *_side_by_side(found))
+    return Section("classical", RANKINGS, (paragraph(text), *_one_or_list(rest), table))
+
+
+# ---------------------------------------------------------------------- single runs
+
+
+def outperforming_document(found: Answer) -> Document:
+    """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
+    head, *rest = found.sentences()
+    several = len(found.benchmarks) > len(found.table)
+    whole, count = found.to_table(), len(found.table)
+    kept = sorted(tie_order(found.table["ci_low"], descending=True)[:MOST_TABLE_ROWS])
+    frame = whole.frame.drop(columns=["n_families", "n_benchmarks", "mean"], errors="ignore")  # too wide for a page
+    left_out = (
+        f"The {len(kept)} of {count:,} pairs with the highest lower ends; {advice('to_frame', part='table')} has all."
+    )
+    notes = (*whole.notes, *([left_out] if len(kept) < count else []))
+    pairs = replace(whole, frame=frame.iloc[kept], notes=notes)
+    sections = [Section("pairs", "Pairs", (pairs, *_pairs_figure(found, head)))]
+    if several:
+        parts = {"benchmarks": "Each benchmark by itself", "replicability": "Better on at least u benchmarks"}
+        folds = (folded(title, _first_pairs(found, part, title)) for part, title in parts.items())
+        sections.append(Section("benchmarks", "By benchmark", tuple(folds)))
+    said = [rest[place] for place in kept] if len(rest) == count else rest
+    return answered(found.title, head, *_folded_list(said, count), sections=sections, subtitle=found.facts[0])
+
+
+def _first_pairs(found: Answer, part: str, title: str) -> ResultTable:
+    frame = found.to_frame(part)
+    rows, notes = first_rows(list(frame.index), advice("to_frame", part=part))
+    return ResultTable(
+        title,
+        frame.loc[rows],
+        notes,
+        dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f") if part == "benchmarks" else None,
+    )
+
+
+def _folded_list(texts: list[str], count: int) -> tuple[Block, ...]:
+    """A list, folded where it is long, of what is said of some of the pairs."""
+    title = f"All {count} pairs in words" if len(texts) >= count else f"{len(texts)} of {count:,} pairs in words"
+    return (folded(title, bullets(texts)) if len(texts) > MOST_SAID else bullets(texts),) if texts else ()
+
+
+def _pairs_figure(found: Answer, said: str) -> tuple[Block, ...]:
+    if len(found.table) > MOST_DRAWN_PAIRS:
+        return ()
+    caption = f"{found.title}; the dashed line is gamma = {found.gamma_adjusted:.3g}."
+    return (figure(found.plot, alt=f"{found.title}. {said}", caption=(caption,)),)
+
+
+def outperforming_section(analysis: Analysis) -> Section | None:
+    """How often a run of the best algorithm is better than one of the next, or why runs cannot be compared.
+
+    None where the means are not compared either.
+    """
+    if analysis.incomparable or len(analysis.comparable) < 2:
+        return None
+    best, *rest = analysis.comparable
+    apart = analysis.means.apart()
+    others = [name for name in rest if (best, name) not in apart]
+    try:
+        found = _runs_compared(analysis, best, others)
+    except LmemtestError as error:
+        return Section("outperforming", OUTPERFORMING, (paragraph(f"Single runs are not compared: {error}"),))
+    compared = found.table.set_index("right")
+    means = analysis.decisions.significant.loc[best].loc[list(compared.index)].to_numpy(dtype=bool)
+    runs = (compared["conclusion"] != NOT_SIGNIFICANT).to_numpy()
+    turned = below(compared["ci_high"].to_numpy(), 0.5)
+    text = texts(
+        "sections.outperforming",
+        best=best,
+        k=len(analysis.decisions.levels),
+        n_others=len(compared),
+        families=plural(found.family) if found.family is not None else "",
+        means_of_these=analysis.recommendation.population != "family",
+        paired=found.paired,
+        conclusions=_conclusions(best, compared),
+        slower=list(compared.index[turned]),
+        unseen=list(compared.index[means & ~runs & ~turned]),
+        not_by_mean=list(compared.index[runs & ~means]),
+        most_named=NAMES,
+    )
+    drawn = _pairs_figure(found, _conclusions(best, compared))
+    return Section("outperforming", OUTPERFORMING, (*text, _advantage_table(found, best, compared), *drawn))
+
+
+def _runs_compared(analysis: Analysis, best: str, others: list[str]) -> Answer:
+    """Pairs of runs of the same seed, or all runs where there are none; in the order of the others.
+
+    The best one was found with the same scores, so that the family is all pairs of algorithms.
+    """
+    count = len(analysis.decisions.levels)
+    compare = functools.partial(
+        over_benchmarks,
+        analysis.runs,
+        gamma=GAMMA,
+        alpha=analysis.alpha,
+        control=best,
+        comparisons=count * (count - 1) // 2,
+    )
+    try:
+        return compare((best, *others[:OTHERS]), paired=True)
+    except DesignError:
+        return compare((best, *others[:OTHERS]), paired=False)
+
+
+def _conclusions(best: str, shown: pd.DataFrame) -> str:
+    """For whom each of the conclusions holds."""
+    parts = []
+    for conclusion in CONCLUSIONS:
+        names = shown.index[shown["conclusion"] == conclusion]
+        if len(names):
+            parts.append(f"{conclusion} against {joined(list(names), most=NAMES)}")
+    return f"The advantage of {best} is {'; '.join(parts)}."
+
+
+def _advantage_table(found: Answer, best: str, shown: pd.DataFrame) -> ResultTable:
+    interval = f"{percent(1.0 - found.alpha_adjusted)} CI"
+    ends = zip(shown["ci_low"], shown["ci_high"], strict=True)
+    frame = pd.DataFrame(
+        {
+            f"{best} over": shown.index,
+            "pairs" if found.paired else "comparisons": shown["n_pairs"].to_numpy(),
+            "probability": shown["estimate"].to_numpy(),
+            interval: [
+                MISSING if np.isnan(low) else f"{written(low, '.3f')} to {written(high, '.3f')}" for low, high in ends
+            ],
+        }
+    )
+    if "risk_difference" in shown:
+        frame["difference of the shares"] = shown["risk_difference"].to_numpy()
+    frame["conclusion"] = shown["conclusion"].to_numpy()
+    if shown["n_benchmarks"].max() > 1:
+        counts = zip(shown["better_on"], shown["n_benchmarks"], shown["better_on_most"], strict=True)
+        frame["better on"] = [f"{u} of {n}" if most else MISSING for u, n, most in counts]
+    formats = dict.fromkeys(["probability", "difference of the shares"], ".3f")
+    replicated = "Better on: at least so many benchmarks, by partial conjunction of their own tests."
+    notes = (*found.facts, *([replicated] if "better on" in frame else []), *found.notes)
+    return ResultTable(f"Probability that a run of {best} is better", frame, notes, formats)
+
+
+# ---------------------------------------------------------------------- evaluations
+
+
+def evaluation_document(found: Evaluation) -> Document:
+    """The answers to both questions, and what they rest on."""
+    head, *rest = found.sentences()
+    sections = [
+        Section("models", "Models", (figure(found.plot, alt=f"{found.title}. {head}", caption=(f"{found.title}.",)),)),
+        *(
+            Section(suffix, f"{'For' if suffix == 'like' else 'On'} {tasks}", tuple(_question(found, suffix)))
+            for suffix, tasks in found.populations.items()
+        ),
+    ]
+    further = [
+        ("noise", "Identical runs", "Standard deviations between runs of one model"),
+        ("detectable", "Differences that are found", f"Found with {percent(found.power)} power"),
+        ("sources", "Sources of variation", "Standard deviations by source"),
+        ("judges", "Judges", "Mean scores by judge"),
+    ]
+    tables = [(part, title, ResultTable(caption, found.to_frame(part))) for part, title, caption in further]
+    sections += [Section(part, title, (table,)) for part, title, table in tables if len(table.frame)]
+    if found.notes:
+        sections.append(Section("notes", "What to know", (bullets(found.notes),)))
+    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=sections)
+
+
+def _question(found: Evaluation, suffix: str) -> list[Block]:
+    """Mean scores with their intervals, best first; then all pairs."""
+    models = pd.DataFrame(
+        {
+            "model": found.models["model"],
+            "items": found.models["n_items"],
+            found.noun: found.models[f"accuracy_{suffix}"],
+            "interval": _intervals(found.models, suffix),
+            "groups" if found.lettered else "ranks": groups_column(found.models, suffix),
+        }
+    )
+    pairs = pd.DataFrame(
+        {
+            "left": found.pairs["left"],
+            "right": found.pairs["right"],
+            "difference": found.pairs[f"estimate_{suffix}"],
+            "interval": _intervals(found.pairs, suffix),
+            "p_value": found.pairs[f"p_value_{suffix}"],
+        }
+    )
+    level = percent(1.0 - found.alpha)
+    reading = (
+        "Models that share a letter cannot be distinguished."
+        if found.lettered
+        else f"Ranks: those that the decisions leave open, for all models at once ({level})."
+    )
+    alone = f"{level} intervals, not simultaneous. {reading}"
+    count = counted(len(pairs), "pair")
+    table = ResultTable(
+        f"Differences, {count}",
+        pairs,
+        (capitalised(found.samples[suffix]), found.facts[len(found.samples)]),
+        {"difference": ".3f"},
+    )
+    return [
+        ResultTable(f"{found.noun.capitalize()} of the models", models, (alone,), {found.noun: ".3f"}),
+        folded(f"All {count}", table) if len(pairs) > MOST_EVALUATED_PAIRS else table,
+    ]
+
+
+def _intervals(table: pd.DataFrame, suffix: str) -> list[str]:
+    ends = zip(table[f"ci_low_{suffix}"], table[f"ci_high_{suffix}"], strict=True)
+    return [MISSING if pd.isna(low) else f"{written(low, '.3f')} to {written(high, '.3f')}" for low, high in ends]
