@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +18,7 @@ JOINT = values("kenward_roger")["joint_tests"]
 DDF = [("satterthwaite", "satterthwaite"), ("kenward-roger", "kenward_roger")]
 WEIGHTED = 3  # pbkrtest ignores weights; see tests/lmm/engine/test_kenward_roger.py
 ONE_TERM = 10  # see test_one_unbalanced_term...
-MODELS = json.loads((Path(__file__).parent.parent / "reference" / "anova.json").read_text())["models"]
+MODELS = values("anova")["models"]
 CASES = [
     pytest.param(i, kind, ddf, id=f"{model['data']}-{i}-type{kind}-{ddf}")
     for i, model in enumerate(MODELS)
@@ -315,8 +312,8 @@ def test_balanced_tables_have_one_type(fitted):
 
 
 @pytest.mark.parametrize("kind", [1, 2])
-def test_the_coding_of_a_factor_does_not_matter_to_types_one_and_two(r_data, kind):
-    table = r_data("bench_prior_unbalanced")
+def test_the_coding_of_a_factor_does_not_matter_to_types_one_and_two(reference_input, kind):
+    table = reference_input("bench_prior_unbalanced")
     plain, other = (
         anova(lt.fit_lmm(f"y ~ {a} * {p} + fidelity + (1|benchmark)", table), type=kind, ddf="kenward-roger").to_frame()
         for a, p in [("algorithm", "prior"), ("C(algorithm, contr.helmert)", "C(prior, contr.sum)")]
@@ -325,8 +322,8 @@ def test_the_coding_of_a_factor_does_not_matter_to_types_one_and_two(r_data, kin
     assert other[columns].to_numpy() == approx(plain[columns].to_numpy(), rel=1e-6)
 
 
-def test_a_copy_adds_nothing_and_the_first_keeps_its_test(r_data):
-    table = r_data("sleepstudy")
+def test_a_copy_adds_nothing_and_the_first_keeps_its_test(reference_input):
+    table = reference_input("sleepstudy")
     twice = lt.fit_lmm("Reaction ~ Days + twice + (1|Subject)", table.assign(twice=2 * table["Days"]))
     found = anova(twice, type=1)
     alone = anova(lt.fit_lmm("Reaction ~ Days + (1|Subject)", table), type=1).to_frame()

@@ -9,8 +9,9 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
+from lmemtest.bench.modelling.scores import reduced
 from lmemtest.bench.ranking.bradley_terry import estimable, linked, ratings
-from lmemtest.bench.ranking.rank import rank, runs_of
+from lmemtest.bench.ranking.methods import Asked, by_model, runs_of
 from lmemtest.bench.ranking.standings import (
     MEASURES,
     Standings,
@@ -226,7 +227,7 @@ def leaderboard(
 def _decisions(runs: Runs, alpha: float) -> tuple[Decisions | None, tuple[str, ...]]:
     """The decisions about the algorithms' means, and why there are none."""
     try:
-        return rank(runs, alpha=alpha).decisions, ()
+        return by_model(reduced(runs, None), Asked(alpha=alpha)).decisions, ()
     except DesignError as error:
         return None, (f"No sets of ranks: {error}",)
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.runs import with_named_algorithms
+from lmemtest.bench.data.guessing import refuse_without_roles
+from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.runs import Runs, with_named_algorithms
 from lmemtest.bench.ranking.classical import (
     FEWEST_BLOCKS,
     FEWEST_MODERATED,
@@ -22,6 +24,7 @@ from lmemtest.bench.ranking.classical import (
     wilcoxon_pairs,
 )
 from lmemtest.core.rounding import below, tolerance, written
+from lmemtest.core.validate import check_direction
 from lmemtest.core.words import counted, format_level, format_number, p_text, percent, plural
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.diagnostics.advantages import advantage_shape
@@ -124,6 +127,24 @@ class Assessment:
 
 
 # ---------------------------------------------------------------------- the mixed model
+
+
+def runs_of(data: Any, direction: str | None, function: str = "lmemtest.rank") -> Runs:
+    """Runs as they are, a wide frame as runs with its rows as benchmarks."""
+    if direction is not None:
+        direction = check_direction(direction)
+    if isinstance(data, Runs):
+        if direction is not None and direction != data.direction:
+            raise ArgumentError(
+                f"direction={direction!r} contradicts the runs, which say {data.direction!r}. Leave it out: it is for "
+                "a wide frame."
+            )
+        check_algorithms(data)
+        return data
+    if direction is None:
+        message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
+        refuse_without_roles(data, {}, f"{function}(lmemtest.Runs(df, {{}}))", message)
+    return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
 
 
 def by_model(runs: Runs, asked: Asked) -> Assessment:

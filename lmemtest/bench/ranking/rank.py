@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
-from lmemtest.bench.data.guessing import refuse_without_roles
-from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.scores import CURVE_CHOICES, reduced
 from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
@@ -25,13 +23,14 @@ from lmemtest.bench.ranking.methods import (
     assessment_of,
     mean_ranks,
     outcomes,
+    runs_of,
 )
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided
 from lmemtest.core.options import VCOV
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_direction, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.core.verdicts import pair_words
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DesignError
@@ -201,24 +200,6 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
             "one of them, or leave out method."
         )
     return method, test
-
-
-def runs_of(data: Any, direction: str | None, function: str = "lmemtest.rank") -> Runs:
-    """Runs as they are, a wide frame as runs with its rows as benchmarks."""
-    if direction is not None:
-        direction = check_direction(direction)
-    if isinstance(data, Runs):
-        if direction is not None and direction != data.direction:
-            raise ArgumentError(
-                f"direction={direction!r} contradicts the runs, which say {data.direction!r}. Leave it out: it is for "
-                "a wide frame."
-            )
-        check_algorithms(data)
-        return data
-    if direction is None:
-        message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
-        refuse_without_roles(data, {}, f"{function}(lmemtest.Runs(df, {{}}))", message)
-    return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
 
 
 def _adjust(adjust: str | None, method: str, control: Any) -> str | None:
