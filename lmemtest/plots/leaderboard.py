@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.ranking.standings import CENTRE, MEASURES
+from lmemtest.bench.ranking.leaderboard import CENTRE, MEASURES
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order
 from lmemtest.core.validate import check_choice, check_positive_int

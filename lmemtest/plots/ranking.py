@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest.bench.ranking.asked import TEST_NAMES
+from lmemtest.bench.ranking.methods import TEST_NAMES
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.arrays import Array

@@ -25,7 +25,7 @@ from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.roles import stated
-from lmemtest.bench.data.runs import Runs, with_named_algorithms
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
@@ -33,8 +33,7 @@ from lmemtest.bench.modelling.adequacy import (
     shared_seeds_finding,
     undeclared_families,
 )
-from lmemtest.bench.modelling.population import POPULATIONS
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.bench.modelling.scores import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.populations import populations_compared
@@ -493,7 +492,7 @@ def analyze(
     step = partial(_timed, seconds, progress or (lambda _: None))
 
     with step("checking the table"):
-        table = with_named_algorithms(runs)
+        table = runs.with_named_algorithms()
         whole = _with_conditions(table)
         check = check_rules(whole, _modelled(parsed))
         _refuse_unnamed(whole, check, parsed, dispersion)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmemtest.bench.ranking.asked import TEST_NAMES
 from lmemtest.bench.ranking.compare import beside
+from lmemtest.bench.ranking.methods import TEST_NAMES
 from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.caller import advice
 from lmemtest.core.table import ResultTable

@@ -11,7 +11,7 @@ import pytest
 from pytest import approx
 from scipy import optimize
 
-from lmemtest.bench.power.allocation import Stages, continuous, least_product, search
+from lmemtest.bench.power.stages import Stages, continuous, least_product, search
 
 INF = math.inf
 

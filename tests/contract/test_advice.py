@@ -12,8 +12,7 @@ import typer
 
 import lmemtest
 from lmemtest.cli.commands import app
-from lmemtest.core.advice import ADVICE
-from lmemtest.core.caller import advice, on_command_line
+from lmemtest.core.caller import ADVICE, advice, on_command_line
 
 PACKAGE = Path(lmemtest.__file__).parent
 SAMPLES: dict[str, Any] = {

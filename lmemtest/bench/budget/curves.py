@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.levels import in_order
+from lmemtest.core.codes import in_order
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import format_level, listed, plural

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.points import place_of
-from lmemtest.bench.data.scales import SCALE_RATIO
-from lmemtest.bench.data.score_kind import ScoreKind
+from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind
 from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
 from lmemtest.core.findings import SEVERITIES, Finding

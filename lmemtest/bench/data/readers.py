@@ -132,7 +132,7 @@ def read_runs(
     (('HB', 'RS'), [0.1, 0.25])
     """
     from lmemtest.bench.data.forms import read_as
-    from lmemtest.bench.data.runs import Runs, with_notes
+    from lmemtest.bench.data.runs import Runs
 
     metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
     family = (family,) if isinstance(family, str) else tuple(family or ())
@@ -163,7 +163,7 @@ def read_runs(
     )
 
     notes = read_as(tidy.remarks)
-    runs = with_notes(runs, () if notes is None else (notes,))
+    runs = runs.remembering(notes=() if notes is None else (notes,))
     return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
 
 

@@ -29,7 +29,7 @@ from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.data.crossing import Crossing
+    from lmemtest.bench.data.requirements import Crossing
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.sampled import Sampled
     from lmemtest.lmm.cells import Transform
@@ -417,7 +417,7 @@ class Study:
     @cached_property
     def crossing(self) -> Crossing | None:
         """How many benchmarks each two algorithms have in common; None without benchmarks."""
-        from lmemtest.bench.data.crossing import crossing
+        from lmemtest.bench.data.requirements import crossing
 
         return crossing(self.runs)
 
@@ -603,7 +603,7 @@ class Study:
     @cached_property
     def kind(self) -> ScoreKind:
         """What kind of score these are."""
-        from lmemtest.bench.data.score_kind import score_kind
+        from lmemtest.bench.data.scales import score_kind
 
         return score_kind(self.detailed)
 

@@ -15,12 +15,11 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.runs import Runs, with_notes
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.selection import check_budgets
 from lmemtest.bench.data.study import labels
-from lmemtest.bench.data.trace import check_budgets
 from lmemtest.core.codes import Keys, group_codes
-from lmemtest.core.frames import as_float, as_pandas
-from lmemtest.core.numeric import check_numeric
+from lmemtest.core.frames import as_float, as_pandas, check_numeric
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import (
     as_frame,
@@ -193,7 +192,7 @@ def trajectories(
         seed_shared=seed_shared,
         **roles,
     )
-    return with_notes(runs, notes)
+    return runs.remembering(notes=notes)
 
 
 # ------------------------------------------------------------------ arguments

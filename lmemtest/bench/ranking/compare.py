@@ -14,9 +14,16 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.blocks import blocks_of
-from lmemtest.bench.ranking.asked import TEST_NAMES, TESTS
 from lmemtest.bench.ranking.classical import block_estimates, ranked, require_connected, signed_rank_sums
-from lmemtest.bench.ranking.methods import ADJUST, left_ahead, outcomes, require_blocks, require_pairs
+from lmemtest.bench.ranking.methods import (
+    ADJUST,
+    TEST_NAMES,
+    TESTS,
+    left_ahead,
+    outcomes,
+    require_blocks,
+    require_pairs,
+)
 from lmemtest.bench.robustness.variants import Variants, better
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.rounding import below, tie_order

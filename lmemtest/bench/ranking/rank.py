@@ -13,10 +13,19 @@ from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.scores import CURVE_CHOICES, reduced
 from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
-from lmemtest.bench.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.bench.ranking.compare import classical_tests, compared
-from lmemtest.bench.ranking.methods import Assessment, assessment_of, mean_ranks, outcomes
+from lmemtest.bench.ranking.methods import (
+    CONTROL_ADJUSTMENTS,
+    PAIR_ADJUSTMENTS,
+    TEST_NAMES,
+    TESTS,
+    Asked,
+    Assessment,
+    assessment_of,
+    mean_ranks,
+    outcomes,
+)
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.bench.modelling.population import POPULATIONS
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.lmm.means.emmeans import emmeans

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.caller import advice
-from lmemtest.core.executors import Executor
 from lmemtest.core.findings import Finding
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
-from lmemtest.core.replicates import check_replicates
+from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.executors import Executor
 from lmemtest.core.hints import guided
-from lmemtest.core.replicates import Failure, check_replicates, replicate
+from lmemtest.core.replicates import Executor, Failure, check_replicates, replicate
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int

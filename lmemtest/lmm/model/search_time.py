@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmemtest.core.durations import LONG, in_words, is_part, say
+from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.lmm.engine.optimize import evaluation_cost
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.structure import PER_LEVEL

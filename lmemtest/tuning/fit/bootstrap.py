@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.executors import Executor
-from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.replicates import Executor, Failure, replicate
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread

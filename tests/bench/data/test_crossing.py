@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.data.crossing import crossing
+from lmemtest.bench.data.requirements import crossing
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import DesignError
 
