@@ -19,11 +19,13 @@ from lmemtest.bench.ranking.resampling import (
     DRAWN,
     UNITS,
     Resampling,
-    Weighted,
     band_of,
+    beyond,
+    blocks_beyond,
     check_draws,
     check_units,
     complete_blocks,
+    cumulative,
     intervals,
 )
 from lmemtest.core.hints import guided
@@ -325,10 +327,7 @@ def aggregate_scores(
     k = len(blocks.algorithms)
     estimate, draws, ends = np.empty((k, len(names))), np.empty((n_draws, k, len(names))), np.empty((k, 2, len(names)))
     for a in range(k):
-        cut = middle(blocks, a)
-        estimate[a] = measured(resampling.observed(a), cut)[0]
-        draws[:, a] = np.concatenate([measured(part, cut) for part in resampling.draws(a)])
-        without = ((stratum, measured(part, cut)) for stratum, part in resampling.left_out(a))
+        estimate[a], draws[:, a], without = resampling.of(partial(measured, cut=middle(blocks, a)), a)
         ends[a] = intervals(draws[:, a], estimate[a], without, method, level)
     table = pd.concat(
         [
@@ -367,15 +366,23 @@ def aggregate_scores(
     )
 
 
-def measures_of(weighted: Weighted, cut: float, names: Sequence[str], threshold: float, direction: str) -> Array:
+def measures_of(
+    scores: Array,
+    weights: Array,
+    means: Array,
+    *,
+    cut: float,
+    names: Sequence[str],
+    threshold: float,
+    direction: str,
+) -> Array:
     """Measures of each draw of the runs of an algorithm, ``(draws, measures)``; `cut` is the `middle` of it."""
-    scores = weighted.scores
     short = scores - threshold if direction == "minimize" else threshold - scores
     of = {
-        "iqm": lambda: np.diff(np.clip(weighted.cumulative, cut, 1.0 - cut), axis=1) @ scores / (1.0 - 2.0 * cut),
-        "median": lambda: np.median(weighted.means, axis=1),
-        "mean": lambda: weighted.weights @ scores,
-        "optimality_gap": lambda: weighted.weights @ np.maximum(short, 0.0),
+        "iqm": lambda: np.diff(np.clip(cumulative(weights), cut, 1.0 - cut), axis=1) @ scores / (1.0 - 2.0 * cut),
+        "median": lambda: np.median(means, axis=1),
+        "mean": lambda: weights @ scores,
+        "optimality_gap": lambda: weights @ np.maximum(short, 0.0),
     }
     return np.column_stack([of[name]() for name in names])
 
@@ -569,15 +576,14 @@ def performance_profiles(resampling: Resampling, taus: Any, *, of: str, method: 
     blocks = resampling.blocks
     places = _taus(taus, blocks.runs)
 
-    def profile(weighted: Weighted) -> Array:
-        count = weighted.beyond if of == "runs" else weighted.blocks_beyond
-        return count(places, blocks.direction)
+    def profile(scores: Array, weights: Array, means: Array) -> Array:
+        if of == "runs":
+            return beyond(places, scores, weights, blocks.direction)
+        return blocks_beyond(places, scores, means, blocks.direction)
 
     parts, shares = [], np.empty((len(blocks.algorithms), len(places)))
     for a, name in enumerate(blocks.algorithms):
-        shares[a] = profile(resampling.observed(a))[0]
-        draws = np.concatenate([profile(part) for part in resampling.draws(a)])
-        without = ((stratum, profile(part)) for stratum, part in resampling.left_out(a))
+        shares[a], draws, without = resampling.of(profile, a)
         low, high = np.clip(intervals(draws, shares[a], without, method, 1.0 - alpha), 0.0, 1.0)
         columns = {"algorithm": name, "tau": places, "share": shares[a], "ci_low": low, "ci_high": high}
         parts.append(pd.DataFrame(columns))
