@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any
 
 # What is advised, in Python and at the command line. ``{value!r}`` is a value as the language writes it: as Python's
@@ -203,16 +202,11 @@ ADVICE = {
 # --------------------------------------------------------------------------------------------- in the caller's language
 
 
-@dataclass(frozen=True, slots=True)
-class _CommandLine:
-    """The command that was typed, and what its options are called where that differs from the argument in Python."""
-
-    command: tuple[str, ...] = ("lmemtest",)
-    options: Mapping[str, str] = field(default_factory=dict)
-
-
 _CODE = "\\U"  # what bash calls a character by number
-_COMMAND_LINE: ContextVar[_CommandLine | None] = ContextVar("lmemtest_command_line", default=None)
+# The command that was typed, and what its options are called where that differs from the argument in Python.
+_COMMAND_LINE: ContextVar[tuple[Sequence[str], Mapping[str, str]] | None] = ContextVar(
+    "lmemtest_command_line", default=None
+)
 
 
 @contextmanager
@@ -226,7 +220,7 @@ def on_command_line(command: Sequence[str] = ("lmemtest",), options: Mapping[str
     options : mapping of str to str
         The option behind each argument in Python.
     """
-    token = _COMMAND_LINE.set(_CommandLine(tuple(command), options or {}))
+    token = _COMMAND_LINE.set((tuple(command), options or {}))
     try:
         yield
     finally:
@@ -271,7 +265,7 @@ def named(argument: str) -> str:
     '--metafeature'
     """
     line = _COMMAND_LINE.get()
-    return argument if line is None else line.options.get(argument, argument)
+    return argument if line is None else line[1].get(argument, argument)
 
 
 def setting(argument: str, value: object) -> str:
@@ -298,7 +292,7 @@ def command_with(options: Sequence[str]) -> str:
     "lmemtest check 'my runs.csv' --seed fold"
     """
     line = _COMMAND_LINE.get()
-    return shell_line([*(line.command if line is not None else ("lmemtest",)), *options])
+    return shell_line([*(line[0] if line is not None else ("lmemtest",)), *options])
 
 
 def shell_line(words: Sequence[str]) -> str:

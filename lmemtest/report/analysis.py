@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
-    from lmemtest.bench.variation.model_components import Source
     from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula import Bar
@@ -175,7 +174,7 @@ class Analysis(Result):
         return self.pairs.estimates
 
     @cached_property
-    def components(self) -> tuple[Source, ...]:
+    def components(self) -> pd.DataFrame:
         """Where the variation comes from."""
         return variance_components(self.fit, self.runs)
 
@@ -330,8 +329,6 @@ class Analysis(Result):
 
     def contents(self) -> dict[str, Any]:
         """Roles, findings, model, answer, ranking, pairs and variance components."""
-        from lmemtest.bench.variation.model_components import components_frame
-
         roles, curve = self.table.roles().items(), self.runs.curve
         return {
             "call": self.call,
@@ -350,7 +347,7 @@ class Analysis(Result):
             **({"population": self.recommendation.population, "claim": self.claim} if self.claim else {}),
             **({"populations": self.populations.decisions} if self.populations is not None else {}),
             **({"other_scale": self.agreement.decisions} if self.agreement is not None else {}),
-            "variance_components": components_frame(self.components),
+            "variance_components": self.components.drop(columns="kind"),
         }
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None, escape: bool = True) -> Path:

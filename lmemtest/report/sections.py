@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.failures.failure_rates import failure_rates
-from lmemtest.bench.variation.model_components import components_frame
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import (
     MISSING,
@@ -198,7 +197,8 @@ def _means(analysis: Analysis) -> Section:
         spans = [ranks[name] for name in frame[analysis.runs.algorithm]]
         frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
-    parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
+    rows = analysis.components.to_dict("records")
+    parts = {kind: sum(c["share"] for c in rows if c["kind"] == kind) for kind in ("benchmark", "interaction")}
     notes = sentences_of(
         "sections.means",
         letters=letters,
@@ -505,7 +505,7 @@ def _variation(analysis: Analysis) -> Section:
     note = "Variance: what a term adds to the variance of one row, in squared units of the score"
     note += ", averaged over the rows where a term has slopes." if slopes else "."
     formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": format_number, "sd": format_number}
-    frame = components_frame(analysis.components)
+    frame = analysis.components.drop(columns="kind")
     blocks: list[Block] = [
         paragraph(wording.variation_sentence(analysis)),
         ResultTable("Variance components (REML)", frame, (note,), formats),

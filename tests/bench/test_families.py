@@ -14,7 +14,7 @@ from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
-from lmemtest.bench.data.sampled import sampled
+from lmemtest.bench.data.requirements import sampled
 
 runs_of = partial(as_runs, seed_shared=False)
 

@@ -10,9 +10,8 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.bench.power.closed_form import operating
 from lmemtest.bench.power.components import Pilot, VarianceComponents
-from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.draw import StudyDesign, operating
 from lmemtest.bench.power.plan import plan
 from lmemtest.errors import ArgumentError
 

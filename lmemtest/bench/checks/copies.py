@@ -19,8 +19,8 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import ScoreKind, score_kind
 from lmemtest.bench.data.study import Study, labels
 from lmemtest.core.codes import in_order
-from lmemtest.core.findings import Finding
 from lmemtest.core.result import Answer
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_level
 
 if TYPE_CHECKING:

@@ -10,15 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmemtest.bench.data.content import (
-    PACKED,
-    expanded,
-    json_value,
-    refuse_cells,
-    refuse_large_archive,
-    unpacked,
-    within_limit,
-)
 from lmemtest.bench.data.delimited import (
     MISSING_NUMBERS,
     check_layout,
@@ -28,6 +19,15 @@ from lmemtest.bench.data.delimited import (
     read_delimited,
     refuse_repeated,
     refuse_width,
+)
+from lmemtest.bench.data.sheets import (
+    PACKED,
+    expanded,
+    json_value,
+    refuse_cells,
+    refuse_large_archive,
+    unpacked,
+    within_limit,
 )
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided

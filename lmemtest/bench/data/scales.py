@@ -24,6 +24,7 @@ from lmemtest.lmm.score_kind import Kind, ScoreKind, two_valued
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.study import Study
 
     Limit = tuple[tuple[tuple[Any, int, float], ...], float]
@@ -203,6 +204,22 @@ _MEANING = {
 
 def effect_scales(study: Study) -> pd.DataFrame:
     """The spread between algorithms, by their means, on the same instance and, on a grid, at the same budget."""
+    sd, df = _of_algorithms(study)
+    return pd.DataFrame({"benchmark": _benchmarks(study), "sd": sd, "df": df})
+
+
+def residual_scales(study: Study) -> pd.DataFrame:
+    """The spread of scores that the seeds cause: within algorithm, instance and, on a grid, budget."""
+    sd, df = _of_seeds(study)
+    return pd.DataFrame({"benchmark": _benchmarks(study), "residual_sd": sd, "df": df})
+
+
+def _benchmarks(study: Study) -> pd.Series[Any]:
+    return pd.Series(study.names("benchmark"), dtype=dtype_of(study.names("benchmark")))
+
+
+def _of_algorithms(study: Study) -> tuple[np.ndarray, np.ndarray]:
+    """By benchmark the pooled SD of the means of algorithms, and its degrees of freedom."""
     per_instance = len(study.names("budget")) if study.regular else 1
     place = study.code("instance") * per_instance + (study.code("budget") if study.regular else 0)
     good = study.points.valid > 0
@@ -215,37 +232,36 @@ def effect_scales(study: Study) -> pd.DataFrame:
     centre = np.bincount(spots, weights=mean) / n
     ss = np.bincount(spots, weights=(mean - centre[spots]) ** 2)
     benchmark = study.benchmark_of[where // per_instance]
-    return _scales(study, benchmark, n - 1, ss, "sd")
+    return _pooled_sd(study, benchmark, n - 1, ss)
 
 
-def residual_scales(study: Study) -> pd.DataFrame:
-    """The spread of scores that the seeds cause: within algorithm, instance and, on a grid, budget."""
+def _of_seeds(study: Study) -> tuple[np.ndarray, np.ndarray]:
+    """By benchmark the pooled SD of scores of one algorithm, and its degrees of freedom."""
     group = study.code("instance") * len(study.names("algorithm")) + study.code("algorithm")
     benchmark_of_group = np.repeat(study.benchmark_of, len(study.names("algorithm")))
     if study.regular:
         group = group * len(study.names("budget")) + study.code("budget")
         benchmark_of_group = np.repeat(benchmark_of_group, len(study.names("budget")))
     total, _, ss = pooled(study, group, len(benchmark_of_group))
-    return _scales(study, benchmark_of_group, np.maximum(total - 1, 0), ss, "residual_sd")
+    return _pooled_sd(study, benchmark_of_group, np.maximum(total - 1, 0), ss)
 
 
-def _scales(study: Study, benchmark: np.ndarray, df: np.ndarray, ss: np.ndarray, name: str) -> pd.DataFrame:
-    """Pooled SD per benchmark, from the degrees of freedom and sums of squares of groups of scores."""
+def _pooled_sd(study: Study, benchmark: np.ndarray, df: np.ndarray, ss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By benchmark the pooled SD and its degrees of freedom, from those and the sums of squares of groups of scores."""
     size = len(study.names("benchmark"))
     total = np.bincount(benchmark, weights=df, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = np.bincount(benchmark, weights=ss, minlength=size) / total
-    levels = pd.Series(study.names("benchmark"), dtype=dtype_of(study.names("benchmark")))
-    return pd.DataFrame({"benchmark": levels, name: np.sqrt(variance), "df": total.astype(int)})
+        return np.sqrt(variance), total.astype(int)
 
 
-def spreads(study: Study) -> pd.Series[float]:
+def spreads(study: Study) -> np.ndarray:
     """Per benchmark the scatter between seeds; where nothing was repeated that between algorithms."""
-    scales = residual_scales(study)
-    return scales["residual_sd"] if (scales["df"] > 0).sum() > 1 else effect_scales(study)["sd"]
+    sd, df = _of_seeds(study)
+    return sd if (df > 0).sum() > 1 else _of_algorithms(study)[0]
 
 
-def scale_ratio(spread: pd.Series[float]) -> float:
+def scale_ratio(spread: np.ndarray | pd.Series[float]) -> float:
     """The largest over the smallest positive one; NaN with fewer than two."""
     positive = spread[spread > 0]
     return float(positive.max() / positive.min()) if len(positive) > 1 else float("nan")
@@ -261,7 +277,11 @@ def remedies(study: Study, kind: ScoreKind) -> tuple[tuple[str, float], ...]:
     if not np.isfinite(before) or (study.points.valid != study.points.n).any():
         return ()
     methods = [method for method in _MEANING if method != "log" or _by_ratios(study, kind)]
-    measured = [(method, _ratio_after(study, method)) for method in methods]
+    try:
+        single = _as_runs(study) if (study.points.n == 1).all() else None  # rows within a point are not known
+    except LmemtestError:  # no normalisation applies
+        return ()
+    measured = [(method, _ratio_after(study, single, method)) for method in methods]
     most = max(_HELPS * before, min(SCALE_RATIO, 0.9 * before))
     return tuple((method, ratio) for method, ratio in measured if ratio <= most)
 
@@ -272,22 +292,22 @@ def _by_ratios(study: Study, kind: ScoreKind) -> bool:
     return kind.low > 0 and not right and not looks_like(study.runs.score, "share")
 
 
-def _ratio_after(study: Study, method: str) -> float:
-    """The ratio of scales after a normalisation; infinite where it does not apply."""
+def _ratio_after(study: Study, single: Runs | None, method: str) -> float:
+    """The ratio of scales after a normalisation; infinite where it does not apply. `single` are points as runs."""
     from lmemtest.bench.data.normalise import normalize
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            if (study.points.n > 1).any():  # rows within a point are not known
+            if single is None:
                 return scale_ratio(spreads(normalize(study.runs, method, name=f"{study.runs.score} by {method}").study))
-            scores = normalize(_as_runs(study), method, name="new").to_frame()["new"].to_numpy(dtype=float)
+            scores = normalize(single, method, name="new").to_frame()["new"].to_numpy(dtype=float)
         except LmemtestError:
             return float("inf")
     return scale_ratio(spreads(study.with_scores(scores)))
 
 
-def _as_runs(study: Study) -> Any:
+def _as_runs(study: Study) -> Runs:
     """The points of a study as a table: one score each."""
     from lmemtest.bench.data.runs import Runs
 

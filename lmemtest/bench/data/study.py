@@ -29,9 +29,8 @@ from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.data.requirements import Crossing
+    from lmemtest.bench.data.requirements import Crossing, Sampled
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.data.sampled import Sampled
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.score_kind import ScoreKind
 
@@ -475,7 +474,7 @@ class Study:
     @cached_property
     def sampled(self) -> Sampled:
         """What the runs are a sample of: families where there are enough of them, else benchmarks."""
-        from lmemtest.bench.data.sampled import sampled
+        from lmemtest.bench.data.requirements import sampled
 
         return sampled(self.runs)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, padded
 from lmemtest.bench.data.recognised import answers_in
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.refusals import (
     refuse_copies,
     refuse_marks,

@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from lmemtest.bench.data.requirements import require_crossing
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES, enough_families
 from lmemtest.bench.modelling.scores import has_baseline, of_baseline, reduced, relative_to
 from lmemtest.bench.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
 from lmemtest.bench.modelling.terms import factor_term, held_in, meaning, of_groups

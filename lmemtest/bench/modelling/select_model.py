@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.requirements import of_these_families
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.sampled import of_these_families
 from lmemtest.bench.modelling.menu import Candidate, Family, Model, family_of
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.search import Fitted, Search, backward, best, forward

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.draw import StudyDesign, smallest_effect
 from lmemtest.bench.power.power import LEVEL, POWER_ADJUSTMENTS, USUAL_POWER
 from lmemtest.bench.power.stages import (
     BENCHMARK,

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.power.components import COMPONENT_NAMES, TOGETHER, VarianceComponents, as_components, check_sd
 from lmemtest.core.arrays import Array
 from lmemtest.core.caller import named

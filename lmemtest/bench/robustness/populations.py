@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.errors import DesignError, LmemtestError

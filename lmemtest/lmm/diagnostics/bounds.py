@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.findings import Finding, judged
 from lmemtest.core.rounding import written
+from lmemtest.core.verdicts import Finding, judged
 from lmemtest.core.words import format_number
 from lmemtest.lmm.diagnostics.scores import columns_of, score_of
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.power.closed_form import operating
+from lmemtest.bench.power.draw import operating
 from lmemtest.errors import ArgumentError, DataError, DesignError
 
 ROLES = {"model": "model", "task": "task", "item": "item", "score": "right"}

@@ -15,8 +15,8 @@ from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking.bayesian import above, bayesian_pairs, differences, interval, most_probable, posterior
 from lmemtest.bench.ranking.signed_rank import (
     PRIOR,
-    Directions,
     _gamma_weights,
+    directions_of,
     has_direction,
     outcomes_of,
     signed_rank,
@@ -98,7 +98,7 @@ def test_directions_are_those_of_the_double_sums(pairs):
     outcomes = np.stack([outcomes_of(row, 0.0, 1e-9)(weights) for row in z])
     difference = outcomes[:, 0] - outcomes[:, 2]
     want = np.where(np.abs(difference) <= 1e-12, 0.5, difference > 0.0).sum(axis=1)
-    assert Directions.of(z, 1e-9).left(weights, 1e-12).tolist() == want.tolist()
+    assert directions_of(z, 1e-9)(weights, 1e-12).tolist() == want.tolist()
 
 
 def test_directions_that_single_precision_does_not_tell():
@@ -106,7 +106,7 @@ def test_directions_that_single_precision_does_not_tell():
     masses = np.array([0.0, 0.25, 0.5])  # of the prior and the smaller two; 1 - 2 * 0.75^2 + 2 * 0.25^2 = 0 here
     weights = np.append(masses, np.sqrt(2.0 * 0.75**2 - 2.0 * 0.25**2) - 0.75)[:, None] + [0.0, 1e-10, -1e-10, 1e-14]
     weights[:3] = masses[:, None]
-    assert [float(Directions.of(z, 0.0).left(w[:, None], 1e-12)[0]) for w in weights.T] == [0.5, 1.0, 0.0, 0.5]
+    assert [float(directions_of(z, 0.0)(w[:, None], 1e-12)[0]) for w in weights.T] == [0.5, 1.0, 0.0, 0.5]
 
 
 def test_advantages_that_are_nearly_equal_have_no_direction():
