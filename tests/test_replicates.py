@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import lmemtest.core.replicates as module
-from lmemtest.core import durations
 from lmemtest.core.caller import on_command_line
 from lmemtest.core.replicates import Failure, check_jobs, replicate
 from lmemtest.errors import ConvergenceWarning, EstimationError
@@ -110,7 +109,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(durations, "clock", clock)
+    monkeypatch.setattr(module, "clock", clock)
     monkeypatch.setattr(module, "check_jobs", lambda n: 4 if n == -1 else n)
     return clock
 
@@ -198,9 +197,9 @@ def test_the_command_line_is_advised_in_its_own_words(clock, caplog):
 
 def test_it_is_a_line_on_standard_error():
     program = (
-        "from lmemtest.core import durations, replicates\n"
+        "from lmemtest.core import replicates\n"
         "now = iter(range(0, 900, 9))\n"
-        "durations.clock = lambda: next(now)\n"
+        "replicates.clock = lambda: next(now)\n"
         "replicates.replicate(lambda rng: 0, 30, rng=1, label='One\\nline', n_jobs=1, fewer=None)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.core import durations
+from lmemtest.core import replicates
 from lmemtest.core.replicates import replicate
 from lmemtest.lmm.model import fitting
 
@@ -68,6 +68,6 @@ def test_a_short_search_and_one_of_many_say_nothing(crossed, monkeypatch, caplog
     lt.fit_lmm(FORMULA, crossed)
     monkeypatch.setattr(fitting, "search_seconds", lambda *_: 120.0)
     replicate(lambda _: lt.fit_lmm(FORMULA, crossed), 2, rng=1)
-    with durations.part():
+    with replicates.part():
         lt.fit_lmm(FORMULA, crossed)
     assert caplog.messages == []

@@ -393,7 +393,7 @@ def _option_of(name: str, value: Any) -> list[str]:
 
 def _read_answers(given: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
-    from lmemtest.bench.data.answer_roles import answer_roles
+    from lmemtest.bench.data.roles import answer_roles
     from lmemtest.core.caller import command_with
     from lmemtest.core.words import listed
     from lmemtest.errors import ArgumentError

@@ -162,10 +162,10 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
 
 def _made(options: SimpleNamespace, source: Source, roles: dict[str, Any]) -> Runs:
     """The runs of a long table."""
-    from lmemtest.bench.data.runs import Runs, with_notes
+    from lmemtest.bench.data.runs import Runs
 
     tidy = read_form(options, source, roles, wide=False)
-    return with_notes(Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}), source.told)
+    return Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}).remembering(notes=source.told)
 
 
 def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Reading:

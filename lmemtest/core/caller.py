@@ -8,9 +8,232 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from lmemtest.core.advice import ADVICE, OF_A_TABLE
-
 __all__ = ["advice", "command_with", "named", "on_command_line", "on_function", "quoted", "setting", "shell_line"]
+
+# What is advised, in Python and at the command line. ``{value!r}`` is a value as the language writes it: as Python's
+# `repr`, and quoted for a shell. A list is the words of a command, ``{words:again}`` the one that was typed, with them.
+ADVICE = {
+    # a call that was composed elsewhere, arguments and columns
+    "typed": ("{call}", "{command}"),
+    "again": ("{call}", "{command:again}"),
+    "argument": ("{name}=", "--{name}"),
+    "value": ("{name}={value!r}", "--{name} {value!r}"),
+    "column": ("{role}=...", "--{role} COLUMN"),
+    "role": ("Runs(..., {role}=...)", "--{role} COLUMN"),
+    "role_in_table": ("Runs(table, ..., {role}=...)", "--{role} COLUMN"),
+    "role_of": ("Runs(..., {role}={column!r})", "--{role} {column!r}"),
+    "roles": (
+        "Give them roles: {call}. If a column is left out on purpose: Runs(..., ignore={names!r}).",
+        "Give them roles: {command:again} (or the same command with --yes). If a column is left out on purpose: "
+        "{ignored:again}.",
+    ),
+    "not_scores": (
+        "Say what it is ({role}={column!r}), or name the columns of scores: algorithms=[...].",
+        "Say what it is: --{role} {column!r}, or leave it out of the file.",
+    ),
+    "no_algorithm": (
+        "name {it} in metafeatures=[...], or the columns of scores in algorithms=[...].",
+        "name {it} with --metafeature COLUMN, or leave {them} out of the file.",
+    ),
+    "family_order": ("family=[{coarse!r}, {fine!r}]", "--family {coarse!r} --family {fine!r}"),
+    "no_family": ("Runs(..., family=None)", "the same command without --family"),
+    "seed_own": ("Runs(..., seed_shared=False)", "--seed-own"),
+    "joined": (
+        "df[{fine!r}] = df[{coarse!r}].astype(str) + '-' + df[{fine!r}].astype(str)",
+        "a column that joins {coarse} and {fine}",
+    ),
+    # files
+    "encoding": ("encoding='...'", "--encoding NAME"),
+    "sep": ("sep={sep!r}", "--sep '{sep}'"),
+    "decimal": (
+        "read the file with decimal=',', or convert the column with str.replace(',', '.').",
+        "if they are decimal, give --decimal ,; otherwise remove them.",
+    ),
+    "lazy": (
+        "give Runs a lazy table, such as polars.scan_parquet(path) or polars.scan_csv(path)",
+        "give Runs a lazy table in Python: polars.scan_parquet(path) or polars.scan_csv(path)",
+    ),
+    "index": ("Pass df.reset_index().", "Write the file without an index."),
+    "pipe": ("Copy what it gives to a file.", "Give it as standard input: -."),
+    "other_format": ("read it to a dataframe and give that to Runs.", "convert it first."),
+    "importers": ("lmemtest.importers", "lmemtest convert TOOL FILE (see lmemtest convert -h)"),
+    "without_empty": ("table = table.dropna(subset=[...])", "delete their rows"),
+    "algorithms": ("algorithms=[...]", "--only COLUMN"),
+    "by_name": (
+        "give the objects by name: {{(algorithm, benchmark, seed): object}}",
+        "give files by name: ALGORITHM,BENCHMARK,SEED=FILE",
+    ),
+    "fewer_names": ("Say what they are: keys=[...].", "Leave out the others."),
+    "hpob_files": ("hpob(['GP.json', 'Random.json'], ...)", "GP.json Random.json"),
+    "optuna_studies": (
+        "Give studies by name, {{'TPE': study, ...}} or {{(algorithm, benchmark, seed): study}}, or set "
+        "study.set_user_attr('algorithm', ...), or say what their names are made of: "
+        "names='{{algorithm}}_{{benchmark}}_{{seed}}'.",
+        "Give files by name, TPE=FILE or ALGORITHM,BENCHMARK,SEED=FILE, or say what the names of the studies or files "
+        "are made of: --names '{{algorithm}}_{{benchmark}}_{{seed}}'.",
+    ),
+    "sklearn_results": (
+        "Give results by name: {{('SVC', 'iris'): cross_validate(...), ...}}, or {{'SVC': {{'iris': ...}}}}.",
+        "Give files by name: SVC,iris=FILE tree,iris=FILE.",
+    ),
+    "search_name": ("Say what names are: keys=[...].", "Give iris=FILE."),
+    "search_names": ("{{'iris': search, 'wine': search}}.", "iris=FILE wine=FILE."),
+    "model_names": ("lm_eval({{'small': 'out/small', 'large': 'out/large'}})", "small=out/small large=out/large"),
+    "sample_names": ("Give {{model: {{task: samples}}}}.", "Give MODEL,TASK=FILE."),
+    "evals": ("evals=evals_df('logs').", "--evals FILE, what evals_df('logs') returns."),
+    # scores
+    "normalize": ("runs.normalize({method!r})", "--normalize {method!r}"),
+    "method": ("method={method!r}", "--normalize {method!r}"),
+    "best_known": ("runs.normalize({method!r}, best_known=...)", "--best-known"),
+    "one_scale": ("runs.normalize(by='benchmark')", "a score between 0 and 1 on every benchmark"),
+    "anchor": ("{argument}={example}", "{argument} NAME"),
+    "anchors": (
+        "an algorithm, a column, a number or a mapping of benchmarks to numbers",
+        "an algorithm, a column or a number",
+    ),
+    "anchor_values": (
+        "Keep the others only (runs.filter({column}=[...])), or give values that are known: "
+        "{argument}={{benchmark: value}}.",
+        "Keep the others only (--where '{column}!=...'), or give values that are known: {argument} with a column that "
+        "holds them.",
+    ),
+    "name_or_number": (
+        "For the algorithm write {name!r}, for the number {number!r}.",
+        "Give the algorithm another name.",
+    ),
+    "share_of_score": (
+        "method='improvability' (a share of the score itself), or 'baseline' with the best known value as target=.",
+        "--normalize improvability (a share of the score itself), or baseline with the best known value as --target.",
+    ),
+    "ends": ("min_score=1, max_score=10.", "--min 1 --max 10."),
+    "out_of_range": (
+        "such as df.loc[df[{score!r}] >= {limit:g}, {score!r}] = {larger:g}",
+        "in the column '{score}' of the file",
+    ),
+    "pandas": (", for pandas with {code}", ""),
+    # rows
+    "filter": ("runs.filter(...)", "--where"),
+    "by_filter": (": runs.filter(...)", ": --where"),
+    "some_values": ("runs.filter({column}=[...])", "--where '{column}=VALUE'"),
+    "at_level": ("runs.filter({column}={level!r})", "--where {column}={level!r}"),
+    "common_levels": (
+        "Give the levels at which both algorithms ran: levels=[...].",
+        "Keep the levels at which both algorithms ran: --where.",
+    ),
+    "missing_runs": (" `runs.check()` shows what is missing.", " lmemtest check shows what is missing."),
+    "third_seed": (" (standardize=False, or a third)", " (a third is needed)"),
+    "order_of_levels": ("make it a metafeature", "make it a --metafeature"),
+    "one_value": ("runs.filter({column}=...)", "--where {column}=VALUE"),
+    "drop_missing": ("runs.drop_missing()", "--drop-missing"),
+    "drop_duplicates": ("runs.drop_duplicates('first')", "--drop-duplicates first"),
+    "last_duplicate": ("drop_duplicates='last'", "--drop-duplicates last"),
+    "best_so_far": ("runs.best_so_far()", "--best-so-far"),
+    "at_budgets": ("runs.at_budgets([...])", "--at-budget"),
+    "reached_budgets": (
+        "runs.at_budgets([...]) has the last score of each run up to them, lmemtest.anytime(runs) and "
+        "lmemtest.anytime(runs).at() compare the whole course.",
+        "--at-budget has the last score of each run up to it.",
+    ),
+    # failures
+    "failed": (
+        "score_failures needs to know which runs failed: Runs(..., failed='missing') for scores that are missing, "
+        "'nonfinite' for infinite ones too, or a column of true and false.",
+        "--score-failures needs to know which runs failed: --failed missing for scores that are missing, nonfinite for "
+        "infinite ones too, or a column of true and false.",
+    ),
+    "failed_worst": (
+        ", for instance with Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')",
+        ", for instance with --failed missing (or nonfinite) and --score-failures worst",
+    ),
+    "score_failures": ("runs.score_failures(...)", "--score-failures POLICY"),
+    "policies": (
+        "{policies}, a number, {{benchmark: number}} or a function of the benchmark",
+        "worst, baseline=NAME, drop, or a number",
+    ),
+    "policies_in_short": (
+        "runs.score_failures('worst'), 'baseline', a value, or 'drop'; lmemtest.robustness(runs, of='failures') "
+        "compares the verdicts.",
+        "--score-failures worst, baseline=NAME, a number, or drop.",
+    ),
+    "policies_in_full": (
+        "runs.score_failures('worst') gives it the worst score of its benchmark, "
+        "score_failures('baseline', reference=...) that of an algorithm, a number or a value per benchmark that "
+        "score, and 'drop' leaves it out. lmemtest.robustness(runs, of='failures') compares the verdicts.",
+        "--score-failures worst gives it the worst score of its benchmark, baseline=NAME that of an algorithm, a "
+        "number that score, and drop leaves it out.",
+    ),
+    "failure_value": (
+        "leave it out with runs.filter(...), or give a value per benchmark: runs.score_failures({{benchmark: value}}).",
+        "leave it out with --where, or give failed runs a number: --score-failures NUMBER.",
+    ),
+    "no_reference": ("policy='baseline' needs reference=", "--score-failures baseline needs a name, baseline=NAME"),
+    "reference": ("reference={reference!r}", "--score-failures baseline={reference!r}"),
+    "robustness of failures": (
+        "Whether the verdict depends on that: lmemtest.robustness(runs, of='failures').",
+        "Try another --score-failures to see whether the verdict depends on that.",
+    ),
+    "failure_rates": (": lmemtest.failure_rates(runs).", "."),
+    # tests and comparisons
+    "rank": ("lmemtest.rank(runs)", "lmemtest rank"),
+    "fit": ("fit_lmm({formula!r}, runs)", "lmemtest fit RUNS {formula!r}"),
+    "sign_flip_test": (
+        "permutation_test(runs, exchange='signs')",
+        "permutation_test(runs, exchange='signs') in Python",
+    ),
+    "dispersion": ("analyze(runs, dispersion={column!r})", "report with --dispersion {column!r}"),
+    "paired": ("paired=True", "without --unpaired"),
+    "unpaired": ("paired=False", "--unpaired"),
+    "draws_of_pairs": (
+        "Take n_draws={least:,} at least, or fewer algorithms.",
+        "Compare fewer algorithms (--only, --control), or leave --method out.",
+    ),
+    "draws_of_tests": (
+        "Take n_draws={least:,} at least, or a higher alpha.",
+        "Take a higher --alpha, or leave --method out.",
+    ),
+    "like_these": ("tasks='like these'", "--tasks like-these"),
+    "metric_direction": ("direction={{{name!r}: 'maximize'}} (or 'minimize')", "--direction {name!r}=maximize"),
+    # curves of tuning
+    "fewer_limits": ("Name fewer budgets with k=", "Ask for --pointwise limits"),
+    "settings": (
+        "Name it in by=, or keep one of its values.",
+        "Keep one of its values with --where, or make one column of it and the algorithm.",
+    ),
+    # where the rest is
+    "escape": ("escape=False", "--raw-csv"),
+    "more_findings": ("; see to_frame()", "; --all shows them"),
+    "whole_finding": ("all of it in to_frame()", "all of it with --all"),
+    "n_differ": ("n_differ counts them.", "n_differ, in the json, counts them."),
+    "to_frame": ("to_frame({part!r})", "a .json file"),
+    "all_rows": ("; to_frame() has all", ""),
+    "all_limits": ("to_frame() has all.", "the table in the folder has all."),
+    "all_means": (
+        "analysis.to_frame() and analysis.pairs.to_frame() have all of them, for instance "
+        "analysis.to_frame().to_csv('ranking.csv')",
+        "-o ranking.csv writes the means of all of them",
+    ),
+    "all_pairs": ("lmemtest.rank(runs, 'all') has all pairs.", ""),
+}
+
+# The same where a function takes the table itself and arguments that name its columns (`on_function`): it has no
+# `Runs`, and what stands here as nothing it cannot do.
+OF_A_TABLE = {
+    "role": "{function}(..., {role}=...)",
+    "role_in_table": "{function}(..., {role}=...)",
+    "some_values": "{table}[{table}[{column!r}].isin([...])]",
+    "at_level": "{table}[{table}[{column!r}].isin([...])]",
+    "drop_missing": "{table}.dropna(subset=[...])",
+    "failed_worst": "",
+    "by_filter": "",
+    "common_levels": "Leave out the rows of such levels.",
+    "missing_runs": "",
+    "third_seed": "",
+    "order_of_levels": "number its levels",
+    "fit": "lmemtest.fit_lmm({formula!r}, {table})",
+}
+
+
+# --------------------------------------------------------------------------------------------- in the caller's language
 
 
 @dataclass(frozen=True, slots=True)

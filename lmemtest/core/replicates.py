@@ -2,6 +2,10 @@
 
 Each replicate gets a random generator of its own, spawned from the caller's, so its result depends on its position
 alone and not on the process that computes it.
+
+Work on the processes or machines of somebody else's executor: anything with a ``map``, such as a Dask client.
+What is sent is the task once for each piece of work (to Dask once in all) and the seeds of the piece; what comes back
+are its results. A worker that dies ends in an error, unless the executor starts its work again elsewhere, as Dask does.
 """
 
 from __future__ import annotations
@@ -10,22 +14,224 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from lmemtest.core.durations import Forecast, part
-from lmemtest.core.executors import Executor, check_executor, spread, unless_lost, width
+from lmemtest.core.caller import advice, named
+from lmemtest.core.text import bounded, one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_flag, check_positive_int, resolve_rng
-from lmemtest.errors import ArgumentError, ConvergenceWarning, LmemtestError
+from lmemtest.errors import ArgumentError, ConvergenceWarning, LmemtestError, WorkerError
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
+
+
+# ------------------------------------------------------------------------------------------------ how long it will take
+
+
+LONG = 30.0  # seconds from which somebody goes and does something else
+_MEASURED = 2.0  # seconds of work from which a time can be told, with this share of the steps
+_SHARE, _ENOUGH = 0.1, 5.0  # or from these seconds on with any
+_IMPORTS = 10.0  # seconds that imports and caches of a first step never take
+_PART: ContextVar[bool] = ContextVar("lmemtest_part_of_something_longer", default=False)
+
+clock = time.monotonic
+
+
+@contextmanager
+def part() -> Iterator[None]:
+    """What is done here is a part of something longer, which tells the time of the whole."""
+    token = _PART.set(True)
+    try:
+        yield
+    finally:
+        _PART.reset(token)
+
+
+def is_part() -> bool:
+    """Whether the time is told by something longer."""
+    return _PART.get()
+
+
+def in_words(seconds: float) -> str:
+    """A time as a reader plans with it.
+
+    Examples
+    --------
+    >>> [in_words(s) for s in (41, 250, 9_000, 400_000)]
+    ['about 40 seconds', 'about 4 minutes', 'about 2 hours', 'about 5 days']
+    """
+    for unit, size, step in (("seconds", 1, 10), ("minutes", 60, 1), ("hours", 3_600, 1)):
+        if seconds < 95 * size or (unit == "hours" and seconds < 36 * size):
+            return f"about {round(seconds / size / step) * step:,} {unit}"
+    return f"about {round(seconds / 86_400):,} days"
+
+
+def say(message: str) -> None:
+    """A line on standard error, through the logger ``lmemtest``."""
+    import logging
+
+    logging.getLogger("lmemtest").warning("%s", bounded(one_line(message)))
+
+
+@dataclass
+class Forecast:
+    """Measures the first of many steps and says, where it is long, how long all of them will take.
+
+    ``at_once`` steps are made at a time. After 1, 3, 7, ... of each the clock is looked at, until two seconds and a
+    tenth of the steps, or five seconds, have been measured. A first step of less than ten seconds may be one of imports
+    and tells nothing of the others.
+    """
+
+    total: int
+    label: str
+    at_once: int = 1
+    fewer: str | None = None  # the argument that says how many steps there are
+    more_processes: bool = False  # whether n_jobs would help
+
+    def __post_init__(self) -> None:
+        self.done = 0
+        self.look = 0 if is_part() else self.at_once
+        self.start = clock()
+        self.first = (0, self.start)  # steps that do not count, and when they were done
+
+    def __call__(self, n: int) -> None:
+        self.done += n
+        if not self.look or self.done < self.look:
+            return
+        now = clock()
+        if self.look == self.at_once and now - self.start < _IMPORTS:
+            self.first = (self.done, now)
+        elif now - self.start >= _MEASURED and (self.done >= _SHARE * self.total or now - self.start >= _ENOUGH):
+            seconds = (now - self.first[1]) / (self.done - self.first[0]) * (self.total - self.done) + now - self.start
+            if seconds > LONG and self.done < self.total:
+                say(f"{self.label}: {self.total:,} steps take {in_words(seconds)} in all.{self._advice()}")
+            self.look = 0
+            return
+        self.look = 2 * self.look + self.at_once
+
+    def _advice(self) -> str:
+        python = [f"a smaller {self.fewer}"] if self.fewer else []
+        python += ["more processes (n_jobs=-1)"] if self.more_processes else []
+        line = f"a smaller {named(self.fewer)}" if self.fewer and named(self.fewer) != self.fewer else ""
+        ways = advice("typed", call=" or ".join(python), command=line or "fewer rows (--where)")
+        return f" Less with {ways}." if ways else ""
+
+
+# -------------------------------------------------------------------------------------------------- executors of others
+
+
+_WIDTH = 16  # workers of an executor that does not say how many it has
+
+
+class Executor(Protocol):
+    """What calls a function for each of some values, somewhere; those of concurrent.futures and Dask's clients do."""
+
+    def map(self, function: Callable[..., Any], /, *values: Iterable[Any]) -> Iterable[Any]:
+        """The results, or futures of them, in the order of the values."""
+
+
+def check_executor(executor: Any) -> None:
+    """Refuse what has no ``map``, and columns and tables, whose ``map`` is another one."""
+    if executor is None:
+        return
+    if not callable(getattr(executor, "map", None)) or hasattr(executor, "__array__"):
+        raise ArgumentError(
+            "executor must be something that has a map, such as concurrent.futures.ProcessPoolExecutor() or a client "
+            f"of Dask, got {executor!r}. For a number of processes use n_jobs."
+        )
+
+
+def width(executor: Any) -> int:
+    """How many pieces of work it does at a time, as far as it tells."""
+    if _is_dask(executor):
+        return max(1, sum(executor.nthreads().values()))
+    return getattr(executor, "_max_workers", None) or _WIDTH
+
+
+def spread(
+    work: Callable[..., Any], task: Any, pieces: Sequence[Any], executor: Any, advance: Callable[[int], None]
+) -> list[Any]:
+    """``work(task, piece)`` for each of the pieces, in their order."""
+    work = partial(_quietly, work, os.getpid())
+    with closing(_started(work, task, pieces, executor)) as results:
+        out = []
+        for piece, result in zip(pieces, results, strict=True):
+            out.append(result)
+            advance(len(piece))
+        return out
+
+
+def _started(work: Callable[..., Any], task: Any, pieces: Sequence[Any], executor: Any) -> Generator[Any, None, None]:
+    if not _is_dask(executor):
+        yield from executor.map(partial(work, task), pieces)
+        return
+    # Dask keeps the task with the scheduler, which sends it to each worker once, and again to one that comes later.
+    held = executor.submit(_same, task, pure=False)
+    futures = executor.map(partial(_swapped, work), pieces, task=held, pure=False)
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        executor.cancel([held, *futures])
+
+
+def _is_dask(executor: Any) -> bool:
+    return type(executor).__module__.startswith("distributed") and hasattr(executor, "nthreads")
+
+
+def _same(task: Any) -> Any:
+    return task
+
+
+def _swapped(work: Callable[..., Any], piece: Any, task: Any) -> Any:
+    return work(task, piece)
+
+
+def _quietly(work: Callable[..., Any], home: int, task: Any, piece: Any) -> Any:
+    # Filters of warnings are those of the process, and threads share them: the caller has set his own.
+    if os.getpid() != home:
+        warnings.simplefilter("ignore", ConvergenceWarning)
+    return work(task, piece)
+
+
+def unless_lost(error: BaseException, done: int, n: int, label: str) -> BaseException:
+    """The error as it is, or one of ours where a worker was lost or the task could not be sent."""
+    what = f"{type(error).__name__}: {error}".strip().rstrip(".:")
+    if isinstance(error, (BrokenExecutor, CancelledError, ConnectionError, EOFError)) or _of_dask(error):
+        return WorkerError(
+            f"a worker was lost after {done:,} of {n:,} replicates ({label}): {what}. Nothing is returned. It may have "
+            "been short of memory, or its machine went away: use fewer workers at a time, or give them more memory. "
+            "With the same rng another call gives the numbers that this one would have given."
+        )
+    if isinstance(error, (TypeError, AttributeError, _pickling_error())) and "pickle" in str(error).lower():
+        return ArgumentError(
+            f"what is computed has to be sent to other processes, and cannot be ({what}). Define functions in a module "
+            "that the workers can import, and give a lazy table as rows: runs.to_frame() has them."
+        )
+    return error
+
+
+def _of_dask(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] == "distributed"
+
+
+def _pickling_error() -> type[Exception]:
+    import pickle
+
+    return pickle.PicklingError
+
+
+# ----------------------------------------------------------------------------------------------------------- replicates
+
 
 Task = Callable[[np.random.Generator], Any]
 

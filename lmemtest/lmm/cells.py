@@ -30,8 +30,7 @@ from lmemtest.core.codes import (
     group_numbers,
     missing_values_error,
 )
-from lmemtest.core.frames import MOST_CELLS, as_float, as_pandas, cell_sums, collected
-from lmemtest.core.numeric import check_numeric
+from lmemtest.core.frames import MOST_CELLS, as_float, as_pandas, cell_sums, check_numeric, collected
 from lmemtest.core.validate import as_frame, check_columns, check_magnitude
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataError

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from lmemtest.core.findings import SEVERITIES
 from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice
+from lmemtest.core.verdicts import SEVERITIES
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.diagnostics.diagnose import Diagnosis
 from lmemtest.lmm.diagnostics.influence import SURPRISING

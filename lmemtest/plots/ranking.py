@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.tables import groups_column
+from lmemtest.bench.ranking.leaderboard import CENTRE, MEASURES
 from lmemtest.bench.ranking.methods import TEST_NAMES
 from lmemtest.bench.ranking.ranking import Ranking
-from lmemtest.bench.ranking.standings import CENTRE, MEASURES
 from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.arrays import Array
 from lmemtest.core.result import Answer

@@ -25,7 +25,7 @@ from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.roles import stated
-from lmemtest.bench.data.runs import Runs, with_named_algorithms
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
@@ -33,8 +33,7 @@ from lmemtest.bench.modelling.adequacy import (
     shared_seeds_finding,
     undeclared_families,
 )
-from lmemtest.bench.modelling.population import POPULATIONS
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.bench.modelling.scores import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
@@ -64,7 +63,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
-    from lmemtest.bench.variation.model_components import Source
     from lmemtest.lmm.diagnostics.advantages import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula import Bar
@@ -176,7 +174,7 @@ class Analysis(Result):
         return self.pairs.estimates
 
     @cached_property
-    def components(self) -> tuple[Source, ...]:
+    def components(self) -> pd.DataFrame:
         """Where the variation comes from."""
         return variance_components(self.fit, self.runs)
 
@@ -332,8 +330,6 @@ class Analysis(Result):
 
     def contents(self) -> dict[str, Any]:
         """Roles, findings, model, answer, ranking, pairs and variance components."""
-        from lmemtest.bench.variation.model_components import components_frame
-
         roles, curve = self.table.roles().items(), self.runs.curve
         return {
             "call": self.call,
@@ -352,7 +348,7 @@ class Analysis(Result):
             **({"population": self.recommendation.population, "claim": self.claim} if self.claim else {}),
             **({"populations": self.populations.decisions} if self.populations is not None else {}),
             **({"other_scale": self.agreement.decisions} if self.agreement is not None else {}),
-            "variance_components": components_frame(self.components),
+            "variance_components": self.components.drop(columns="kind"),
         }
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None, escape: bool = True) -> Path:
@@ -494,7 +490,7 @@ def analyze(
     step = partial(_timed, seconds, progress or (lambda _: None))
 
     with step("checking the table"):
-        table = with_named_algorithms(runs)
+        table = runs.with_named_algorithms()
         whole = _with_conditions(table)
         check = check_rules(whole, _modelled(parsed))
         _refuse_unnamed(whole, check, parsed, dispersion)

@@ -41,7 +41,7 @@ def model_section(analysis: Analysis) -> Section:
     reasons = ["algorithms are compared"]
     if analysis.n_benchmarks > 1:
         reasons.append(f"{analysis.sample.nouns} are a sample of those that could have been used")
-    if any(component.kind == "run" for component in analysis.components):
+    if "run" in set(analysis.components["kind"]):
         reasons.append("scores of one run are correlated")
     why = texts("model.why", own_formula=own, recommended=recommended.formula, reasons=reasons)
     title = "Recommended terms" if own else "Terms and what they assume"
@@ -207,7 +207,7 @@ def limitations_section(analysis: Analysis) -> Section:
         of_all=of_all(runs.scale.method) if runs.scale is not None and runs.scale.method in OF_ALL else "",
         seeds=_seeds(analysis),
         seed_test=shared.test if shared is not None else "",
-        luck=sum(component.share for component in analysis.components if component.kind == "luck"),
+        luck=sum(part["share"] for part in analysis.components.to_dict("records") if part["kind"] == "luck"),
         n_seeds=runs.study.count(runs.seed) if runs.seed else 0,
         findings={finding.kind for finding in findings},
         budgets=analysis.budgets,

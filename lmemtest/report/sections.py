@@ -13,7 +13,6 @@ from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
-from lmemtest.bench.variation.model_components import components_frame
 from lmemtest.core.rounding import at_most
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import (
@@ -200,7 +199,8 @@ def _means(analysis: Analysis) -> Section:
     frame.insert(1, "ranks", ranks)
     if not letters:
         frame["worse than the best"] = np.where(worse, "yes", "no")
-    parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
+    rows = analysis.components.to_dict("records")
+    parts = {kind: sum(c["share"] for c in rows if c["kind"] == kind) for kind in ("benchmark", "interaction")}
     notes = sentences_of(
         "sections.means",
         letters=letters,
@@ -508,7 +508,7 @@ def _variation(analysis: Analysis) -> Section:
     note = "Variance: what a term adds to the variance of one row, in squared units of the score"
     note += ", averaged over the rows where a term has slopes." if slopes else "."
     formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": format_number, "sd": format_number}
-    frame = components_frame(analysis.components)
+    frame = analysis.components.drop(columns="kind")
     blocks: list[Block] = [
         paragraph(wording.variation_sentence(analysis)),
         ResultTable("Variance components (REML)", frame, (note,), formats),

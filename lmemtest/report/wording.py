@@ -329,7 +329,8 @@ def rests_on(analysis: Analysis) -> str:
     """What a test rests on, if advantages do not change between benchmarks: instances, or rows; empty if they do."""
     if not rests_on_rows(analysis):
         return ""
-    return "instances" if any(c.kind == "interaction" and c.share > ZERO for c in analysis.components) else "rows"
+    advantages = analysis.components["share"][analysis.components["kind"] == "interaction"]
+    return "instances" if (advantages > ZERO).any() else "rows"
 
 
 def cautious(analysis: Analysis) -> Answer | None:
@@ -535,9 +536,9 @@ def _counts(wins: dict[str, int]) -> tuple[list[str], list[str]]:
 
 def variation_sentence(analysis: Analysis) -> str:
     """Where the variation comes from, the largest sources first."""
-    ranked = in_tie_order(analysis.components, lambda c: c.share, descending=True)
+    ranked = in_tie_order(analysis.components.to_dict("records"), lambda c: c["share"], descending=True)
     return sentence_of(
         "differences.variation",
-        parts=[f"{percent(c.share)} {c.meaning}" for c in ranked if c.share >= 0.005],
-        zero=[c.meaning for c in ranked if c.share < 0.005],
+        parts=[f"{percent(c['share'])} {c['meaning']}" for c in ranked if c["share"] >= 0.005],
+        zero=[c["meaning"] for c in ranked if c["share"] < 0.005],
     )

@@ -107,8 +107,7 @@ def read_groups(trials: Any, roles: dict[str, Any], unit: str) -> tuple[list[Gro
     Both are sorted, or in the order of the categories if these are declared.
     """
     from lmemtest.core.codes import group_codes
-    from lmemtest.core.frames import collected
-    from lmemtest.core.numeric import check_numeric
+    from lmemtest.core.frames import check_numeric, collected
 
     table = as_frame(trials, argument="trials")
     available = table.collect_schema().names()

@@ -117,20 +117,25 @@ def test_priorband_has_one_set_of_runs_for_algorithms_without_a_prior(data_dir):
     runs = as_runs(table, score="value", budget="used_fidelity")
     found = findings(runs, "copies")
     assert [(f.kind, f.algorithm) for f in found] == [("copied_levels", "HB"), ("copied_levels", "RS")]
-    assert broken_traces(runs).decision == "trace"
+    assert verdict(broken_traces(runs)) == (True, 0)
 
 
 # ---------------------------------------------------------------------- curves
 
 
+def verdict(found):
+    """Whether the score is the best so far, and how many curves get worse all the same."""
+    return found.best_so_far, found.n_broken
+
+
 def test_best_so_far_curves_are_fine():
     found = broken_traces(as_runs(table_of()))
-    assert found.decision == "trace"
+    assert verdict(found) == (True, 0)
     assert findings(as_runs(table_of()), "curves") == ()
     assert found.table["runs"].sum() == 48
     turned = table_of().assign(loss=lambda t: -t["loss"])
-    assert broken_traces(as_runs(turned, "maximize")).decision == "trace"
-    assert broken_traces(as_runs(turned)).decision == "no trace"
+    assert verdict(broken_traces(as_runs(turned, "maximize"))) == (True, 0)
+    assert verdict(broken_traces(as_runs(turned))) == (False, 0)
 
 
 def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
@@ -138,7 +143,7 @@ def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
     one = (table["task"] == "b2") & (table["algorithm"] == "a1") & (table["seed"] == 0) & (table["budget"] == 6)
     table.loc[one, "loss"] += 20.0
     found = broken_traces(as_runs(table))
-    assert found.decision == "broken"
+    assert verdict(found) == (True, 1)
     assert found.examples[0].startswith("a1 on b2, seed 0: worse by ")
     assert found.examples[0].endswith(" at budget 6")
     assert found.table.query("worse > 0")[["benchmark", "algorithm", "worse"]].to_numpy().tolist() == [["b2", "a1", 1]]
@@ -147,9 +152,9 @@ def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
 
 def test_scores_of_each_budget_by_itself_are_no_traces():
     found = broken_traces(as_runs(table_of(trace=False)))
-    assert found.decision == "no trace"
+    assert verdict(found) == (False, 0)
     assert [f.severity for f in findings(as_runs(table_of(trace=False)), "curves")] == ["note"]
-    assert broken_traces(as_runs(table_of(budgets=2))).decision == "not judged"
+    assert verdict(broken_traces(as_runs(table_of(budgets=2)))) == (None, 0)
     with pytest.raises(ArgumentError, match=re.escape("runs has no budget column, so there are no curves.")):
         broken_traces(as_runs(table_of(budgets=1), budget=None))
 

@@ -16,7 +16,7 @@ from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
-from lmemtest.bench.data.sampled import sampled
+from lmemtest.bench.data.requirements import sampled
 from lmemtest.bench.modelling.adequacy import name_groups
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.lmm.hypotheses.mean_vectors import between_groups

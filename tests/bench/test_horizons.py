@@ -15,7 +15,7 @@ from scipy import stats
 from study import as_runs, make_table
 
 import lmemtest as lt
-from lmemtest.bench.budget.horizon_tests import best_sentence, share_level
+from lmemtest.bench.budget.horizons import best_sentence, share_level
 from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.means.decisions import decisions_of

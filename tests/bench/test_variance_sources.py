@@ -16,7 +16,7 @@ from study import as_runs, make_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.variation.ranking_reliability import ranking_reliability
-from lmemtest.bench.variation.run_design import run_design, run_variances
+from lmemtest.bench.variation.run_design import ratio_limits, run_design, run_variances
 from lmemtest.bench.variation.variance_sources import largest_sources, variance_sources
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import noncentrality_interval
@@ -157,11 +157,11 @@ def test_both_ways_give_the_same_numbers(priors) -> None:
     for term in design.terms:
         assert np.sqrt(rows[0][term]) == approx(np.sqrt(squares[0][term]), rel=1e-3, abs=1e-3)
         assert rows[1][term] == approx(squares[1][term], rel=1e-3, abs=1e-3)
-    for left, right in zip(squares[2], rows[2], strict=True):
-        assert left.factors == right.factors
-        assert (right.signal, right.noise) == approx((left.signal, left.noise), rel=1e-3, abs=1e-3)
-        if left.noise == approx(left.signal / (left.f_ratio - 1.0), rel=1e-6):  # no variance is zero there
-            assert right.ratio_limits(0.9) == approx(left.ratio_limits(0.9), rel=1e-2, abs=1e-2)
+    assert list(squares[2]) == list(rows[2])
+    for (signal, noise, test), (*of_fit, test_of_fit) in zip(squares[2].values(), rows[2].values(), strict=True):
+        assert of_fit == approx([signal, noise], rel=1e-3, abs=1e-3)
+        if noise == approx(signal / (test.f_ratio - 1.0), rel=1e-6):  # no variance is zero there
+            assert ratio_limits(test_of_fit, 0.9) == approx(ratio_limits(test, 0.9), rel=1e-2, abs=1e-2)
 
 
 def test_a_table_that_is_not_balanced_is_fitted() -> None:

@@ -12,8 +12,7 @@ import typer
 
 import lmemtest
 from lmemtest.cli.commands import app
-from lmemtest.core.advice import ADVICE, OF_A_TABLE
-from lmemtest.core.caller import advice, on_command_line, on_function
+from lmemtest.core.caller import ADVICE, OF_A_TABLE, advice, on_command_line, on_function
 
 PACKAGE = Path(lmemtest.__file__).parent
 SAMPLES: dict[str, Any] = {

@@ -37,9 +37,6 @@ ALLOWED: dict[str, set[str]] = {
 VERB = "a verb of the object: its method hands over to the module that has the work"
 CLOSES_A_CIRCLE = {
     ("lmm.model.fit", "lmm.model.fitting"): "refit: a fit is made again as it was made",
-    ("bench.data.runs", "bench.data.normalise"): VERB,
-    ("bench.data.runs", "bench.data.per_run"): VERB,
-    ("bench.data.runs", "bench.data.trace"): VERB,
     ("bench.data.study", "bench.data.scales"): VERB,
 }
 # Modules that name a higher part in text, so that its content is a method of an object of a lower one.

@@ -147,8 +147,8 @@ def test_residual_variances_by_benchmark_are_told(table: Make, as_runs: Make) ->
     analysis = analyze(as_runs(frame), dispersion="task")
     assert analysis.fit.dispersion == "task"
     assert "dispersion='task'" in analysis.call
-    total = sum(component.variance for component in analysis.components)
-    residual = next(c for c in analysis.components if c.kind == "residual")
+    total = sum(analysis.components["variance"])
+    residual = next(c for c in analysis.components.itertuples() if c.kind == "residual")
     assert residual.variance == pytest.approx(analysis.fit.mean_residual_variance)
     assert residual.share == pytest.approx(residual.variance / total)
     text = " ".join(analysis.to_text().split())

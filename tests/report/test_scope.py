@@ -156,7 +156,7 @@ def test_benchmarks_as_the_sample_keep_instances_apart(instances: pd.DataFrame, 
     analysis = analyze(as_runs(instances, metafeatures=("prior",)), formula=formula)
     assert "the average over benchmarks like the 8 studied here" in analysis.headline()
     assert "do not add to the size of the sample, which is 8 benchmarks." in words(analysis)
-    meanings = [component.meaning for component in analysis.components]
+    meanings = analysis.components["meaning"].tolist()
     assert meanings[:4] == [
         "levels of the benchmarks (the same for all algorithms)",
         "advantages of algorithms that change from benchmark to benchmark",

@@ -47,16 +47,14 @@ def coverage(kind, runs, unit, drawn, method, n, seed=1):
         many = table(levels + noise(rng, (SIZE, MANY), kind))
     else:
         many = table(noise(rng, (MANY, 1), kind) + noise(rng, (MANY, 50), kind))
-    truth = values_of(many.observed(0), middle(many.blocks, 0))[0]
+    truth = values_of(*many.observed(0), cut=middle(many.blocks, 0))[0]
     numbers = itertools.count()
 
     def study(rng):
         here = noise(rng, (SIZE, 1), kind) if unit == "benchmarks" else levels
         draws = table(here + noise(rng, (SIZE, runs), kind), unit, drawn, next(numbers))
-        cut = middle(draws.blocks, 0)
-        values = np.concatenate([values_of(part, cut) for part in draws.draws(0)])
-        without = ((s, values_of(part, cut)) for s, part in draws.left_out(0))
-        low, high = intervals(values, values_of(draws.observed(0), cut)[0], without, method, 0.95)
+        estimate, values, without = draws.of(partial(values_of, cut=middle(draws.blocks, 0)), 0)
+        low, high = intervals(values, estimate, without, method, 0.95)
         return (low <= truth) & (truth <= high)
 
     return dict(zip(NAMES, np.mean(answers_of(study, n, rng), axis=0).tolist(), strict=True))

@@ -14,8 +14,7 @@ import pytest
 from harness import about, at_least, at_most, printed, rate_of
 
 from lmemtest.bench.data.blocks import Blocks
-from lmemtest.bench.ranking import hierarchical
-from lmemtest.bench.ranking.bayesian import bayesian_pairs
+from lmemtest.bench.ranking.bayesian import above, bayesian_pairs, differences, posterior
 from lmemtest.core.verdicts import Verdict
 
 SHAPES = ("normal", "skewed", "discrete", "heteroscedastic")
@@ -67,8 +66,9 @@ def covered(n: int, seeds: int, spread: float, uneven: float, tables: int) -> np
         own = np.stack([rng.normal(0.0, spread, size=n), np.zeros(n)], axis=1)
         table = blocks("normal", n, 2, seeds, rng)
         runs = own[..., None] + noise * rng.normal(size=(n, 2, seeds)) / np.sqrt(2.0)
-        found = hierarchical.posterior(*hierarchical.differences(replace(table, runs=runs), 0, 1))
-        p = np.array([found.above(0.0), found.new_above(rng.normal(0.0, spread))])
+        weight, tau, mean, sd = posterior(*differences(replace(table, runs=runs), 0, 1))
+        of_new = above(rng.normal(0.0, spread), weight, mean, np.hypot(sd, tau))
+        p = np.array([above(0.0, weight, mean, sd), of_new])
         return (p > 0.025) & (p < 0.975)
 
     return rate_of(study, tables, 1)

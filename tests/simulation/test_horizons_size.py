@@ -10,7 +10,7 @@ from study import make_scores, runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.budget.anytime import anytime
-from lmemtest.bench.budget.horizon_tests import share_level
+from lmemtest.bench.budget.horizons import share_level
 from lmemtest.compat.significance_analysis import horizon_pairs
 
 TABLES = 200

@@ -10,8 +10,7 @@ from harness import at_least, rate_of
 
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
-from lmemtest.bench.ranking.leaderboard import leaderboard
-from lmemtest.bench.ranking.standings import MEASURES, Standings, wins_on_blocks
+from lmemtest.bench.ranking.leaderboard import MEASURES, Standings, leaderboard, wins_on_blocks
 
 DRAWS = {
     "normal": lambda rng, shape: rng.normal(size=shape),

@@ -9,7 +9,7 @@ import pandas as pd
 
 from lmemtest.bench.data.study import BETWEEN
 from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, CONDITION, SEED, RunDesign, run_design
-from lmemtest.core.levels import in_order
+from lmemtest.core.codes import in_order
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import in_tie_order, written
 from lmemtest.core.threads import one_blas_thread

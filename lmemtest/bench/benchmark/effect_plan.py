@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.study import labels
 from lmemtest.core.codes import group_codes
 from lmemtest.core.words import format_level, plural, spoken

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
-from lmemtest.core.levels import in_order
+from lmemtest.core.codes import in_order
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import format_level, listed, plural

@@ -99,7 +99,10 @@ def last_points(points: pd.DataFrame, budgets: Iterable[float]) -> Index:
 
 def _is_trace(runs: Runs) -> bool:
     """Whether the runs are best-so-far curves, so that a score holds until the next one."""
-    return runs.seed is not None and broken_traces(runs).decision == "trace"
+    if runs.seed is None:
+        return False
+    found = broken_traces(runs)
+    return bool(found.best_so_far) and not found.n_broken
 
 
 def _all_started(points: pd.DataFrame) -> float:

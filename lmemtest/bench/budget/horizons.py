@@ -1,29 +1,36 @@
-"""Algorithms compared at several budgets or windows of budgets: which differ where, and whether that changes."""
+"""Algorithms compared at several budgets or windows of budgets: which differ where, and whether that changes.
+
+Pairwise tests at several horizons, of the differences and of their changes, and the error over all of them.
+Within a family, such as the pairs at a horizon, p-values are adjusted for its pairs. Over families the level is shared
+as by Holm (1979): each of H families is tested at alpha / H; one whose pairs are all significant hands its share on, so
+that the others are tested at alpha / (H - 1), and so forth. As long as no true null hypothesis is rejected, the m
+families that hold one keep their shares, so each is tested at alpha / m at most, and the chance of a false discovery in
+any of them is at most alpha, whatever the dependence between families.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from lmemtest.bench.budget.curves import ONE_RUN, unknown_runs
 from lmemtest.bench.budget.horizon_scores import Place, one_score, places_of, rows_at, run_curves, scores_at
-from lmemtest.bench.budget.horizon_tests import (
-    ACROSS,
-    WITHIN,
-    best_sentence,
-    change_sentences,
-    compare_changes,
-    families_of,
-)
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES
 from lmemtest.core.result import Answer
+from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.words import format_number, listed, p_text
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.formula import Term
+from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.budget.anytime import Anytime
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit, ModelSpec
+
 
 WINDOWS = ("averaged", "fixed", "random")
 _MOST_EFFECTS = 50  # budgets with an effect each; more would eat the data
@@ -266,3 +274,235 @@ def _model(
             family = str(study.sampled.column)
             spec = spec.with_random(family, budget).with_random(family, table.algorithm, budget)
     return table, spec, ""
+
+
+# -------------------------------------------------------------------------------------------- tests at several horizons
+
+
+ACROSS = ("holm", "none")
+# Adjustments within a horizon that control the error of the whole family without random numbers.
+WITHIN = ("stepdown", "singlestep", "tukey", "holm", "sidak", "bonferroni", "none")
+_TESTED = ["left", "right", "estimate", "se", "df", "p_raw", "p_value", "significant", "ci_low", "ci_high"]
+_CHANGES = [
+    *("earlier", "later", "left", "right", "estimate_earlier", "estimate_later", "change"),
+    *(*_TESTED[3:], "pattern"),
+]
+_EXAMPLES = 3  # of pairs that differ at one horizon only: more would bury the changes
+
+
+def families_of(
+    fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, vcov: str | None, across: str, alpha: float, ddf: str
+) -> list[tuple[Comparisons, Decisions, pd.DataFrame]]:
+    """Compare the algorithms in each fit, with the error over all of them under control.
+
+    Of each fit: the pairs, with p-values adjusted within the fit and intervals at its level; the decisions at that
+    level; and one row per pair: left, right, estimate, se, df, p_raw (of this test alone), p_value (adjusted within the
+    fit and over fits), significant (missing without a test), ci_low, ci_high.
+    """
+    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, vcov=vcov, alpha=alpha) for fit in fits]
+    adjusted, levels = share_level([pairs.table["p_value"] for pairs in found], alpha, across)
+    families = []
+    for pairs, p_value, own in zip(found, adjusted, levels, strict=True):
+        if own != alpha:
+            half, estimate = pairs.half_widths(own), pairs.table["estimate"]
+            table = pairs.table.assign(ci_low=estimate - half, ci_high=estimate + half)
+            pairs = replace(pairs, table=table, level=1.0 - own)
+        decisions, table = pairs.decisions(own), pairs.to_frame()
+        decided = [decisions.decision.loc[a, b] for a, b in zip(table["left"], table["right"], strict=True)]
+        p_raw = two_sided_p(table["t_ratio"].to_numpy(dtype=float), table["df"].to_numpy(dtype=float))
+        table = table.assign(p_raw=p_raw, p_value=p_value, significant=pd.array(decided, dtype="boolean"))
+        families.append((pairs, decisions, table[_TESTED]))
+    return families
+
+
+def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[list[Array], list[float]]:
+    """Adjusted p-values over families, and the level at which each family is tested.
+
+    >>> adjusted, levels = share_level([[0.01, 0.02], [0.03, 0.4]], 0.05, "holm")
+    >>> [p.tolist() for p in adjusted], levels
+    ([[0.02, 0.04], [0.04, 0.4]], [0.025, 0.05])
+    """
+    given = [np.asarray(p, dtype=float) for p in p_values]
+    if across == "none":
+        return given, [alpha] * len(given)
+    n = len(given)
+    largest = np.array([np.max(p[~np.isnan(p)], initial=0.0) for p in given])  # a family without tests stops nobody
+    order = np.argsort(largest, kind="stable")
+    divisors = n - np.arange(n)
+    # the level from which on the first j families are significant as a whole and hand on their shares
+    handed_on = np.concatenate([[0.0], np.maximum.accumulate(divisors * largest[order])])
+    done = int(np.sum(below(handed_on[1:], alpha)))
+    adjusted: list[Array] = [np.empty(0)] * n
+    levels = [0.0] * n
+    for position, family in enumerate(order):
+        steps = np.arange(position + 1)
+        candidates = np.maximum(divisors[steps, None] * given[family], handed_on[steps, None])
+        adjusted[family] = np.minimum(1.0, candidates.min(axis=0))
+        levels[family] = float(alpha / divisors[min(position, done)])
+    return adjusted, levels
+
+
+def best_sentence(found: Decisions, where: str) -> str:
+    """Who has the best mean, which others are not shown to differ from it, and which were not tested against it."""
+    means = np.array(found.means)
+    tied = np.abs(means - means[0]) <= tolerance(means, found.se)
+    first = found.levels[0]
+    best = sorted(  # one, but for ties up to rounding; a tie needs no test
+        name
+        for name, equal in zip(found.levels, tied, strict=True)
+        if name == first or (equal and not found.significant.loc[first, name])
+    )
+    others = [name for name in found.levels if name not in best]
+    start = f"{where} {listed(best[:-1], most=8)} and {best[-1]} share" if len(best) > 1 else f"{where} {best[0]} has"
+    start += " the best mean"
+    if not others:
+        return f"{start}."
+    alike = (~found.decision.loc[best, others]).fillna(False).astype(bool)
+    untested = found.undecided.loc[best, others]
+    ties = [name for name in others if alike[name].any()]
+    silent = [name for name in others if untested[name].any() and name not in ties]
+    if not silent and not ties:
+        return f"{start}, significantly better than {'the other' if len(others) == 1 else 'all others'}."
+    if not silent and len(ties) == len(others) and alike.all(axis=None):
+        return f"{start}, not significantly different from {'the other' if len(others) == 1 else 'any other'}."
+
+    def whom(relation: pd.DataFrame, names: list[str]) -> str:
+        return "it" if len(best) == 1 else "them" if relation[names].all(axis=None) else "at least one of them"
+
+    parts = [start]
+    if ties:
+        parts.append(f"not significantly different from {whom(alike, ties)}: {listed(ties, most=8)}")
+    if silent:
+        parts.append(f"no test against {whom(untested, silent)} is possible for {listed(silent, most=8)}")
+    return f"{'; '.join(parts)}."
+
+
+# ------------------------------------------------------------------ changes between horizons
+
+
+def compare_changes(
+    runs: Runs,
+    keys: pd.DataFrame,
+    places: Sequence[Place],
+    scores: Sequence[Array],
+    tables: Sequence[pd.DataFrame],
+    **options: Any,
+) -> tuple[pd.DataFrame, str | None, list[str]]:
+    """Test the change of each pairwise difference between each two horizons of which none is a part of the other.
+
+    The table, the formula of the first change of a run (None if there is nothing to fit), and notes.
+    """
+    fits: dict[tuple[int, int], LmmFit | None] = {}
+    notes: list[str] = []
+    name = f"{runs.score}_change"
+    while name in keys.columns:
+        name += "_"
+    for i, j in combinations(range(len(places)), 2):
+        early, late = places[i], places[j]
+        if early.within(late) or late.within(early):
+            continue
+        change = scores[j] - scores[i]
+        if np.ptp(change) <= 1e-12 * max(np.abs(scores[i]).max(), np.abs(scores[j]).max()):
+            overlap = early.overlaps(late)
+            what = "differ by the same amount between" if overlap else "change by the same amount from"
+            link = "and" if overlap else "to"
+            notes.append(f"All runs {what} {early.label} {link} {late.label}: no test is needed.")
+            fits[i, j] = None
+        else:  # a model of the changes themselves: benchmarks may differ less in them than in the scores
+            table = one_score(runs, keys, change, name)
+            fits[i, j] = recommend(table).spec.fit(table)
+    moving = {place: fit for place, fit in fits.items() if fit is not None}
+    tested = [table for _, _, table in families_of(list(moving.values()), runs.algorithm, **options)]
+    found = dict(zip(moving, tested, strict=True))
+    parts = []
+    for i, j in fits:
+        if (i, j) in found:
+            frame = found[i, j]
+        else:  # the same scores: there is no change to test
+            frame = tables[i][["left", "right"]].assign(
+                **dict.fromkeys(("estimate", "se", "ci_low", "ci_high"), 0.0),
+                **dict.fromkeys(("df", "p_raw", "p_value"), np.nan),
+                significant=pd.array([False] * len(tables[i]), dtype="boolean"),
+            )
+        frame = frame.rename(columns={"estimate": "change"}).assign(
+            earlier=places[i].label,
+            later=places[j].label,
+            estimate_earlier=tables[i]["estimate"].to_numpy(),
+            estimate_later=tables[j]["estimate"].to_numpy(),
+        )
+        shown = (part["significant"].fillna(False).astype(bool) for part in (frame, tables[i], tables[j]))
+        frame["pattern"] = list(map(_pattern, *shown, frame["estimate_earlier"], frame["estimate_later"]))
+        parts.append(frame[_CHANGES])
+    changes = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_CHANGES)
+    return changes, next((fit.formula for fit in moving.values()), None), notes
+
+
+def _pattern(shown: bool, early: bool, late: bool, before: float, after: float) -> str:
+    """What a change means for the comparison; "reverses" only if both signs are certain."""
+    if not shown:
+        return "not shown"
+    if before * after < 0:
+        return "reverses" if early and late else "changes"
+    return "grows" if abs(after) > abs(before) else "shrinks"
+
+
+def change_sentences(
+    changes: pd.DataFrame, comparisons: pd.DataFrame, direction: str, overlaps: frozenset[tuple[str, str]]
+) -> tuple[str, ...]:
+    """What changes between horizons, and which contrasts between horizons must not be read as changes."""
+    better = {}  # of a pair at a horizon, None if no difference is shown
+    for row in comparisons.fillna({"significant": False}).to_dict("records"):
+        side = "left" if (row["estimate"] < 0) == (direction == "minimize") else "right"
+        better[row["horizon"], row["left"], row["right"]] = row[side] if row["significant"] else None
+    changed, only_one, silent = [], [], 0
+    for row in changes.to_dict("records"):
+        early, late = (better[row[when], row["left"], row["right"]] for when in ("earlier", "later"))
+        if row["pattern"] != "not shown":
+            overlap = (row["earlier"], row["later"]) in overlaps
+            changed.append(_changed(row, early, late, direction, overlap))
+        elif (early is None) != (late is None):
+            only_one.append(_not_a_change(row, early, late))
+        else:
+            silent += 1
+    out = [*changed, *only_one[:_EXAMPLES]]
+    if len(only_one) > _EXAMPLES:
+        out.append(f"The same holds for {len(only_one) - _EXAMPLES} more pairs that differ at one horizon only.")
+    if silent:
+        one = "one other comparison" if out else "the one comparison"
+        which = f"{'the other' if out else 'all'} {silent} comparisons" if silent > 1 else one
+        out.append(f"No change is shown for {which} of two algorithms at two horizons.")
+    return tuple(out)
+
+
+def _changed(row: dict[Any, Any], early: str | None, late: str | None, direction: str, overlap: bool) -> str:
+    gains = (row["change"] < 0) == (direction == "minimize")
+    winner, loser = (row["left"], row["right"]) if gains else (row["right"], row["left"])
+    low, high = sorted(np.sign(row["change"]) * row[end] for end in ("ci_low", "ci_high"))
+    if early is None and late is None:
+        rest = "neither is shown to be better at either"
+    elif early == late:
+        rest = f"{early} is better at both"
+    elif early is not None and late is not None:
+        rest = f"{early} is better at {row['earlier']}, {late} at {row['later']}"
+    else:
+        where, other = (row["earlier"], row["later"]) if early is not None else (row["later"], row["earlier"])
+        rest = f"{early or late} is better at {where}, no difference is shown at {other}"
+    what = (
+        f"Over {row['later']} {winner} does better against {loser} than over {row['earlier']}, which overlaps it,"
+        if overlap
+        else f"From {row['earlier']} to {row['later']} {winner} gains on {loser}"
+    )
+    return (
+        f"{what} by {format_number(abs(row['change']))} (interval {format_number(low)} to {format_number(high)}, "
+        f"{p_text(row['p_value'])}): {rest}."
+    )
+
+
+def _not_a_change(row: dict[Any, Any], early: str | None, late: str | None) -> str:
+    where, other = (row["earlier"], row["later"]) if early is not None else (row["later"], row["earlier"])
+    better = early or late
+    rest = row["right"] if better == row["left"] else row["left"]
+    return (
+        f"{better} is better than {rest} at {where} and not shown to be at {other}, but the difference does not change "
+        f"significantly ({p_text(row['p_value'])}): this does not show that it depends on the budget."
+    )

@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.budget.horizon_scores import last_points
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
+from lmemtest.bench.data.selection import checked_budgets
 from lmemtest.bench.data.study import labels
-from lmemtest.bench.data.trace import checked_budgets
 from lmemtest.core.codes import column_codes, group_numbers
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written

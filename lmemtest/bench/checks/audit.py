@@ -30,10 +30,9 @@ from lmemtest.bench.permutation.permutation import (
     fit_for_comparison,
 )
 from lmemtest.core.codes import group_numbers
-from lmemtest.core.executors import Executor
 from lmemtest.core.hints import guided
 from lmemtest.core.proportions import clopper_pearson
-from lmemtest.core.replicates import Failure, check_replicates, replicate
+from lmemtest.core.replicates import Executor, Failure, check_replicates, replicate
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread

@@ -25,10 +25,10 @@ from lmemtest.bench.data.points import cell_table, overview
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import residual_scales, scale_ratio
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
+from lmemtest.core.verdicts import SEVERITIES, Finding
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, LmemtestError
 
@@ -161,7 +161,7 @@ def _constant(subject: _Subject) -> CheckOutcome:
 def _curves(subject: _Subject) -> CheckOutcome:
     found = broken_traces(subject.runs)
     return _outcome(
-        trace_findings(found, subject.study), found.findings[0], skipped=found.decision == "not judged", result=found
+        trace_findings(found, subject.study), found.findings[0], skipped=found.best_so_far is None, result=found
     )
 
 

@@ -16,11 +16,11 @@ from scipy.special import gammaln
 
 from lmemtest.bench.data.points import starts_of
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.score_kind import ScoreKind, score_kind
+from lmemtest.bench.data.scales import ScoreKind, score_kind
 from lmemtest.bench.data.study import Study, labels
-from lmemtest.core.findings import Finding
-from lmemtest.core.levels import in_order
+from lmemtest.core.codes import in_order
 from lmemtest.core.result import Answer
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_level
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from lmemtest.bench.data.points import (
     starts_of,
 )
 from lmemtest.bench.data.study import Study
-from lmemtest.core.findings import Finding
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
 
 COMMON_BUDGETS = 0.8  # of the whole range of budgets; below it algorithms are not compared at the same ones

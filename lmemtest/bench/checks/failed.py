@@ -13,8 +13,8 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.study import Study
 from lmemtest.bench.failures.counts import alike_p_values, failure_counts, recovered_runs
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import below
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import counted, format_level, joined, p_text
 
 __all__ = ["failed_findings", "failures_by_algorithm"]

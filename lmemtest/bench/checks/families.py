@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.roles import role_of
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import Finding
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import counted, format_level, listed, plural, spoken
 from lmemtest.errors import DataError
 

@@ -11,14 +11,13 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.points import place_of
-from lmemtest.bench.data.scales import SCALE_RATIO
-from lmemtest.bench.data.score_kind import ScoreKind
+from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind
 from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.result import Result, result
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
+from lmemtest.core.verdicts import SEVERITIES, Finding
 from lmemtest.core.words import joined, listed
 
 __all__ = ["SHOWN", "CheckOutcome", "RunsCheck", "on", "per_cell"]

@@ -11,12 +11,11 @@ import pandas as pd
 from lmemtest.bench.checks.findings import on, per_cell
 from lmemtest.bench.data.points import n_cells, range_of
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
-from lmemtest.bench.data.scales import SCALE_RATIO, effect_scales, remedy_text, scale_ratio
-from lmemtest.bench.data.score_kind import ScoreKind, looks_like
+from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind, effect_scales, looks_like, remedy_text, scale_ratio
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import written
 from lmemtest.core.text import one_line
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import of_failures

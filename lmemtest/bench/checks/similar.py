@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.findings import Finding
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below
 from lmemtest.core.validate import check_fraction, check_number
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_level, format_number, format_p, p_text
 from lmemtest.errors import DataError, DesignError
 from lmemtest.lmm.distributions.student import two_sided_p

@@ -10,8 +10,8 @@ import pandas as pd
 from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
 from lmemtest.bench.data.points import n_cells, place_of
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.findings import Finding
 from lmemtest.core.result import Answer
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def broken_traces(runs: Runs) -> Answer:
     Returns
     -------
     Answer
-        ``decision``: "trace" (no run gets worse), "broken" (most do not, some do), "no trace" (half or more do, so the
-        score belongs to each budget by itself) or "not judged" (too few budgets to tell). ``table``, per ``benchmark``
+        ``best_so_far``: whether the score is taken as the best so far; None where there are too few budgets to tell.
+        ``n_broken``: how many of such curves get worse all the same. ``table``, per ``benchmark``
         and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse), ``largest_step`` (the
         largest step to the worse, 0 for none). ``examples``: broken runs in words, the worst first.
 
@@ -50,8 +50,8 @@ def broken_traces(runs: Runs) -> Answer:
     ...          "loss": [3, 2, 1, 3, 3, 2, 3, 1, 2]}
     >>> found = broken_traces(Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed",
     ...                            budget="budget"))
-    >>> found.decision, found.examples
-    ('broken', ('RS, seed 0: worse by 1.000 at budget 3',))
+    >>> found.best_so_far, found.n_broken, found.examples
+    (True, 1, ('RS, seed 0: worse by 1.000 at budget 3',))
     """
     require_runs(runs)
     for role in ("budget", "seed"):
@@ -59,26 +59,27 @@ def broken_traces(runs: Runs) -> Answer:
     study = runs.study.detailed
     table, examples, sharp = _steps(study)
     n, worse = int(table["runs"].sum()), int(table["worse"].sum())
-    if n == 0:
-        decision = "not judged"
-    elif worse == 0:
-        decision = "trace"
+    best_so_far = None if n == 0 else worse == 0 or (n - worse >= _SHARE * n and sharp)
+    n_broken = worse if best_so_far else 0
+    examples = examples if n_broken else ()
+    if best_so_far is None:
+        sentence = (
+            f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are best-so-far curves."
+        )
+    elif not best_so_far:
+        sentence = f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far."
+    elif n_broken:
+        sentence = (
+            f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other {worse:,} are "
+            f"broken (such as {'; '.join(examples)})."
+        )
     else:
-        decision = "broken" if n - worse >= _SHARE * n and sharp else "no trace"
-    examples = examples if decision == "broken" else ()
-    sentence = {
-        "trace": f"None of {n:,} curves gets worse at a higher budget.",
-        "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are best-so-far "
-        "curves.",
-        "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
-        "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other {worse:,} "
-        f"are broken (such as {'; '.join(examples)}).",
-    }[decision]
+        sentence = f"None of {n:,} curves gets worse at a higher budget."
     return Answer(
         question="broken_traces",
         title="Curves that get worse",
         tables={"table": table},
-        values={"decision": decision, "examples": examples},
+        values={"best_so_far": best_so_far, "n_broken": n_broken, "examples": examples},
         findings=(sentence,),
     )
 
@@ -130,11 +131,11 @@ def _steps(study: Study) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
 
 def trace_findings(found: Answer, study: Study) -> list[Finding]:
     """What to know of curves that get worse; nothing where none does, or too few budgets tell."""
-    if found.decision in ("trace", "not judged"):
+    if found.best_so_far is None or (found.best_so_far and not found.n_broken):
         return []
     n, worse, message = int(found.table["runs"].sum()), int(found.table["worse"].sum()), found.findings[0]
     best = "minimum" if study.runs.direction == "minimize" else "maximum"
-    if found.decision == "broken":
+    if found.n_broken:
         severity, kind = "warning", "broken_trace"
         advice = (
             f"Look at these runs: a wrong order, two runs joined, a restart. If all is right, take the running {best}."

@@ -367,7 +367,7 @@ def _warn_of_noise(reference: _Anchor, noise: Noise, n_groups: int) -> None:
         f"every other algorithm by about {written(100 * noise.bias, '.2g')} percentage points. More runs of "
         f"{reference.given} help; differences of logarithms ({advice('normalize', method='log')}) have no such bias.",
         DataWarning,
-        stacklevel=5,
+        stacklevel=4,
     )
 
 

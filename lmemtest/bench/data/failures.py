@@ -19,8 +19,7 @@ import numpy as np
 
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
-from lmemtest.core.frames import collected, supported
-from lmemtest.core.numeric import check_numeric, example_value
+from lmemtest.core.frames import check_numeric, collected, example_value, supported
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import among, check_number, is_number
 from lmemtest.core.words import counted, format_level, listed, suggest
@@ -184,8 +183,56 @@ def refuse_without_failures(runs: Runs) -> None:
 POLICIES = ("worst", "baseline", "drop")
 
 
-def score_failures(runs: Runs, policy: Any, reference: Any) -> Runs:
-    """`Runs.score_failures`: the definition is there."""
+def score_failures(
+    runs: Runs, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None
+) -> Runs:
+    """The runs without failures: each failed run has the score that a policy gives it.
+
+    Parameters
+    ----------
+    policy : {"worst", "baseline", "drop"}, float, mapping or callable
+        What a failed run counts:
+
+        ==============  ===================================================================================
+        policy          score of a failed run
+        ==============  ===================================================================================
+        "worst"         the worst one that any run had on its benchmark (at its budget)
+        "baseline"      the mean of the runs of `reference` on its benchmark (at its budget)
+        a number        that number
+        a mapping       the value of its benchmark, ``{"task1": 0.5}``
+        a function      its value of the benchmark; asked once for each benchmark with failures
+        "drop"          none: the run is left out, as if it had not been started
+        ==============  ===================================================================================
+    reference : optional
+        The algorithm of policy "baseline". Its own failures count the mean of its other runs there.
+
+    Returns
+    -------
+    Runs
+        Without the role `failed`; `failures` holds what was done and `notes` say it. A lazy table stays lazy.
+
+    Raises
+    ------
+    ArgumentError
+        If the runs have no role `failed`, or the policy or its reference is unknown or not finite.
+    DataError
+        If every run of a benchmark failed ("worst"), the reference has no score where runs failed ("baseline"),
+        or every run of an algorithm failed ("drop").
+
+    Notes
+    -----
+    No policy is right in general. "drop" answers how good an algorithm is when it works, "worst" and a baseline
+    what a user has who starts it, and `lmemtest.robustness` whether the answers differ. Scores that are
+    given are constants: many of them break the normal distribution that a mixed model takes errors to have.
+
+    Examples
+    --------
+    >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, None, 3.0, 3.5]}
+    >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
+    >>> runs = Runs(table, failed="missing", **roles).score_failures({"a": 1})
+    >>> runs.to_frame()["loss"].tolist(), runs.notes
+    ([0.1, 1.0, 3.0, 3.5], ('1 failed run of 1 algorithm was given a value for its benchmark: 1.',))
+    """
     _check_policy(runs, policy, reference)
     names, failed, rows = count_failures(runs, [runs.algorithm])
     of = tuple(names[runs.algorithm][failed > 0].tolist())

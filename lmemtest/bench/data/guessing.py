@@ -17,6 +17,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.roles import (
     SCORE_NAMES,
     command_of,
@@ -28,7 +29,6 @@ from lmemtest.bench.data.roles import (
     with_roles,
     words_of,
 )
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED

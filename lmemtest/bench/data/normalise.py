@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
-__all__ = ["ALL_METHODS", "METHODS", "OF_ALL", "RELATIVE", "UNITLESS", "Scale", "new_column", "normalised", "of_all"]
+__all__ = ["ALL_METHODS", "METHODS", "OF_ALL", "RELATIVE", "UNITLESS", "Scale", "new_column", "normalize", "of_all"]
 
 METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")  # of the scores alone
 ALL_METHODS = (*METHODS, *RELATIVE)
@@ -65,19 +66,101 @@ class Scale(NamedTuple):
     arguments: Mapping[str, Any] | None = None
 
 
-def normalised(
+def normalize(
     runs: Runs,
-    method: str,
-    by: str | Sequence[str] | None,
-    name: str | None,
-    given: Mapping[str, Any] | None = None,
+    method: str = "minmax",
+    by: str | Sequence[str] | None = None,
+    *,
+    reference: Any = None,
+    target: Any = None,
+    best_known: Any = None,
+    name: str | None = None,
 ) -> Runs:
-    """`Runs.normalize`: the definitions are there."""
-    from lmemtest.bench.data.runs import with_curve, with_notes
+    """The runs with a score that compares across benchmarks, in a new column.
 
+    Parameters
+    ----------
+    method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret", "baseline", "gap", "improvability"}
+        What to compute within each group, x being the scores of the group, r, t and b the values of `reference`,
+        `target` and `best_known` there:
+
+        =================  ===================================================================  =============
+        method             new score                                                            direction
+        =================  ===================================================================  =============
+        minmax             (x - min(x)) / (max(x) - min(x))                                     as before
+        normalized_regret  regret / (max(x) - min(x)): 0 is the best seen, 1 the worst          minimize
+        rank               1 for the best, ties share the mean of their ranks                   minimize
+        zscore             (x - mean(x)) / sd(x), with n - 1                                    as before
+        log                natural logarithm of x, whatever the groups                          as before
+        regret             x - min(x) to minimize, max(x) - x to maximize: in the unit of x     minimize
+        baseline           (r - x) / r to minimize, (x - r) / r to maximize: the relative       maximize
+                           improvement on r, of a loss the skill score 1 - x / r
+        with `target`      (x - r) / (t - r): the skill score with t the perfect score, the     maximize
+                           human-normalised score with t the human's and r the random one
+        gap                (x - b) / abs(b) to minimize, (b - x) / abs(b) to maximize           minimize
+        improvability      (x - b) / x, of errors: by how much the best known is below x        minimize
+        =================  ===================================================================  =============
+
+        The first four take out the unit of each group. "log" does where groups differ by a factor. "regret" moves
+        the best to 0 and keeps the unit, so benchmarks of a large scale still decide a mean over benchmarks. The
+        last ones do not depend on the other algorithms.
+    by : str or sequence of str, optional
+        Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. By default benchmark
+        (in each of its families, if they are several) and budget, as far as the runs have them; where few runs
+        share a budget (as with times) the benchmark alone, with a warning.
+    reference, target, best_known : str, float or mapping of benchmark to float, optional
+        An algorithm (the mean of its scores in each group), a column (one value in each group), a number, or a
+        value for each benchmark. "baseline" needs `reference`, "gap" and "improvability" need `best_known`.
+    name : str, optional
+        Name of the new column, by default ``<score>_<method>``.
+
+    Returns
+    -------
+    Runs
+        With the new column as the score, its direction, and all else as before. A lazy table stays lazy.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an option is unknown, a name is not a column, or the new column exists already.
+    DataError
+        If scores are missing, infinite (but for "rank"), or not positive for "log". If a reference has no value in
+        some group, is not positive without `target` or not worse than it, or scores are better than the best known.
+
+    Warns
+    -----
+    DataWarning
+        If all scores of a group are equal: they say nothing, and get 0 (zscore), 0.5 (minmax), a regret of 0
+        or the mean rank. If `by` is not given and few runs share a budget. If the reference's means are so noisy
+        that shares of them are biased.
+
+    Notes
+    -----
+    "minmax", "normalized_regret", "rank" and "zscore" depend on which algorithms and budgets take part: leaving one
+    out can change the scores of the others (`robustness`), and a single very bad run narrows all other differences
+    of min-max scores in its group. Ranks drop the size of differences, and differences of z-scores are
+    in standard deviations of a group, which include the differences between its algorithms. Ranks and z-scores have
+    the same mean in every group, so a variance between the groups is estimated as 0: a singular fit that is to be
+    expected.
+
+    The mean of an algorithm that is the reference is measured with error, which all scores of its group share. Its
+    runs stay in the table, algorithms are compared within benchmarks (`recommend`), and a mean improvement has the
+    standard error of the difference from the reference (`emmeans`). A mean of ratios depends on what is divided by;
+    geometric means ("log") do not (Fleming & Wallace 1986, doi:10.1145/5666.5673).
+
+    Examples
+    --------
+    >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, 0.2, 3.0, 3.5]}
+    >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> ranks = runs.normalize("rank")
+    >>> ranks.score, ranks.to_frame()["loss_rank"].tolist()
+    ('loss_rank', [1.0, 2.0, 1.0, 2.0])
+    >>> runs.normalize("baseline", reference="RS").to_frame()["loss_baseline"].round(3).tolist()
+    [0.5, 0.0, 0.143, 0.0]
+    """
     check_choice(method, "method", ALL_METHODS)
-    given = {"reference": None, "target": None, "best_known": None, **(given or {})}
-    check_anchors(method, given)
+    anchors = {"reference": reference, "target": target, "best_known": best_known}
+    check_anchors(method, anchors)
     column = new_column(runs, name, f"{runs.score}_{method}")
     own = ("benchmark", *runs.study.crossed)  # the same data set in two search spaces has scores of its own in each
     groups = () if method == "log" else _group_columns(runs, (*own, "budget") if by is None else by)
@@ -90,17 +173,19 @@ def normalised(
             f"Few runs share a value of {runs.budget!r}, so scores are normalised within {runs.benchmark!r} over all "
             "of its budgets.",
             DataWarning,
-            stacklevel=3,
+            stacklevel=2,
         )
     _check_scores(runs, method, groups, summary)
     if method in RELATIVE:
-        frame, relation = relative(runs, method, groups, column, given)
+        frame, relation = relative(runs, method, groups, column, anchors)
     else:
         frame, relation = _within_groups(runs, method, groups, column), {}
     roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
     scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, **relation)
-    made = with_curve(type(runs)(frame, **roles), runs.curve, scale)
-    return with_notes(made, [of_all(method)]) if method in OF_ALL else made
+    made = type(runs)(frame, **roles).remembering(
+        curve=runs.curve, scale=scale, notes=[of_all(method)] if method in OF_ALL else ()
+    )
+    return made.following(runs, partial(normalize, method=method, by=by, name=name, **anchors))
 
 
 def of_all(method: str) -> str:
@@ -230,5 +315,5 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: dic
             f"All scores are equal in {constant:,} of {len(summary['n']):,} groups of {', '.join(groups)}: they get "
             f"{_CONSTANT[method]} and say nothing about the algorithms.",
             DataWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

@@ -8,7 +8,8 @@ reduced over the same budgets, those that all of them reached.
 from __future__ import annotations
 
 import numbers
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -262,11 +263,58 @@ def _described(runs: Runs, how: str) -> Curve:
     )
 
 
-def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
-    """`Runs.per_run`: the definition is there."""
-    from lmemtest.bench.data.runs import with_curve, with_notes
+def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean", *, name: str | None = None) -> Runs:
+    """The runs with one score each, for its scores over the budget.
 
-    check_choice(how, "curve", CURVES)
+    The scores of a run at several budgets are one curve: counted row by row they make its course an error, and
+    every seed look like many. Models compare runs, so `recommend`, `analyze` and `rank` reduce curves this way.
+
+    Parameters
+    ----------
+    curve : {"mean", "last", "best", "area"}
+        What a run counts with, x being its scores at budgets t, each up to the last budget that all runs of the
+        instance reached:
+
+        ======  =========================================================================================
+        curve   score of the run
+        ======  =========================================================================================
+        mean    the mean of x over the budgets that all runs of the instance have
+        last    x at the last of the budgets
+        best    the lowest or highest x, by the direction; a missing one does not count
+        area    the area under x over t from the latest beginning to the earliest end, divided by its
+                length: a mean over the budget, whatever the steps. Straight lines between scores; where runs
+                have budgets of their own and none gets worse (logs of the best so far) each score holds
+                until the next one.
+        ======  =========================================================================================
+    name : str, optional
+        Name of the new column of scores, by default ``<score>_<curve>``.
+
+    Returns
+    -------
+    Runs
+        One row per run with the columns that have a role, without the budget. `curve` holds what was done, and
+        `notes` say it, with runs that end early. A lazy table is queried once.
+
+    Raises
+    ------
+    ArgumentError
+        If the curve is unknown, or the name is taken.
+    DataError
+        If the runs have no budget, those of an instance have none in common, or a score that counts is missing.
+
+    Notes
+    -----
+    A run is what one algorithm did on one instance with one seed. Without seeds the rows of an algorithm on an
+    instance are taken for one run. Several rows of a run at one budget count with their mean ("best": their best).
+
+    Examples
+    --------
+    >>> table = {"tool": ["A"] * 3 + ["B"] * 3, "epoch": [1, 2, 3] * 2, "loss": [0.5, 0.3, 0.4, 0.6, 0.6, 0.3]}
+    >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="epoch")
+    >>> [runs.per_run(curve).to_frame().iloc[:, -1].round(3).tolist() for curve in ("mean", "last", "best", "area")]
+    [[0.4, 0.5], [0.4, 0.3], [0.3, 0.3], [0.375, 0.525]]
+    """
+    how = check_choice(curve, "curve", CURVES)
     if runs.budget is None:
         raise DataError(
             "per_run needs the column of the budget (epochs, steps, seconds) at which each score was taken: "
@@ -280,7 +328,7 @@ def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
         n_points = runs.study.count(*columns) * runs.study.count(runs.budget)
         if runs.n_rows == n_points > MOST_CELLS and runs.study.scored_alike:
             values, note = runs.study.groups(columns).mean, ""
-    curve = _described(runs, how)
+    done = _described(runs, how)
     frame, scale = study.groups(columns).keys.frame().assign(**{score: values}), runs.scale
     if scale is not None:  # the score that it was made of goes along
         own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
@@ -288,8 +336,9 @@ def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
         frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
         scale = scale._replace(score=raw)
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
-    made = with_curve(type(runs)(frame, **roles), curve, scale)
-    return with_notes(made, [*filter(None, (curve.sentence, curve.early, note))])
+    notes = filter(None, (done.sentence, done.early, note))
+    made = type(runs)(frame, **roles).remembering(curve=done, scale=scale, notes=notes)
+    return made.following(runs, partial(per_run, curve=curve, name=name))
 
 
 def _free(runs: Runs, name: str) -> str:

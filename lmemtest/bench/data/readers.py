@@ -10,15 +10,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmemtest.bench.data.content import (
-    PACKED,
-    expanded,
-    json_value,
-    refuse_cells,
-    refuse_large_archive,
-    unpacked,
-    within_limit,
-)
 from lmemtest.bench.data.delimited import (
     MISSING_NUMBERS,
     check_layout,
@@ -28,6 +19,15 @@ from lmemtest.bench.data.delimited import (
     read_delimited,
     refuse_repeated,
     refuse_width,
+)
+from lmemtest.bench.data.sheets import (
+    PACKED,
+    expanded,
+    json_value,
+    refuse_cells,
+    refuse_large_archive,
+    unpacked,
+    within_limit,
 )
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
@@ -132,7 +132,7 @@ def read_runs(
     (('HB', 'RS'), [0.1, 0.25])
     """
     from lmemtest.bench.data.forms import read_as
-    from lmemtest.bench.data.runs import Runs, with_notes
+    from lmemtest.bench.data.runs import Runs
 
     metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
     family = (family,) if isinstance(family, str) else tuple(family or ())
@@ -163,7 +163,7 @@ def read_runs(
     )
 
     notes = read_as(tidy.remarks)
-    runs = with_notes(runs, () if notes is None else (notes,))
+    runs = runs.remembering(notes=() if notes is None else (notes,))
     return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
 
 

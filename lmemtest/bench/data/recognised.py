@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.data.answer_roles import answer_roles, is_solved_or_not
-from lmemtest.bench.data.roles import direction_of, is_text, role_of, words_of
+from lmemtest.bench.data.roles import answer_roles, direction_of, is_solved_or_not, is_text, role_of, words_of
 from lmemtest.core.caller import advice
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import listed

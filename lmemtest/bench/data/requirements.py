@@ -1,30 +1,47 @@
-"""What a table must fulfil for its columns to have roles: checked once, when `Runs` are made."""
+"""What a table must fulfil for its columns to have roles: checked once, when `Runs` are made.
+
+Which algorithms met on a benchmark: the rule that decides whether two of them can be compared.
+A difference between algorithms that share no benchmark is at the same time one between benchmarks. A model with random
+effects of the benchmarks gives it a number all the same, from how benchmarks vary among themselves: right only if
+chance had assigned the benchmarks to the algorithms, which nothing in a table shows.
+
+What a table of runs is a sample of: families of benchmarks where there are enough of them, else benchmarks.
+A question about benchmarks "like these" treats whatever shares a benchmark as one observation. Where benchmarks come
+in families the same question is one about families, with the benchmarks as what varies within them; so the runs with
+the families in the place of the benchmarks answer it, and nothing else about a study has to change.
+"""
 
 from __future__ import annotations
 
 import inspect
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
+import numpy as np
 
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.codes import missing_values_error, refuse_half_characters
-from lmemtest.core.frames import collected
-from lmemtest.core.numeric import check_numeric, example_value
+from lmemtest.core.frames import check_numeric, collected, example_value
 from lmemtest.core.validate import check_columns, check_direction, check_names
-from lmemtest.core.words import format_level, listed, plural
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.core.words import format_level, listed, plural, span, spoken
+from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.bench.data.runs import Runs
 
 __all__ = [
-    *("BETWEEN_SEEDS", "NO_ROWS", "REQUIRED", "SINGLE_ROLES", "check_algorithms", "check_families", "check_roles"),
-    *("check_rows", "check_types", "combined_seeds", "required_direction"),
+    *("BETWEEN_SEEDS", "Crossing", "FEWEST_FAMILIES", "NO_ROWS", "REQUIRED", "SINGLE_ROLES", "Sampled"),
+    *("check_algorithms", "check_families", "check_roles", "check_rows", "check_types", "combined_seeds"),
+    *("crossing", "of_these_families", "require_crossing", "required_direction", "sampled"),
 ]
+
 
 NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
 SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
@@ -226,3 +243,232 @@ def _check_ordered(frame: Any, budget: str) -> None:
         f"(for example {found!r}), so that 10 may come before 2. Convert it, or "
         f"{advice('order_of_levels')}."
     )
+
+
+# ------------------------------------------------------------------------------------------------- which algorithms met
+
+
+EXAMPLES = 3  # pairs that a sentence names
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Crossing:
+    """How many benchmarks each two algorithms have in common; on the diagonal of `common` those of one algorithm."""
+
+    benchmark: str
+    algorithm: str
+    algorithms: tuple[Any, ...]
+    common: NDArray[np.int64]
+    n_benchmarks: int
+    n_rows: int
+
+    @cached_property
+    def apart(self) -> tuple[tuple[Any, Any], ...]:
+        """Pairs of algorithms without a common benchmark, in the order of the levels."""
+        left, right = np.nonzero(np.triu(self.common == 0, k=1))
+        return tuple((self.algorithms[i], self.algorithms[j]) for i, j in zip(left, right, strict=True))
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of algorithms."""
+        k = len(self.algorithms)
+        return k * (k - 1) // 2
+
+    @property
+    def none_meet(self) -> bool:
+        """Whether no two algorithms have a benchmark in common."""
+        return len(self.apart) == self.n_pairs
+
+    def meet(self, levels: Sequence[Any]) -> NDArray[np.bool_]:
+        """Whether the algorithms at two places of a sequence have a benchmark in common, for all two places."""
+        at = {level: i for i, level in enumerate(self.algorithms)}
+        codes = np.array([at[level] for level in levels], dtype=np.intp)
+        return np.asarray(self.common[np.ix_(codes, codes)] > 0)
+
+    def reason(self) -> str:
+        """What is wrong with a table in which no two algorithms meet."""
+        if self.n_benchmarks == self.n_rows:
+            return (
+                f"no benchmark has two algorithms: each of the {self.n_rows:,} rows has a {self.benchmark!r} of its "
+                "own, as the id of a run has"
+            )
+        return (
+            f"no benchmark has two algorithms: each of the {self.n_benchmarks:,} values of {self.benchmark!r} belongs "
+            "to one of them, so a difference between algorithms cannot be distinguished from one between benchmarks"
+        )
+
+    def advice(self) -> str:
+        """The way out of a table in which no two algorithms meet."""
+        problem = advice("argument", name="benchmark")
+        if self.n_benchmarks == self.n_rows:
+            return (
+                f"Give {problem} the column of the problem that was solved (a data set, a task), and name the id of a "
+                f"run with {advice('argument', name='seed')}."
+            )
+        return (
+            f"If {self.benchmark!r} names experiments, give {problem} the column of the problem that was solved (a "
+            "data set, a task); if the algorithms did run on different problems, run them on the same ones."
+        )
+
+    def shown(self) -> str:
+        """Some of the pairs without a common benchmark, in words."""
+        named = "; ".join(f"{left} and {right}" for left, right in self.apart[:EXAMPLES])
+        return named if len(self.apart) <= EXAMPLES else f"such as {named}"
+
+
+def crossing(runs: Runs) -> Crossing | None:
+    """How many benchmarks each two algorithms have in common; None without benchmarks, where all rows are compared.
+
+    >>> from lmemtest.bench.data.runs import Runs
+    >>> table = {"tool": ["A", "B", "B", "C"], "task": ["t1", "t1", "t2", "t2"], "loss": [1.0, 2.0, 3.0, 4.0]}
+    >>> found = crossing(Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task"))
+    >>> found.apart, found.none_meet
+    ((('A', 'C'),), False)
+    """
+    if runs.benchmark is None:
+        return None
+    import pandas as pd
+    from scipy.sparse import csr_array
+
+    cells = runs.study.distinct([runs.benchmark, runs.algorithm])
+    at = {level: i for i, level in enumerate(runs.algorithms)}
+    algorithm = np.array([at[level] for level in cells[runs.algorithm].tolist()], dtype=np.intp)
+    benchmark, levels = pd.factorize(cells[runs.benchmark])
+    ran = csr_array((np.ones(len(cells), dtype=np.int64), (algorithm, benchmark)), shape=(len(at), len(levels)))
+    return Crossing(
+        benchmark=runs.benchmark,
+        algorithm=runs.algorithm,
+        algorithms=runs.algorithms,
+        common=(ran @ ran.T).toarray(),
+        n_benchmarks=len(levels),
+        n_rows=runs.n_rows,
+    )
+
+
+def require_crossing(runs: Runs) -> None:
+    """Refuse runs in which no two algorithms have a benchmark in common, with the reason and the next step."""
+    check_algorithms(runs)
+    found = runs.study.crossing
+    if found is not None and found.none_meet:
+        raise DesignError(f"The algorithms cannot be compared: {found.reason()}. {found.advice()}")
+
+
+# -------------------------------------------------------------------------------------------- what runs are a sample of
+
+
+# With fewer, variances between families are those of three differences at most: no sample unless it is asked for. The
+# sizes behind it are in docs/families.md.
+FEWEST_FAMILIES = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """Runs whose benchmarks are the sample.
+
+    Attributes
+    ----------
+    runs : Runs
+        As given; or with the families as the benchmarks, and the benchmarks among the metafeatures.
+    noun : {"family", "benchmark"}
+        What the sample is one of.
+    notes : tuple of str
+        For which population claims hold, where the runs have families.
+    weights : tuple of str
+        How much each family counts in a mean over them.
+    families : tuple of tuple of str
+        The levels of families that are the sample, from coarse to fine, each by its columns; none where benchmarks are.
+    """
+
+    runs: Runs
+    noun: str
+    notes: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ()
+    families: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def column(self) -> str | None:
+        """What tells the sample apart; None without benchmarks."""
+        return self.runs.benchmark
+
+    @property
+    def nouns(self) -> str:
+        """The plural."""
+        return plural(self.noun)
+
+
+def sampled(runs: Runs) -> Sampled:
+    """The runs as a sample: of the coarsest families of which there are `FEWEST_FAMILIES`, else of benchmarks.
+
+    >>> from lmemtest.bench.data.runs import Runs
+    >>> table = {"tool": ["A", "B"] * 10, "task": [t for t in "abcdefghij" for _ in "AB"], "loss": range(20),
+    ...          "space": [s for s in "uvwxy" for _ in range(4)]}
+    >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", family="space")
+    >>> found = sampled(runs)
+    >>> found.noun, found.runs.benchmark, found.runs.metafeatures
+    ('family', 'space', ('task',))
+    """
+    study = runs.study
+    if not study.families:
+        return Sampled(runs=runs, noun="benchmark")
+    enough = enough_families(runs)
+    if not enough:
+        return Sampled(runs=runs, noun="benchmark", notes=(_too_few(runs, study.families[-1][-1]),))
+    name, benchmark = enough[0][-1], str(runs.benchmark)
+    within = (*(other for other in study.crossed if other != name), benchmark, *runs.metafeatures)
+    found = runs.restricted(runs.frame, study.seen((*study.columns,)), benchmark=name, family=(), metafeatures=within)
+    return Sampled(
+        runs=found,
+        noun="family",
+        notes=_notes(runs, name, [level[-1] for level in study.families if level not in enough]),
+        weights=(_weights(runs, name),),
+        families=enough,
+    )
+
+
+def enough_families(runs: Runs, fewest: int = FEWEST_FAMILIES) -> tuple[tuple[str, ...], ...]:
+    """The levels of families of which there are so many, from coarse to fine, each by its columns."""
+    return tuple(level for level in runs.study.families if runs.study.count(*level) >= fewest)
+
+
+def of_these_families(runs: Runs) -> tuple[str, ...]:
+    """Where runs have families: for whom a study holds that takes their benchmarks as independent."""
+    if not runs.study.families:
+        return ()
+    benchmarks, families = plural(str(runs.benchmark)), plural(runs.study.families[-1][-1])
+    rank = advice("rank")
+    return (
+        f"Families are not in it: {benchmarks} count as independent, whatever they share, so conclusions apply to "
+        f"new {benchmarks} of these {families}, not to new {families}. {rank} takes families as the sample where "
+        "there are enough of them.",
+    )
+
+
+def _too_few(runs: Runs, name: str) -> str:
+    families, benchmarks = plural(name), plural(str(runs.benchmark))
+    return (
+        f"There are too few {families} to be a sample ({runs.study.count(name)}; {FEWEST_FAMILIES} or more are taken "
+        f"for one), so conclusions apply to new {benchmarks} of these {families}, not to new {families}."
+    )
+
+
+def _weights(runs: Runs, name: str) -> str:
+    seen = runs.study.distinct([name, *runs.study.instance[: 1 + len(runs.study.crossed)]])
+    sizes = seen.groupby(name, observed=True).size()
+    number, benchmark = span(float(sizes.min()), float(sizes.max())), str(runs.benchmark)
+    of_one = spoken(benchmark) if sizes.max() == 1 else plural(benchmark)
+    return f"Each {spoken(name)} counts the same, with the mean over its {number} {of_one}."
+
+
+def _notes(runs: Runs, name: str, coarser: list[str]) -> tuple[str, ...]:
+    study, families, benchmarks = runs.study, plural(name), plural(str(runs.benchmark))
+    of_these = "".join(f" of these {study.count(other)} {plural(other)}" for other in coarser[-1:])
+    notes = [
+        f"The {study.count(name)} {families} are the sample: conclusions apply to new {families}{of_these}. For new "
+        f"{benchmarks} of these {families}: {advice('no_family')}."
+    ]
+    if name in study.crossed:
+        notes.append(
+            f"Some {benchmarks} are in several {families}, which count as independent all the same: an advantage that "
+            f"goes with such a {spoken(str(runs.benchmark))} in all of its {families} is not counted as chance."
+        )
+    return tuple(notes)

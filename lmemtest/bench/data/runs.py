@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs, score_failures
+from lmemtest.bench.data import failures as failed_runs
+from lmemtest.bench.data import normalise, selection, wide
+from lmemtest.bench.data import per_run as curves
+from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs
 from lmemtest.bench.data.requirements import (
     BETWEEN_SEEDS,
     NO_ROWS,
@@ -24,7 +26,6 @@ from lmemtest.bench.data.requirements import (
     combined_seeds,
     required_direction,
 )
-from lmemtest.bench.data.selection import filtered, without_duplicates, without_missing
 from lmemtest.bench.data.study import Study
 from lmemtest.core.frames import answering, collected
 from lmemtest.core.hints import Guided, guided_arguments
@@ -43,12 +44,11 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.failures import Failures
-    from lmemtest.bench.data.forms import Methods
     from lmemtest.bench.data.normalise import Scale
     from lmemtest.bench.data.per_run import Curve
     from lmemtest.lmm.cells import Groups
 
-__all__ = ["Runs", "require_runs", "with_curve", "with_notes", "with_scale"]
+__all__ = ["Runs", "require_runs"]
 
 
 # Lazy tables whose query can be saved.
@@ -160,6 +160,17 @@ class Runs(Guided):
     algorithms: tuple[Any, ...] = field(init=False)
     study: Study = field(init=False)
 
+    # Each is a function of runs, documented where its work is.
+    from_wide = classmethod(wide.from_wide)
+    filter = selection.filter
+    drop_missing = selection.drop_missing
+    drop_duplicates = selection.drop_duplicates
+    best_so_far = selection.best_so_far
+    at_budgets = selection.at_budgets
+    per_run = curves.per_run
+    normalize = normalise.normalize
+    score_failures = failed_runs.score_failures
+
     def __post_init__(self) -> None:
         self._make(several=True)
 
@@ -191,97 +202,6 @@ class Runs(Guided):
         if several:
             check_algorithms(self)
         check_families(self)
-
-    @classmethod
-    def from_wide(
-        cls,
-        frame: Any,
-        *,
-        direction: Literal["minimize", "maximize"] = REQUIRED,
-        score: str = "score",
-        algorithm: str = "algorithm",
-        benchmark: str | None = None,
-        family: str | Sequence[str] | None = None,
-        seed: str | Sequence[str] | None = None,
-        budget: str | None = None,
-        metafeatures: Sequence[str] = (),
-        algorithms: Sequence[str] | None = None,
-        seed_shared: bool = True,
-        failed: str | Sequence[str] | None = None,
-        methods: Methods | None = None,
-    ) -> Runs:
-        """The runs of a wide table: a column per algorithm and a row per benchmark, or the other way round.
-
-        Cells may be printed as in papers (``85.3 ± 0.4``, ``**85.3**``, ``91.3%``), and columns and rows of averages or
-        standard deviations may stand beside the scores: they are left out, and `notes` of the runs say so.
-
-        Parameters
-        ----------
-        frame : dataframe or mapping
-            As in `Runs`.
-        direction : {"minimize", "maximize"}
-            Whether a low or a high score is good.  Required.
-        score, algorithm : str
-            What to call the two columns that the long table gets; with methods in rows `algorithm` is the column that
-            names these.
-        benchmark : str, optional
-            The column that names the rows; by default the only one of text, else the index of a pandas frame, else
-            the rows are numbered. With methods in rows, what to call the column of the data sets.
-        seed, budget : str, optional
-            Columns of numbers that are not scores.
-        family, metafeatures : sequence of str
-            Further columns that are not scores; see `Runs`.
-        algorithms : sequence of str, optional
-            The columns of scores; by default all that have no other role.
-        seed_shared : bool, default True
-            As in `Runs`.
-        failed : str or sequence of str, optional
-            Whether runs failed where a score is "missing" or "nonfinite"; see `Runs`. Or words in cells, such as
-            "TIMEOUT".
-        methods : {"columns", "rows"}, optional
-            Where the algorithms are. By default told by the name of the column of text (dataset or method), by
-            averages, and by well-known names; where nothing tells it, in columns, and `notes` say so.
-
-        Returns
-        -------
-        Runs
-            One row per score.  An empty cell is a missing score, which `check` reports; `notes` say what was read as
-            what.
-
-        Raises
-        ------
-        ArgumentError, UnknownColumnError
-            If an argument breaks its rule, or a column of numbers looks like a seed or a budget and has no role.
-        DataError
-            If fewer than two columns of scores are left, or one of them holds text.
-
-        Examples
-        --------
-        >>> wide = {"task": ["a", "b"], "HB": [0.1, 0.3], "RS": [0.2, 0.5]}
-        >>> Runs.from_wide(wide, direction="minimize").to_frame()
-          task algorithm  score
-        0    a        HB    0.1
-        1    b        HB    0.3
-        2    a        RS    0.2
-        3    b        RS    0.5
-        """
-        from lmemtest.bench.data.wide import lengthened
-
-        direction = required_direction(direction)
-        table, roles, notes = lengthened(
-            frame,
-            score=score,
-            algorithm=algorithm,
-            benchmark=benchmark,
-            family=family,
-            seed=seed,
-            budget=budget,
-            metafeatures=metafeatures,
-            algorithms=algorithms,
-            methods=methods,
-            failed=failed,
-        )
-        return with_notes(cls(nw.to_native(table), direction=direction, seed_shared=seed_shared, **roles), notes)
 
     def __copy__(self) -> Runs:
         return self  # nothing of it changes
@@ -375,370 +295,14 @@ class Runs(Guided):
         check_column(column, self.columns, argument="column")
         return self.study.levels(column)
 
-    def filter(self, /, **conditions: Any) -> Runs:
-        """The runs with the given values.
-
-        Parameters
-        ----------
-        **conditions
-            ``column=value`` or ``column=[value, value]``; for a name with spaces, ``**{"my column": value}``. A role
-            ("algorithm", "benchmark", "family", "seed", "budget", "score") stands for its column, unless a column has
-            that name or there are several of the role.
-
-        Returns
-        -------
-        Runs
-            With the same roles.
-
-        Raises
-        ------
-        UnknownColumnError
-            If a name is not a column.
-        DataError
-            If a value does not occur, or nothing that can be compared is left.
-        """
-        return filtered(self, conditions)
-
     def with_metafeatures(self, *names: str) -> Runs:
         """The runs with these metafeatures only; nothing is queried again."""
         changed = {**self.roles(), "metafeatures": names}
         if set(names) <= set(self.metafeatures):
             found = self.restricted(self.frame, self.study.seen(), **changed)
         else:
-            found = with_curve(Runs(self.frame, **changed), self.curve, self.scale)
+            found = Runs(self.frame, **changed).remembering(curve=self.curve, scale=self.scale)
         return found.following(self, lambda runs: runs.with_metafeatures(*names))
-
-    def drop_missing(self) -> Runs:
-        """The runs whose score is finite.
-
-        Only right where a missing score has nothing to do with the algorithm: a failed run is a worst score,
-        and without it the algorithm looks better than it is. With failed runs it is ``score_failures("drop")``.
-
-        Returns
-        -------
-        Runs
-            With the same roles; `notes` say how many were left out.
-        """
-        return with_notes(*without_missing(self))
-
-    def drop_duplicates(self, keep: Literal["first", "last", "mean"]) -> Runs:
-        """The runs with one row for each of them.
-
-        Rows of the same algorithm, benchmark, family, seed, budget and metafeatures, as far as these have columns, are
-        one run that was written or made again. Without a column of seeds these are all rows of an algorithm on a
-        benchmark: name the seed first if there is one.
-
-        Parameters
-        ----------
-        keep : {"first", "last", "mean"}
-            Which row is kept, in the order of the table; or the first one with the mean of the scores.
-
-        Returns
-        -------
-        Runs
-            With the same roles; `notes` say how many rows were copies and how many had other scores.
-
-        Raises
-        ------
-        ArgumentError
-            If `keep` is none of these, or the table is lazy and so has no order.
-        DataError
-            For means, if some rows of a run failed and others have a score.
-
-        Examples
-        --------
-        >>> table = {"tool": ["HB", "RS", "RS"], "task": ["a", "a", "a"], "loss": [0.1, 0.2, 0.4]}
-        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-        >>> runs.drop_duplicates("mean").to_frame()["loss"].round(6).tolist()
-        [0.1, 0.3]
-        """
-        return with_notes(*without_duplicates(self, keep))
-
-    def score_failures(
-        self, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None
-    ) -> Runs:
-        """The runs without failures: each failed run has the score that a policy gives it.
-
-        Parameters
-        ----------
-        policy : {"worst", "baseline", "drop"}, float, mapping or callable
-            What a failed run counts:
-
-            ==============  ===================================================================================
-            policy          score of a failed run
-            ==============  ===================================================================================
-            "worst"         the worst one that any run had on its benchmark (at its budget)
-            "baseline"      the mean of the runs of `reference` on its benchmark (at its budget)
-            a number        that number
-            a mapping       the value of its benchmark, ``{"task1": 0.5}``
-            a function      its value of the benchmark; asked once for each benchmark with failures
-            "drop"          none: the run is left out, as if it had not been started
-            ==============  ===================================================================================
-        reference : optional
-            The algorithm of policy "baseline". Its own failures count the mean of its other runs there.
-
-        Returns
-        -------
-        Runs
-            Without the role `failed`; `failures` holds what was done and `notes` say it. A lazy table stays lazy.
-
-        Raises
-        ------
-        ArgumentError
-            If the runs have no role `failed`, or the policy or its reference is unknown or not finite.
-        DataError
-            If every run of a benchmark failed ("worst"), the reference has no score where runs failed ("baseline"),
-            or every run of an algorithm failed ("drop").
-
-        Notes
-        -----
-        No policy is right in general. "drop" answers how good an algorithm is when it works, "worst" and a baseline
-        what a user has who starts it, and `lmemtest.robustness` whether the answers differ. Scores that are
-        given are constants: many of them break the normal distribution that a mixed model takes errors to have.
-
-        Examples
-        --------
-        >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, None, 3.0, 3.5]}
-        >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
-        >>> runs = Runs(table, failed="missing", **roles).score_failures({"a": 1})
-        >>> runs.to_frame()["loss"].tolist(), runs.notes
-        ([0.1, 1.0, 3.0, 3.5], ('1 failed run of 1 algorithm was given a value for its benchmark: 1.',))
-        """
-        return score_failures(self, policy, reference)
-
-    def normalize(
-        self,
-        method: str = "minmax",
-        by: str | Sequence[str] | None = None,
-        *,
-        reference: Any = None,
-        target: Any = None,
-        best_known: Any = None,
-        name: str | None = None,
-    ) -> Runs:
-        """The runs with a score that compares across benchmarks, in a new column.
-
-        Parameters
-        ----------
-        method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret", "baseline", "gap", "improvability"}
-            What to compute within each group, x being the scores of the group, r, t and b the values of `reference`,
-            `target` and `best_known` there:
-
-            =================  ===================================================================  =============
-            method             new score                                                            direction
-            =================  ===================================================================  =============
-            minmax             (x - min(x)) / (max(x) - min(x))                                     as before
-            normalized_regret  regret / (max(x) - min(x)): 0 is the best seen, 1 the worst          minimize
-            rank               1 for the best, ties share the mean of their ranks                   minimize
-            zscore             (x - mean(x)) / sd(x), with n - 1                                    as before
-            log                natural logarithm of x, whatever the groups                          as before
-            regret             x - min(x) to minimize, max(x) - x to maximize: in the unit of x     minimize
-            baseline           (r - x) / r to minimize, (x - r) / r to maximize: the relative       maximize
-                               improvement on r, of a loss the skill score 1 - x / r
-            with `target`      (x - r) / (t - r): the skill score with t the perfect score, the     maximize
-                               human-normalised score with t the human's and r the random one
-            gap                (x - b) / abs(b) to minimize, (b - x) / abs(b) to maximize           minimize
-            improvability      (x - b) / x, of errors: by how much the best known is below x        minimize
-            =================  ===================================================================  =============
-
-            The first four take out the unit of each group. "log" does where groups differ by a factor. "regret" moves
-            the best to 0 and keeps the unit, so benchmarks of a large scale still decide a mean over benchmarks. The
-            last ones do not depend on the other algorithms.
-        by : str or sequence of str, optional
-            Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. By default benchmark
-            (in each of its families, if they are several) and budget, as far as the runs have them; where few runs
-            share a budget (as with times) the benchmark alone, with a warning.
-        reference, target, best_known : str, float or mapping of benchmark to float, optional
-            An algorithm (the mean of its scores in each group), a column (one value in each group), a number, or a
-            value for each benchmark. "baseline" needs `reference`, "gap" and "improvability" need `best_known`.
-        name : str, optional
-            Name of the new column, by default ``<score>_<method>``.
-
-        Returns
-        -------
-        Runs
-            With the new column as the score, its direction, and all else as before. A lazy table stays lazy.
-
-        Raises
-        ------
-        ArgumentError, UnknownColumnError
-            If an option is unknown, a name is not a column, or the new column exists already.
-        DataError
-            If scores are missing, infinite (but for "rank"), or not positive for "log". If a reference has no value in
-            some group, is not positive without `target` or not worse than it, or scores are better than the best known.
-
-        Warns
-        -----
-        DataWarning
-            If all scores of a group are equal: they say nothing, and get 0 (zscore), 0.5 (minmax), a regret of 0
-            or the mean rank. If `by` is not given and few runs share a budget. If the reference's means are so noisy
-            that shares of them are biased.
-
-        Notes
-        -----
-        "minmax", "normalized_regret", "rank" and "zscore" depend on which algorithms and budgets take part: leaving one
-        out can change the scores of the others (`robustness`), and a single very bad run narrows all other differences
-        of min-max scores in its group. Ranks drop the size of differences, and differences of z-scores are
-        in standard deviations of a group, which include the differences between its algorithms. Ranks and z-scores have
-        the same mean in every group, so a variance between the groups is estimated as 0: a singular fit that is to be
-        expected.
-
-        The mean of an algorithm that is the reference is measured with error, which all scores of its group share. Its
-        runs stay in the table, algorithms are compared within benchmarks (`recommend`), and a mean improvement has the
-        standard error of the difference from the reference (`emmeans`). A mean of ratios depends on what is divided by;
-        geometric means ("log") do not (Fleming & Wallace 1986, doi:10.1145/5666.5673).
-
-        Examples
-        --------
-        >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, 0.2, 3.0, 3.5]}
-        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-        >>> ranks = runs.normalize("rank")
-        >>> ranks.score, ranks.to_frame()["loss_rank"].tolist()
-        ('loss_rank', [1.0, 2.0, 1.0, 2.0])
-        >>> runs.normalize("baseline", reference="RS").to_frame()["loss_baseline"].round(3).tolist()
-        [0.5, 0.0, 0.143, 0.0]
-        """
-        from lmemtest.bench.data.normalise import normalised
-
-        given = {"reference": reference, "target": target, "best_known": best_known}
-        found = normalised(self, method, by, name, given)
-        return found.following(self, partial(Runs.normalize, method=method, by=by, name=name, **given))
-
-    def best_so_far(self, *, name: str | None = None) -> Runs:
-        """The runs with the best score up to each budget, in a new column.
-
-        For tables with one row per trial, such as an Optuna study with the number of the trial as budget: there the
-        mean over rows is one over trials, and says little about the best that was found.
-
-        Parameters
-        ----------
-        name : str, optional
-            Name of the new column, by default ``<score>_best_so_far``.
-
-        Returns
-        -------
-        Runs
-            With the new column as the score, and all else as before. A lazy table stays lazy.
-
-        Raises
-        ------
-        ArgumentError
-            If the new column exists already.
-        DataError
-            If the runs have no budget.
-
-        Notes
-        -----
-        A run is what one algorithm did on one instance with one seed; without seeds the repeated rows of an algorithm
-        on an instance are taken for one run. Rows of one run at one budget share the best of them. A missing score
-        (a failed trial) does not count: the best before it stands, and until there is one the value is missing.
-
-        Examples
-        --------
-        >>> table = {"tool": ["A"] * 3 + ["B"] * 3, "trial": [1, 2, 3] * 2, "loss": [0.5, 0.7, 0.2, 0.6, 0.4, 0.9]}
-        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="trial")
-        >>> runs.best_so_far().to_frame()["loss_best_so_far"].tolist()
-        [0.5, 0.5, 0.2, 0.6, 0.4, 0.4]
-        """
-        from lmemtest.bench.data.trace import best_so_far
-
-        return best_so_far(self, name).following(self, lambda runs: runs.best_so_far(name=name))
-
-    def at_budgets(self, budgets: Iterable[float]) -> Runs:
-        """The score of every run at given budgets: its last one at or before each.
-
-        For runs that were scored at times of their own, such as logs by wall clock: only at common budgets can
-        algorithms be compared.
-
-        Parameters
-        ----------
-        budgets : iterable of float
-            Where to read the runs off.
-
-        Returns
-        -------
-        Runs
-            One row per run and budget, with all columns and the wanted budget in the column of budgets. A lazy table
-            stays lazy.
-
-        Raises
-        ------
-        ArgumentError
-            If a budget is below the first of some run, which has no score there yet.
-        DataError
-            If the runs have no budget.
-
-        Notes
-        -----
-        A run that ends before a budget keeps its last score, which suits scores of the best so far (see
-        `best_so_far`); of a run with several rows at its last budget all are kept, and `check` reports them.
-
-        Examples
-        --------
-        >>> table = {"tool": ["A", "A", "B", "B"], "seconds": [1.0, 7.5, 2.0, 4.0], "loss": [0.5, 0.2, 0.6, 0.4]}
-        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="seconds")
-        >>> runs.at_budgets([5]).to_frame()["loss"].tolist()
-        [0.5, 0.4]
-        """
-        from lmemtest.bench.data.trace import at_budgets
-
-        budgets = list(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else budgets
-        return at_budgets(self, budgets).following(self, lambda runs: runs.at_budgets(budgets))
-
-    def per_run(self, curve: Literal["mean", "last", "best", "area"] = "mean", *, name: str | None = None) -> Runs:
-        """The runs with one score each, for its scores over the budget.
-
-        The scores of a run at several budgets are one curve: counted row by row they make its course an error, and
-        every seed look like many. Models compare runs, so `recommend`, `analyze` and `rank` reduce curves this way.
-
-        Parameters
-        ----------
-        curve : {"mean", "last", "best", "area"}
-            What a run counts with, x being its scores at budgets t, each up to the last budget that all runs of the
-            instance reached:
-
-            ======  =========================================================================================
-            curve   score of the run
-            ======  =========================================================================================
-            mean    the mean of x over the budgets that all runs of the instance have
-            last    x at the last of the budgets
-            best    the lowest or highest x, by the direction; a missing one does not count
-            area    the area under x over t from the latest beginning to the earliest end, divided by its
-                    length: a mean over the budget, whatever the steps. Straight lines between scores; where runs
-                    have budgets of their own and none gets worse (logs of the best so far) each score holds
-                    until the next one.
-            ======  =========================================================================================
-        name : str, optional
-            Name of the new column of scores, by default ``<score>_<curve>``.
-
-        Returns
-        -------
-        Runs
-            One row per run with the columns that have a role, without the budget. `curve` holds what was done, and
-            `notes` say it, with runs that end early. A lazy table is queried once.
-
-        Raises
-        ------
-        ArgumentError
-            If the curve is unknown, or the name is taken.
-        DataError
-            If the runs have no budget, those of an instance have none in common, or a score that counts is missing.
-
-        Notes
-        -----
-        A run is what one algorithm did on one instance with one seed. Without seeds the rows of an algorithm on an
-        instance are taken for one run. Several rows of a run at one budget count with their mean ("best": their best).
-
-        Examples
-        --------
-        >>> table = {"tool": ["A"] * 3 + ["B"] * 3, "epoch": [1, 2, 3] * 2, "loss": [0.5, 0.3, 0.4, 0.6, 0.6, 0.3]}
-        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="epoch")
-        >>> [runs.per_run(curve).to_frame().iloc[:, -1].round(3).tolist() for curve in ("mean", "last", "best", "area")]
-        [[0.4, 0.5], [0.4, 0.3], [0.3, 0.3], [0.375, 0.525]]
-        """
-        from lmemtest.bench.data.per_run import per_run
-
-        return per_run(self, curve, name).following(self, lambda runs: runs.per_run(curve, name=name))
 
     def check(self, **options: Any) -> RunsCheck:
         """Look for what can spoil a comparison: `lmemtest.check` of these runs.
@@ -791,7 +355,20 @@ class Runs(Guided):
         for name, value in {"frame": frame, **self.roles(), "failures": None, "notes": ()}.items():
             _set(runs, name, value)
         runs._make(several=several and len(self.algorithms) > 1)
-        return with_curve(runs, self.curve, self.scale)
+        return runs.remembering(curve=self.curve, scale=self.scale)
+
+    def with_named_algorithms(self) -> Runs:
+        """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
+        if not self.frame.collect_schema()[self.algorithm].is_numeric():
+            return self
+        renamed = Runs(self.frame.with_columns(nw.col(self.algorithm).cast(nw.String)), **self.roles())
+        return renamed.remembering(curve=self.curve, scale=self.scale).following(self, Runs.with_named_algorithms)
+
+    def remembering(self, *, notes: Iterable[str] | None = None, **made: Any) -> Runs:
+        """These new runs, which remember how they were made: `notes`, `curve` and `scale`."""
+        for name, value in {**made, **({} if notes is None else {"notes": tuple(notes)})}.items():
+            _set(self, name, value)
+        return self
 
     def following(self, source: Runs, step: Failures | Callable[[Runs], Runs]) -> Runs:
         """These runs, which a step made of others, with what is known of failures there."""
@@ -810,11 +387,7 @@ class Runs(Guided):
         runs: Runs = object.__new__(Runs)
         for name, value in {**self.roles(), **roles}.items():
             _set(runs, name, value)
-        _set(runs, "frame", frame)
-        _set(runs, "scale", self.scale)
-        _set(runs, "curve", self.curve)
-        _set(runs, "failures", self.failures)
-        _set(runs, "notes", ())
+        runs.remembering(frame=frame, scale=self.scale, curve=self.curve, failures=self.failures, notes=())
         _set(runs, "study", Study(runs, seen))
         _set(runs, "n_rows", int(seen[0].n.sum()) if seen else self.n_rows)
         if not runs.n_rows:
@@ -826,33 +399,6 @@ class Runs(Guided):
 
 
 guided_arguments(Runs)
-
-
-def with_named_algorithms(runs: Runs) -> Runs:
-    """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
-    column = nw.col(runs.algorithm)
-    if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
-        return runs
-    renamed = Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
-    return with_curve(renamed, runs.curve, runs.scale).following(runs, with_named_algorithms)
-
-
-def with_scale(runs: Runs, scale: Scale | None) -> Runs:
-    """New runs, which remember how their score was made."""
-    _set(runs, "scale", scale)
-    return runs
-
-
-def with_curve(runs: Runs, curve: Curve | None, scale: Scale | None) -> Runs:
-    """New runs, which remember what a curve was reduced to, and how the score was made."""
-    _set(runs, "curve", curve)
-    return with_scale(runs, scale)
-
-
-def with_notes(runs: Runs, notes: Sequence[str]) -> Runs:
-    """New runs, which say how they were made."""
-    _set(runs, "notes", tuple(notes))
-    return runs
 
 
 def _set(runs: Runs, name: str, value: Any) -> None:

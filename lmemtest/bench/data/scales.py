@@ -1,34 +1,197 @@
-"""How far the scales of benchmarks differ, and which normalisation brings them together on the table at hand."""
+"""How far the scales of benchmarks differ, and which normalisation brings them together on the table at hand.
+
+What kind of score a table holds: 0 or 1, ranks, times with a limit, proportions, percentages, counts.
+What is a defect of one kind is the nature of another: equal scores of two algorithms are a sign of rounding in a loss
+and the rule in answers that are right or wrong. So the kind is found once, here, and every check asks it.
+"""
 
 from __future__ import annotations
 
+import re
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.points import dtype_of, pooled
-from lmemtest.bench.data.score_kind import looks_like
+from lmemtest.bench.data.points import dtype_of, pooled, range_of
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataWarning, LmemtestError
+from lmemtest.lmm.scope import Kind, ScoreKind, two_valued
 
 if TYPE_CHECKING:
-    from lmemtest.bench.data.score_kind import ScoreKind
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.study import Study
     from lmemtest.core.arrays import Array
 
+    Limit = tuple[tuple[tuple[Any, int, float], ...], float]
+
 __all__ = [
-    "SCALE_RATIO",
-    "fold",
-    "on_one_scale",
-    "remedies",
-    "remedy_text",
-    "scale_ratio",
-    "spreads",
+    *("SCALE_RATIO", "fold", "looks_like", "on_one_scale", "remedies", "remedy_text", "scale_ratio"),
+    *("score_kind", "spreads"),
 ]
+
+
+# ------------------------------------------------------------------------------------------------------ kinds of scores
+
+
+_FEWEST = (
+    20  # scores from which on two different values are a kind and no accident; half as many for 0 and 1, and for ranks
+)
+_RARER = 0.02  # the rarer of two values has this share, unless they are 0 and 1
+_CAPPED = 3  # three continuous scores never agree in the largest value
+_STANDS_OUT = 2.0  # times as often as any other value of the upper half
+_WIDE = 100.0  # positive scores over more than two powers of ten are compared by ratios
+_ROUNDING = 1e-9
+_TIME = {
+    *("time", "times", "runtime", "walltime", "wallclock", "cputime", "cpu", "seconds", "second", "secs", "sec"),
+    *("ms", "hours", "hour", "minutes", "duration", "latency", "evals", "evaluations", "par"),
+}
+_SHARE = {"accuracy", "acc", "auc", "auroc", "f1", "precision", "recall", "correct", "top1"}
+_PERCENT = {*_SHARE, "percent", "percentage", "pct", "rate", "error", "err"}
+_FOLD = {"fold", "folds", "cv", "kfold", "split", "splits", "crossvalidation"}
+_WORDS = {"time": _TIME, "share": _SHARE, "percent": _PERCENT, "fold": _FOLD}
+
+
+def looks_like(name: str | None, what: Literal["time", "share", "percent", "fold"]) -> bool:
+    """Whether the name of a column contains a word for times, for shares of right answers, percentages or folds.
+
+    >>> looks_like("cpu_time", "time"), looks_like("timestep_loss", "time"), looks_like("cvFold", "fold")
+    (True, False, True)
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])\d*", str(name or ""))]
+    return bool(_WORDS[what] & {*words, *(word.rstrip("0123456789") for word in words)})
+
+
+def score_kind(study: Study) -> ScoreKind:
+    """The kind of the scores of a table; points without a finite score are passed over."""
+    points = study.points
+    good = points.valid > 0
+    if not good.any():
+        return ScoreKind(kind="general", evidence="No score is a finite number.", low=float("nan"), high=float("nan"))
+    low, high = float(points.low[good].min()), float(points.high[good].max())
+    limit = _limit(study, good, high)
+    kind, evidence = _kind(study, good, low, high, limit)
+    capped = {} if kind != "capped" or limit is None else {"capped": limit[0], "below": limit[1]}
+    return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, **capped)  # type: ignore[arg-type]
+
+
+def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit: Limit | None) -> tuple[Kind, str]:
+    span = f"{format_number(low)} to {format_number(high)}"
+    if low == high:
+        return "general", f"All scores are {format_number(low)}."
+    if _are_ranks(study):
+        return "ranks", "Scores are ranks within groups of runs."
+    if _are_two(study, good, low, high):
+        share = _share_of_high(study, good, low, high)
+        ends = f"{format_number(low)} or {format_number(high)}" if (low, high) != (0.0, 1.0) else "0 or 1"
+        return (
+            "two-valued",
+            f"Scores are {ends}; {written(100 * share, '.3g')} % are {format_number(high) if high != 1 else '1'}.",
+        )
+    if limit is not None:
+        count = sum(rows for _, rows, _ in limit[0])
+        total = int(study.points.valid.sum())
+        return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
+    lowest, highest = range_of(study, "benchmark")
+    if len(lowest) > 2 and (lowest == 0.0).all() and (highest == 1.0).all():  # as after a min-max normalisation
+        return "min-max", "Scores go from 0 to 1 on every benchmark."
+    if low >= 0 and high <= 1:
+        return "proportion", f"Scores lie within 0 and 1 ({span})."
+    if low >= 0 and high <= 100 and looks_like(study.runs.score, "percent"):
+        return "percent", f"Scores lie within 0 and 100 ({span}), and the score is called {study.runs.score!r}."
+    if low >= 0 and _counts(study, good):
+        return "count", f"Scores are whole numbers ({span}), most of which occur several times."
+    if low > 0 and high >= _WIDE * low:
+        return "positive", f"Scores are positive, and the largest is {format_number(high / low, 3)} times the smallest."
+    return "general", f"Scores lie within {span}."
+
+
+def _counts(study: Study, good: NDArray[np.bool_]) -> bool:
+    """Whether scores are whole numbers that repeat each other."""
+    points = study.points
+    low, high, n = points.low[good], points.high[good], points.valid[good].sum()
+    whole = bool((low % 1 == 0).all() and (high % 1 == 0).all())
+    return whole and n >= _FEWEST and 2 * len(np.unique([low, high])) <= n
+
+
+def _are_two(study: Study, good: NDArray[np.bool_], low: float, high: float) -> bool:
+    points = study.points
+    n, mean = points.valid[good], points.mean[good]
+    if not two_valued(n, mean, points.ss[good], low, high):
+        return False
+    share = _share_of_high(study, good, low, high)
+    total = n.sum()
+    if (low, high) != (0.0, 1.0) and (total < _FEWEST or min(share, 1 - share) < _RARER):
+        return False
+    # an algorithm with one value only is a constant; two of them are no answers that are right or wrong
+    lowest, highest = range_of(study, "algorithm")
+    return bool(total >= _FEWEST / 2 and (lowest < highest).any())
+
+
+def _share_of_high(study: Study, good: NDArray[np.bool_], low: float, high: float) -> float:
+    n = study.points.valid[good]
+    return float((n * (study.points.mean[good] - low)).sum() / ((high - low) * n.sum()))
+
+
+def _are_ranks(study: Study) -> bool:
+    """Whether the scores of every benchmark and budget, or of every single comparison, are the ranks 1 to n."""
+    points = study.points
+    if points.n.sum() < _FEWEST / 2 or (points.valid != points.n).any() or (points.low < 1).any():
+        return False
+    if (points.low * 2 % 1 != 0).any() or (points.high * 2 % 1 != 0).any():
+        return False
+    n_budgets, n_seeds = len(study.names("budget")), len(study.names("seed"))
+    benchmark = study.code("benchmark")
+    groups = [benchmark, study.code("instance"), study.code("instance") * np.int64(n_seeds) + study.code("seed")]
+    for group in (*groups, *(group * np.int64(n_budgets) + study.code("budget") for group in groups)):
+        codes = np.unique(group, return_inverse=True)[1]
+        n = np.bincount(codes, weights=points.n)
+        total = np.bincount(codes, weights=points.n * points.mean)
+        largest = np.zeros(len(n))
+        np.maximum.at(largest, codes, points.high)
+        if (n >= 2).all() and (largest <= n).all() and (np.abs(total - n * (n + 1) / 2) < _ROUNDING * n * n).all():
+            return True
+    return False
+
+
+def _limit(study: Study, good: NDArray[np.bool_], high: float) -> Limit | None:
+    """Scores at the largest one by algorithm, and the largest below it, if it stands out as a limit of times or costs.
+
+    A limit lies at the bad end, is met on several benchmarks, and far more often than any other value of the upper
+    half: rounded scores and counts repeat all of their values. Scores within 0 and 1 end there by nature, and curves
+    over a budget start at the score of a guess, so there the name of the score has to speak of a time.
+    """
+    points = study.points
+    runs = study.runs
+    timed = looks_like(runs.score, "time")
+    if runs.direction != "minimize" or not (timed or (high > 1 and runs.budget is None)):
+        return None
+    at = good & (points.high == high)
+    rows = np.where(points.low == high, points.valid, 1.0) * at  # a point with other scores has at least one there
+    where = study.code("benchmark")[at] if len(study.names("benchmark")) > 1 else study.code("run")[at]
+    single = good & ~at & (points.low == points.high)
+    if rows.sum() < _CAPPED or len(np.unique(where)) < 2 or not single.any():
+        return None
+    distinct, codes = np.unique(points.mean[single], return_inverse=True)
+    often = np.bincount(codes, weights=points.valid[single])
+    if rows.sum() <= _STANDS_OUT * often[len(distinct) // 2 :].max():
+        return None
+    size = len(study.names("algorithm"))
+    count = np.bincount(study.code("algorithm"), weights=rows, minlength=size)
+    total = np.bincount(study.code("algorithm"), weights=points.valid, minlength=size)
+    share = count / np.maximum(total, 1)
+    order = np.argsort(-share, kind="stable")
+    capped = tuple((study.names("algorithm")[i], int(count[i]), float(share[i])) for i in order)
+    return capped, float(distinct[-1])
+
+
+# ------------------------------------------------------------------------------------------------ how far scales differ
+
 
 SCALE_RATIO = 3.0  # beyond it one benchmark has more than 9 times the weight of another in a pooled variance
 _HELPS = 0.5  # of the ratio before, unless what is left is no difference in scale
@@ -113,7 +276,11 @@ def remedies(study: Study, kind: ScoreKind) -> tuple[tuple[str, float], ...]:
     if not np.isfinite(before) or (study.points.valid != study.points.n).any():
         return ()
     methods = [method for method in _MEANING if method != "log" or _by_ratios(study, kind)]
-    measured = [(method, _ratio_after(study, method)) for method in methods]
+    try:
+        single = _as_runs(study) if (study.points.n == 1).all() else None  # rows within a point are not known
+    except LmemtestError:  # no normalisation applies
+        return ()
+    measured = [(method, _ratio_after(study, single, method)) for method in methods]
     most = max(_HELPS * before, min(SCALE_RATIO, 0.9 * before))
     return tuple((method, ratio) for method, ratio in measured if ratio <= most)
 
@@ -124,24 +291,22 @@ def _by_ratios(study: Study, kind: ScoreKind) -> bool:
     return kind.low > 0 and not right and not looks_like(study.runs.score, "share")
 
 
-def _ratio_after(study: Study, method: str) -> float:
-    """The ratio of scales after a normalisation; infinite where it does not apply."""
-    from lmemtest.bench.data.normalise import normalised
+def _ratio_after(study: Study, single: Runs | None, method: str) -> float:
+    """The ratio of scales after a normalisation; infinite where it does not apply. `single` are points as runs."""
+    from lmemtest.bench.data.normalise import normalize
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            if (study.points.n > 1).any():  # rows within a point are not known
-                return scale_ratio(
-                    spreads(normalised(study.runs, method, None, f"{study.runs.score} by {method}").study)
-                )
-            scores = normalised(_as_runs(study), method, None, "new").to_frame()["new"].to_numpy(dtype=float)
+            if single is None:
+                return scale_ratio(spreads(normalize(study.runs, method, name=f"{study.runs.score} by {method}").study))
+            scores = normalize(single, method, name="new").to_frame()["new"].to_numpy(dtype=float)
         except LmemtestError:
             return float("inf")
     return scale_ratio(spreads(study.with_scores(scores)))
 
 
-def _as_runs(study: Study) -> Any:
+def _as_runs(study: Study) -> Runs:
     """The points of a study as a table: one score each."""
     from lmemtest.bench.data.runs import Runs
 

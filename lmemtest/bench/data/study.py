@@ -29,9 +29,8 @@ from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.data.crossing import Crossing
+    from lmemtest.bench.data.requirements import Crossing, Sampled
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.data.sampled import Sampled
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.scope import ScoreKind
 
@@ -417,7 +416,7 @@ class Study:
     @cached_property
     def crossing(self) -> Crossing | None:
         """How many benchmarks each two algorithms have in common; None without benchmarks."""
-        from lmemtest.bench.data.crossing import crossing
+        from lmemtest.bench.data.requirements import crossing
 
         return crossing(self.runs)
 
@@ -475,7 +474,7 @@ class Study:
     @cached_property
     def sampled(self) -> Sampled:
         """What the runs are a sample of: families where there are enough of them, else benchmarks."""
-        from lmemtest.bench.data.sampled import sampled
+        from lmemtest.bench.data.requirements import sampled
 
         return sampled(self.runs)
 
@@ -603,7 +602,7 @@ class Study:
     @cached_property
     def kind(self) -> ScoreKind:
         """What kind of score these are."""
-        from lmemtest.bench.data.score_kind import score_kind
+        from lmemtest.bench.data.scales import score_kind
 
         return score_kind(self.detailed)
 

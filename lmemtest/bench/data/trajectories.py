@@ -7,7 +7,6 @@ loses nothing: it runs where the log lives, and at most (budgets + 1) rows per r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,12 +14,11 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.runs import Runs, with_notes
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.selection import check_budgets
 from lmemtest.bench.data.study import labels
-from lmemtest.bench.data.trace import check_budgets
 from lmemtest.core.codes import Keys, group_codes
-from lmemtest.core.frames import as_float, as_pandas
-from lmemtest.core.numeric import check_numeric
+from lmemtest.core.frames import as_float, as_pandas, check_numeric
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import (
     as_frame,
@@ -163,27 +161,43 @@ def trajectories(
     at, spent, counts_whole = read_log(frame, keys, roles["benchmark"], direction, **columns)
     notes = []
     if isinstance(wanted, str):
-        budgets, note = _common_grid(at(()), wanted, n_points, counts_whole)
+        runs, _, _, first, stop, _ = at(())
+        budgets, note = _common_grid(partial(run_name, runs), first, stop, wanted, n_points, counts_whole)
         notes.append(note)
     else:
         budgets = wanted
         if budgets[0] < 0:
             raise ArgumentError(f"grid must not be negative: budgets count from 0, got {text_of(budgets[0])}.")
-    seen = at(budgets)
-    values, carried, kept, more = _filled(seen, budgets, before, after, has_end=end is not None)
-    notes += more
-    table = seen.runs.frame().loc[np.repeat(np.arange(seen.runs.size), len(budgets))].reset_index(drop=True)
+    runs, values, worst, first, stop, counts = at(budgets)
+    none_yet, beyond = np.isnan(values), budgets > reaches(stop)[:, None]
+    name = partial(run_name, runs)
+    notes += _notes_on(counts)
+    if none_yet.any():
+        notes.append(_begin(name, first, budgets, before, none_yet))
+        if before not in ("drop", "missing"):
+            values = np.where(none_yet, worst[:, None] if before == "worst" else float(before), values)
+    if beyond.any():
+        notes.append(_continue(name, stop, budgets, after, beyond, has_end=end is not None))
+        if after == "missing":
+            values[beyond] = np.nan
+    kept = ~(none_yet & (before == "drop") | beyond & (after == "drop"))
+    if not kept.any():
+        raise DataError(
+            f"nothing is left: all runs end before the first budget, {text_of(budgets[0])} (before="
+            f"{before!r}, after={after!r}). Are the budgets in the unit of the times?"
+        )
+    table = runs.frame().loc[np.repeat(np.arange(runs.size), len(budgets))].reset_index(drop=True)
     whole = counts_whole and all(float(value).is_integer() and abs(value) < _LARGEST_WHOLE for value in budgets)
     new = {
-        spent: np.tile(budgets.astype(np.int64) if whole else budgets, seen.runs.size),
+        spent: np.tile(budgets.astype(np.int64) if whole else budgets, runs.size),
         free_name(f"{score}_best_so_far", keys): values.ravel(),
-        free_name("carried", keys): carried.ravel(),
+        free_name("carried", keys): (beyond & (after == "carry")).ravel(),
     }
     budget, best, flag = new
     table = table.assign(**new)[kept.ravel()].reset_index(drop=True)
     taken = {*roles.values(), *roles["family"]}
     metafeatures = tuple(name for name in keys if name not in taken)
-    runs = Runs(
+    made = Runs(
         table,
         score=best,
         direction=direction,
@@ -193,7 +207,7 @@ def trajectories(
         seed_shared=seed_shared,
         **roles,
     )
-    return with_notes(runs, notes)
+    return made.remembering(notes=notes)
 
 
 # ------------------------------------------------------------------ arguments
@@ -231,22 +245,24 @@ def _check_rules(before: Any, after: Any) -> None:
 # ------------------------------------------------------------------ runs
 
 
-def _common_grid(seen: Seen, scale: str, n_points: int, whole: bool) -> tuple[Array, str]:
+def _common_grid(
+    name: Callable[[int], str], first: Array, stop: Array, scale: str, n_points: int, whole: bool
+) -> tuple[Array, str]:
     """Budgets at which every run was observed, and a note on where they begin and end."""
-    begun = np.isfinite(seen.first)
+    begun = np.isfinite(first)
     if not begun.any():
         raise DataError("no evaluation in the logs has a score.")
-    late, early = int(np.where(begun, seen.first, -np.inf).argmax()), int(seen.stop.argmin())
-    low, high = float(seen.first[late]), float(seen.stop[early])
-    where = f"{seen.name(late)} has its first score at {text_of(low)}"
+    late, early = int(np.where(begun, first, -np.inf).argmax()), int(stop.argmin())
+    low, high = float(first[late]), float(stop[early])
+    where = f"{name(late)} has its first score at {text_of(low)}"
     if low >= high:
         raise DataError(
-            f"there is no range of budgets in which all runs have a score: {where}, and {seen.name(early)} ends "
+            f"there is no range of budgets in which all runs have a score: {where}, and {name(early)} ends "
             f"at {text_of(high)}. Name the budgets, grid=[...], or leave such runs out."
         )
     if scale == "log" and low <= 0:
         raise ArgumentError(
-            f"grid='log' cannot begin at 0, where {seen.name(late)} has its first score. Use grid='linear', "
+            f"grid='log' cannot begin at 0, where {name(late)} has its first score. Use grid='linear', "
             "name the budgets, or count evaluations from 1."
         )
     budgets = np.geomspace(low, high, n_points) if scale == "log" else np.linspace(low, high, n_points)
@@ -255,68 +271,51 @@ def _common_grid(seen: Seen, scale: str, n_points: int, whole: bool) -> tuple[Ar
     budgets = np.unique(budgets.round() if whole else np.clip([low, *inner, high], low, high))
     note = (
         f"The {len(budgets):,} budgets are where every run has a score and goes on: {where}, and "
-        f"{seen.name(early)} ends first, at {text_of(high)}."
+        f"{name(early)} ends first, at {text_of(high)}."
     )
     return budgets, note
 
 
-def _filled(
-    seen: Seen, budgets: Array, before: Any, after: str, *, has_end: bool
-) -> tuple[Array, Mask, Mask, list[str]]:
-    """Scores ``(runs, budgets)``, whether they are carried beyond the end of the run, which to keep, and notes."""
-    values, none_yet = seen.best.copy(), np.isnan(seen.best)
-    beyond = budgets > reaches(seen.stop)[:, None]
-    kept, notes = np.ones(values.shape, dtype=bool), []
-    if seen.n_failed:
-        notes.append(f"{seen.n_failed:,} of {seen.n:,} evaluations have no score: they improve nothing.")
-    if seen.n_tied:
+def _notes_on(counts: dict[str, int]) -> list[str]:
+    """Evaluations that count for nothing, or together with others."""
+    notes = []
+    if counts["failed"]:
+        notes.append(f"{counts['failed']:,} of {counts['all']:,} evaluations have no score: they improve nothing.")
+    if counts["tied"]:
         many = (
-            "s share their time with others of their" if seen.n_tied > 1 else " shares its time with another one of its"
+            "s share their time with others of their"
+            if counts["tied"] > 1
+            else " shares its time with another one of its"
         )
         notes.append(
-            f"{seen.n_tied:,} evaluation{many} run, and the costs of all count. If rows are repeated by mistake, drop "
-            "the copies."
+            f"{counts['tied']:,} evaluation{many} run, and the costs of all count. If rows are repeated by mistake, "
+            "drop the copies."
         )
-    if seen.n_late:
-        notes.append(f"{seen.n_late:,} of {seen.n:,} evaluations lie after the last budget and do not count.")
-    if none_yet.any():
-        notes.append(_begin(seen, budgets, before, none_yet))
-        if before == "drop":
-            kept &= ~none_yet
-        elif before != "missing":
-            values = np.where(none_yet, seen.worst[:, None] if before == "worst" else float(before), values)
-    if beyond.any():
-        notes.append(_continue(seen, budgets, after, beyond, has_end=has_end))
-        if after == "drop":
-            kept &= ~beyond
-        elif after == "missing":
-            values[beyond] = np.nan
-    if not kept.any():
-        raise DataError(
-            f"nothing is left: all runs end before the first budget, {text_of(budgets[0])} (before="
-            f"{before!r}, after={after!r}). Are the budgets in the unit of the times?"
+    if counts["beyond"]:
+        notes.append(
+            f"{counts['beyond']:,} of {counts['all']:,} evaluations lie after the last budget and do not count."
         )
-    return values, beyond & (after == "carry"), kept, notes
+    return notes
 
 
-def _begin(seen: Seen, budgets: Array, before: Any, none_yet: Mask) -> str:
+def _begin(name: Callable[[int], str], first: Array, budgets: Array, before: Any, none_yet: Mask) -> str:
     """What stands before the first scores, as a note; an error where that is refused."""
     late: Mask = np.asarray(none_yet.any(axis=1))
-    n_late, i = int(late.sum()), int(np.where(late, seen.first, -np.inf).argmax())
+    n_late, i = int(late.sum()), int(np.where(late, first, -np.inf).argmax())
     whose = f"{n_late:,} of {len(late):,} runs"
-    begins = f"begins at {text_of(seen.first[i])}" if np.isfinite(seen.first[i]) else "has none"
+    begins = f"begins at {text_of(first[i])}" if np.isfinite(first[i]) else "has none"
     if before == "refuse":
         raise DataError(
-            f"{whose} have no score yet at a budget of {text_of(budgets[0])}: {seen.name(i)} {begins}. Begin the "
+            f"{whose} have no score yet at a budget of {text_of(budgets[0])}: {name(i)} {begins}. Begin the "
             "budgets later, or say what stands there: before='worst', a score, 'missing' or 'drop'."
         )
     never = none_yet.all(axis=1)
     if before == "drop" and never.any():
         i = int(never.argmax())
-        first = f"is at {text_of(seen.first[i])}" if np.isfinite(seen.first[i]) else "never came"
+        came = f"is at {text_of(first[i])}" if np.isfinite(first[i]) else "never came"
         raise DataError(
             f"{int(never.sum()):,} of {len(late):,} runs have no score at any budget up to "
-            f"{text_of(budgets[-1])}: the first of {seen.name(i)} {first}. Without these runs their algorithms "
+            f"{text_of(budgets[-1])}: the first of {name(i)} {came}. Without these runs their algorithms "
             "would look better than they are. Say what stands there, before='worst' or a score, or extend the budgets."
         )
     rule = {
@@ -327,11 +326,13 @@ def _begin(seen: Seen, budgets: Array, before: Any, none_yet: Mask) -> str:
     return f"{whose} have their first score after a budget of {text_of(budgets[0])}: {rule}."
 
 
-def _continue(seen: Seen, budgets: Array, after: str, beyond: Mask, *, has_end: bool) -> str:
+def _continue(
+    name: Callable[[int], str], stop: Array, budgets: Array, after: str, beyond: Mask, *, has_end: bool
+) -> str:
     """What stands after the end of runs, as a note; an error where that is refused."""
     short: Mask = np.asarray(beyond.any(axis=1))
-    i = int(np.where(short, seen.stop, np.inf).argmin())
-    ends = f"{seen.name(i)} at {text_of(seen.stop[i])}"
+    i = int(np.where(short, stop, np.inf).argmin())
+    ends = f"{name(i)} at {text_of(stop[i])}"
     who = f"{int(short.sum()):,} of {len(short):,} runs end before a budget of {text_of(budgets[-1])}"
     say = "" if has_end else " A run ends with its last evaluation; if it went on without one, name its end, end=..."
     if after == "refuse":
@@ -362,29 +363,6 @@ def reaches(budgets: Any) -> Any:
     return np.asarray(budgets, dtype=float) * (1 + EQUAL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seen:
-    """What a log holds of each of its runs.
-
-    `best`: ``(runs, budgets)``, the best score up to each, NaN before the first; `first`: when the first score was
-    known, infinite if never; `stop`: the end of the run; `worst`: the worst score of all on its benchmark.
-    """
-
-    runs: Keys
-    best: Array
-    first: Array
-    stop: Array
-    worst: Array
-    n: int
-    n_failed: int
-    n_late: int
-    n_tied: int
-
-    def name(self, i: int) -> str:
-        """The label of a run."""
-        return run_name(self.runs, i)
-
-
 def run_name(runs: Keys, i: int) -> str:
     """The label of a run."""
     return str(labels(runs.frame().iloc[[i]], runs.names)[0])
@@ -403,8 +381,13 @@ def seen_by(
     benchmark: str | None,
     sign: float,
     flags: dict[str, str],
-) -> Seen:
-    """What is known of every run up to each budget, by one query of a log with columns of our own, see `read_log`."""
+) -> tuple[Keys, Array, Array, Array, Array, dict[str, int]]:
+    """What is known of every run up to each budget, by one query of a log with columns of our own, see `read_log`.
+
+    The runs; the best score up to each budget, ``(runs, budgets)``, NaN before the first; by run the worst score of all
+    on its benchmark, when its first score was known, infinite if never, and where it ends; how many evaluations there
+    are, "all", and how many of them "failed", lie "beyond" the last budget, or are "tied".
+    """
     edges, columns = reaches(budgets), log.collect_schema().names()
     names = [f"key{i}" for i in range(len(keys))]
     log = log.with_columns(
@@ -449,17 +432,14 @@ def seen_by(
     if "stop" in columns:
         stop = lowest(cells["stop_low"])
         _refuse_ends(runs, stop, -lowest(-cells["stop_high"]), last)
-    return Seen(
-        runs=runs,
-        best=sign * np.where(np.isfinite(best), best, np.nan),
-        first=lowest(cells["first"]),
-        stop=stop,
-        worst=sign * np.where(np.isfinite(worst), worst, np.nan)[task],
-        n=int(cells["n"].sum()),
-        n_failed=int((cells["n"] - cells["n_scored"]).sum()),
-        n_late=int(cells["n"][place >= len(edges)].sum()),
-        n_tied=int(cells["tied"].sum()) if "tied" in cells else 0,
-    )
+    counts = {
+        "all": int(cells["n"].sum()),
+        "failed": int((cells["n"] - cells["n_scored"]).sum()),
+        "beyond": int(cells["n"][place >= len(edges)].sum()),
+        "tied": int(cells["tied"].sum()) if "tied" in cells else 0,
+    }
+    best, worst = (sign * np.where(np.isfinite(values), values, np.nan) for values in (best, worst[task]))
+    return runs, best, worst, lowest(cells["first"]), stop, counts
 
 
 def _refuse_ends(runs: Keys, low: Array, high: Array, last: Array) -> None:
@@ -494,7 +474,7 @@ def read_log(
     cost: Any,
     end: Any,
     full_budget: Any,
-) -> tuple[Callable[[Array | Sequence[float]], Seen], str, bool]:
+) -> tuple[Callable[..., Any], str, bool]:
     """What to ask a log by budgets, what these are called, and whether they are whole numbers; nothing is run yet.
 
     The log gets columns of our own: ``key0``, ...: the run; ``t``: the budget spent; ``y``: the score, with the sign so

@@ -3,40 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.roles import role_of
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_names
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["lengthened"]
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["from_wide"]
 
 ROW = "row"  # the benchmark of a table whose rows have no names
 
 
-def lengthened(
+def from_wide(
+    cls: type[Runs],
     frame: Any,
     *,
-    score: str,
-    algorithm: str,
-    benchmark: str | None,
-    family: str | Sequence[str] | None,
-    seed: str | Sequence[str] | None,
-    budget: str | None,
-    metafeatures: Sequence[str],
-    algorithms: Sequence[str] | None,
-    methods: Methods | None,
-    failed: str | Sequence[str] | None,
-) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], dict[str, Any], tuple[str, ...]]:
-    """The long table, its roles but for the direction, and what the table was read as.
+    direction: Literal["minimize", "maximize"] = REQUIRED,
+    score: str = "score",
+    algorithm: str = "algorithm",
+    benchmark: str | None = None,
+    family: str | Sequence[str] | None = None,
+    seed: str | Sequence[str] | None = None,
+    budget: str | None = None,
+    metafeatures: Sequence[str] = (),
+    algorithms: Sequence[str] | None = None,
+    seed_shared: bool = True,
+    failed: str | Sequence[str] | None = None,
+    methods: Methods | None = None,
+) -> Runs:
+    """The runs of a wide table: a column per algorithm and a row per benchmark, or the other way round.
 
-    The arguments are those of `Runs.from_wide`; the frame may be one that was read already (`Tidy`).
+    Cells may be printed as in papers (``85.3 ± 0.4``, ``**85.3**``, ``91.3%``), and columns and rows of averages or
+    standard deviations may stand beside the scores: they are left out, and `notes` of the runs say so.
+
+    Parameters
+    ----------
+    frame : dataframe or mapping
+        As in `Runs`.
+    direction : {"minimize", "maximize"}
+        Whether a low or a high score is good.  Required.
+    score, algorithm : str
+        What to call the two columns that the long table gets; with methods in rows `algorithm` is the column that
+        names these.
+    benchmark : str, optional
+        The column that names the rows; by default the only one of text, else the index of a pandas frame, else
+        the rows are numbered. With methods in rows, what to call the column of the data sets.
+    seed, budget : str, optional
+        Columns of numbers that are not scores.
+    family, metafeatures : sequence of str
+        Further columns that are not scores; see `Runs`.
+    algorithms : sequence of str, optional
+        The columns of scores; by default all that have no other role.
+    seed_shared : bool, default True
+        As in `Runs`.
+    failed : str or sequence of str, optional
+        Whether runs failed where a score is "missing" or "nonfinite"; see `Runs`. Or words in cells, such as
+        "TIMEOUT".
+    methods : {"columns", "rows"}, optional
+        Where the algorithms are. By default told by the name of the column of text (dataset or method), by
+        averages, and by well-known names; where nothing tells it, in columns, and `notes` say so.
+
+    Returns
+    -------
+    Runs
+        One row per score.  An empty cell is a missing score, which `check` reports; `notes` say what was read as
+        what.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule, or a column of numbers looks like a seed or a budget and has no role.
+    DataError
+        If fewer than two columns of scores are left, or one of them holds text.
+
+    Examples
+    --------
+    >>> wide = {"task": ["a", "b"], "HB": [0.1, 0.3], "RS": [0.2, 0.5]}
+    >>> Runs.from_wide(wide, direction="minimize").to_frame()
+      task algorithm  score
+    0    a        HB    0.1
+    1    b        HB    0.3
+    2    a        RS    0.2
+    3    b        RS    0.5
     """
+    direction = required_direction(direction)
     seeds = () if seed is None or isinstance(seed, str) else check_names(seed, "seed")
     features, families = check_names(metafeatures or (), "metafeatures"), check_names(family or (), "family")
     algorithms = None if algorithms is None else check_names(algorithms, "algorithms")
@@ -124,14 +183,16 @@ def lengthened(
     long = table.unpivot(on=wanted, index=index, variable_name=over, value_name=score)
     notes = read_as(tidy.remarks)
     roles |= {
+        "direction": direction,
         "score": score,
         "family": families,
         "metafeatures": features,
         "seed": seeds or seed,
         "budget": budget,
         "failed": failing,
+        "seed_shared": seed_shared,
     }
-    return long, roles, () if notes is None else (notes,)
+    return cls(nw.to_native(long), **roles).remembering(notes=() if notes is None else (notes,))
 
 
 def _label_of(

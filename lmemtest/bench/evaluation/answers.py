@@ -15,7 +15,7 @@ import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, padded
 from lmemtest.bench.data.recognised import answers_in
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.refusals import (
     refuse_copies,
     refuse_marks,
@@ -25,8 +25,7 @@ from lmemtest.bench.evaluation.refusals import (
 )
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import combine_codes, first_rows
-from lmemtest.core.frames import collected
-from lmemtest.core.numeric import check_numeric
+from lmemtest.core.frames import check_numeric, collected
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.core.words import counted, format_level, joined, listed, plural, spoken
 from lmemtest.errors import ArgumentError, DataError, DesignError

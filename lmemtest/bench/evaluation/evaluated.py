@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, QUESTIONS, THESE
-from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.components import Pilot, VarianceComponents
-from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.draw import StudyDesign, smallest_effect
 from lmemtest.bench.power.plan import Plan, plan
 from lmemtest.core.result import Answer, result
 from lmemtest.core.validate import check_choice

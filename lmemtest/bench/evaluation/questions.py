@@ -41,7 +41,7 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.evaluation.answers import answered, by_task, noise_of, sampled, starts, sums_by, task_means
-from lmemtest.core.levels import in_order
+from lmemtest.core.codes import in_order
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.model import fit_lmm

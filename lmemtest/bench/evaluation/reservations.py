@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, sampled, without_tasks
 from lmemtest.core.caller import advice
 from lmemtest.core.words import counted, joined, percent, plural, spoken

@@ -18,7 +18,7 @@ from lmemtest.bench.evaluation.answers import (
     without_tasks,
 )
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE, judge_means
-from lmemtest.bench.power.closed_form import smallest_effect
+from lmemtest.bench.power.draw import smallest_effect
 from lmemtest.core.proportions import wilson
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.words import rank_span

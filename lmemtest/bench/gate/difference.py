@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.gate.versions import keys_of, of_each, place_names, runs_of
-from lmemtest.bench.modelling.population import Population
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import Population, recommend
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.words import plural, spoken

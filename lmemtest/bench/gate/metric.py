@@ -12,7 +12,7 @@ import pandas as pd
 from lmemtest.bench.gate.difference import LIKE_THESE, THESE, difference, units_of
 from lmemtest.bench.gate.rare_losses import SAFE, counted_losses, too_skewed
 from lmemtest.bench.gate.versions import EVERY, finite, keys_of, of_each, place_names, runs_of, scored_tasks
-from lmemtest.bench.power.closed_form import operating, smallest_count
+from lmemtest.bench.power.draw import operating, smallest_count
 from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import is_finite

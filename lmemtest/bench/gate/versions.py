@@ -12,8 +12,8 @@ from lmemtest.bench.data.failures import count_failures
 from lmemtest.bench.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.caller import advice, named
+from lmemtest.core.codes import in_order
 from lmemtest.core.frames import collected
-from lmemtest.core.levels import in_order
 from lmemtest.core.validate import as_frame, check_column, check_columns, check_direction, check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.content import refuse_large_archive
 from lmemtest.bench.data.readers import not_found
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.sheets import refuse_large_archive
 from lmemtest.bench.importers.imported import imported, is_nested, numbers_in, one_of
 from lmemtest.bench.importers.sources import (
     Part,

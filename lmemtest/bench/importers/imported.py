@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.requirements import required_direction
-from lmemtest.bench.data.runs import Runs, with_notes
+from lmemtest.bench.data.runs import Runs
 from lmemtest.core.caller import advice, setting
 from lmemtest.core.validate import check_column
 from lmemtest.core.words import counted, format_level, listed
@@ -138,7 +138,7 @@ def imported(
     where = [f"{role} is {(said or {}).get(role, name)}" for role, name in taken.items()]
     first = f"{source}: {'; '.join(where)}; {direction}."
     lost = [] if finite.all() else [_failures(table, ~finite, algorithm, trials=trials)]
-    return with_notes(runs, [first, *notes, *lost])
+    return runs.remembering(notes=[first, *notes, *lost])
 
 
 def best_of_trials(runs: Runs) -> Runs:
@@ -152,7 +152,7 @@ def best_of_trials(runs: Runs) -> Runs:
             f"{counted(none_yet, 'row')} before the first score of a run: failed so far. Begin later, "
             f"{advice('at_budgets')}, or say what they count, {advice('score_failures')}."
         )
-    return with_notes(best, notes)
+    return best.remembering(notes=notes)
 
 
 def _refuse_repeated(table: pd.DataFrame, keys: list[str], source: str, advice: str) -> None:

@@ -10,10 +10,10 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.content import refuse_large_archive
 from lmemtest.bench.data.readers import not_found
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.trace import check_budgets
+from lmemtest.bench.data.selection import check_budgets
+from lmemtest.bench.data.sheets import refuse_large_archive
 from lmemtest.bench.importers.imported import imported
 from lmemtest.bench.importers.sources import json_of, parts_of
 from lmemtest.core.caller import named

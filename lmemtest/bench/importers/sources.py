@@ -12,7 +12,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.data.content import expanded, json_value
+from lmemtest.bench.data.sheets import expanded, json_value
 from lmemtest.core.caller import advice, setting
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame

@@ -10,7 +10,7 @@ import pandas as pd
 
 from lmemtest.bench.data.number_cells import number_in, sums_up
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.runs import Runs, with_notes
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.sources import frame_of, names_of, parts_of
 from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names, check_positive_int
@@ -143,7 +143,7 @@ def wide(
             f"{missing:,} of {means.size:,} cells {have} no score. Where runs failed, say what a failure counts; drop "
             "them only if their scores are missing by chance."
         )
-    return with_notes(runs, notes)
+    return runs.remembering(notes=notes)
 
 
 def _cell(value: Any, column: str) -> tuple[float, float]:

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.normalise import new_column
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.variation.model_components import pair_variance
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
-from lmemtest.core.findings import Finding
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_level, format_number, joined, listed, p_text, plural, spoken
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.formula import Bar

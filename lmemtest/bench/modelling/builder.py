@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling.identify import check_identified
 from lmemtest.bench.modelling.terms import (
+    check_identified,
     column_of,
     column_term,
     diagonal_bars,

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.modelling.identify import check_identified, refusal
 from lmemtest.bench.modelling.scores import relative_to
 from lmemtest.bench.modelling.terms import (
     ROLES,
+    check_identified,
     column_of,
     column_term,
     dispersion_column,
@@ -25,6 +25,7 @@ from lmemtest.bench.modelling.terms import (
     is_factor,
     is_random,
     random_bars,
+    refusal,
 )
 from lmemtest.core.validate import several
 from lmemtest.core.words import listed

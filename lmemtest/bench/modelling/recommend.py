@@ -11,34 +11,41 @@ References
 Barr, Levy, Scheepers & Tily (2013). Random effects structure for confirmatory hypothesis testing: keep it maximal.
 J. Mem. Lang. 68(3), doi:10.1016/j.jml.2012.11.001; Matuschek et al. (2017) on its price in power,
 doi:10.1016/j.jml.2017.01.001.
+
+For which population a comparison is made: new families of benchmarks, new benchmarks of these, or new runs.
+The sample decides what the error of a comparison is made of. Where benchmarks come in families (search spaces, suites)
+an algorithm's advantage is shared by the benchmarks of a family, so that a claim about further families is as sure as
+the number of families allows; a claim about further benchmarks of these families is surer, and says less.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from lmemtest.bench.data.crossing import require_crossing
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling import identify
-from lmemtest.bench.modelling.population import Population
 from lmemtest.bench.modelling.scores import has_baseline, of_baseline, reduced, relative_to
 from lmemtest.bench.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
-from lmemtest.bench.modelling.terms import factor_term, meaning
-from lmemtest.core.caller import advice
+from lmemtest.bench.modelling.terms import factor_term, held_in, meaning, of_groups
+from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice
 from lmemtest.core.words import plural, spoken
-from lmemtest.errors import DesignError
+from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.formula import Bar, Term
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+
+    Level = tuple[str, ...]
+
 
 # More budgets than this are a continuum: one effect each would eat the data; and so would more of algorithms at them.
 _MANY_BUDGETS, _MANY_EFFECTS = 50, 200
@@ -147,7 +154,7 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
     columns = prod(len(runs.levels(name)) for name in spec.fixed_columns)  # at most
     for bar in list(kept):  # a fit would call the variance of what the fixed effects hold already arbitrary
-        if study.count(*bar.groups) <= columns and identify.held_in(spec, bar, runs):
+        if study.count(*bar.groups) <= columns and held_in(spec, bar, runs):
             if runs.algorithm in bar.groups:
                 raise _nothing_repeated(runs)
             kept.remove(bar)
@@ -305,7 +312,7 @@ def _identified(runs: Runs, bars: list[Bar], blocks: tuple[str, ...]) -> tuple[l
         levels = runs.study.count(*bar.groups)
         width = prod(len(runs.levels(column)) for effect in bar.slopes for column in effect.columns)
         same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
-        if reason := identify.of_groups(bar, levels, width, runs.n_rows):
+        if reason := of_groups(bar, levels, width, runs.n_rows):
             left_out.append(f"{reason[0].upper()}{reason[1:]}")
         elif set(blocks) < groups and levels == n_blocks:
             left_out.append(
@@ -394,3 +401,173 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
             "algorithm gains on it is shared there, so it does not count as a new one each time."
         )
     return notes
+
+
+# --------------------------------------------------------------------------------------- the population of a comparison
+
+
+POPULATIONS = ("family", "benchmark")
+# A variance between two families has one degree of freedom, which no comparison survives.
+_FEWEST_ASKED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Population:
+    """What is the sample, and what that makes of the claims.
+
+    Attributes
+    ----------
+    role : {"family", "benchmark", "run"}
+        What counts as the sample.
+    families : tuple of tuple of str
+        Levels of families with random effects, from coarse to fine, each by its columns; empty unless they are the
+        sample.
+    fixed : str or None
+        Column of the families that have means of their own, where benchmarks are the sample within them.
+    claim : str
+        What a claim is about, such as "new tasks of these 16 search spaces".
+    left_out : tuple of str
+        Levels of families that are too few to be a sample.
+    notes : tuple of str
+    """
+
+    role: Literal["family", "benchmark", "run"]
+    families: tuple[Level, ...] = ()
+    fixed: str | None = None
+    claim: str
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, runs: Runs, wanted: str | None = None) -> Population:
+        """The population that was asked for; by default families where there are enough of them."""
+        if wanted is not None:
+            check_choice(wanted, "population", POPULATIONS)
+            _require(runs, wanted)
+        if not runs.study.several_benchmarks:
+            return cls(role="run", claim="these benchmarks" if runs.benchmark is None else _these(runs, runs.benchmark))
+        enough = enough_families(runs, _FEWEST_ASKED if wanted == "family" else FEWEST_FAMILIES)
+        few = tuple(level for level in runs.study.families if level not in enough)
+        if wanted == "benchmark" or not enough:
+            return _population_of_benchmarks(runs, few if wanted is None else ())
+        over = f" of {_these(runs, few[-1][-1])}" if few else ""
+        claim = f"new {plural(enough[0][-1])}{over}"
+        n, name = runs.study.count(*enough[0]), plural(enough[0][-1])
+        notes = [
+            f"{name[0].upper()}{name[1:]} count as the sample ({n} of them), so the answer holds for {claim}. More "
+            f"{plural(str(runs.benchmark))} of the same {name} make it little surer; more {name} do. "
+            f"{advice('value', name='population', value='benchmark')} asks about new {plural(str(runs.benchmark))} of "
+            f"these {name}."
+        ]
+        if n < FEWEST_FAMILIES:
+            notes.append(
+                f"With {n} {name} the variance between them is estimated from very little: only large and consistent "
+                "advantages can be detected."
+            )
+        return cls(
+            role="family",
+            families=enough,
+            claim=claim,
+            left_out=tuple(_too_few(runs, level) for level in few),
+            notes=tuple(notes),
+        )
+
+
+def _population_of_benchmarks(runs: Runs, few: tuple[Level, ...]) -> Population:
+    """Benchmarks are the sample, within the finest families that can have means of their own."""
+    tasks = plural(str(runs.benchmark))
+    levels = runs.study.families
+    if not levels:
+        return Population(role="benchmark", claim=f"new {tasks}", notes=_of_no_families(runs))
+    finest = levels[-1][-1]
+    claim = f"new {tasks} of {_these(runs, finest)}"
+    fixed = next((level[-1] for level in reversed(levels) if _why_no_means(runs, level) is None), None)
+    spaces = plural(finest)
+    if few:
+        start = (
+            f"There are too few {spaces} to be a sample ({runs.study.count(*few[-1])}; {FEWEST_FAMILIES} or more are "
+            f"taken for one), so the answer holds for {claim} and says nothing about other {spaces}."
+        )
+    else:
+        start = f"The answer holds for {claim}, and says nothing about other {spaces}."
+    if fixed is not None:
+        how = (
+            f" Each level of {fixed} has means of its own, and the mean of an algorithm is over them, each weighted by "
+            f"its number of {tasks}."
+        )
+    else:
+        how = f" {spaces[0].upper()}{spaces[1:]} are not in the model, because {_why_no_means(runs, levels[-1])}."
+    return Population(role="benchmark", fixed=fixed, claim=claim, notes=(start + how,))
+
+
+def _why_no_means(runs: Runs, level: Level) -> str | None:
+    """Why these families have no means of their own, and what that makes of the claim; None where they have."""
+    study, column, tasks = runs.study, level[-1], plural(str(runs.benchmark))
+    alike = f"{tasks} count as drawn from all {plural(column)} alike"
+    cells = study.distinct([column, runs.algorithm, str(runs.benchmark)])
+    sizes = cells.groupby([column, runs.algorithm], observed=True).size()
+    if len(sizes) != study.count(column) * study.count(runs.algorithm):
+        return (
+            f"some algorithm has no runs in some of them: {alike}, so a comparison with it is fair only if its "
+            f"advantage in the {plural(column)} without its runs is no other than in the rest"
+        )
+    if sizes.min() > 1:
+        return None
+    return f"some have too few {tasks} for means of their own: {alike}, which is on the safe side"
+
+
+def _require(runs: Runs, wanted: str) -> None:
+    """Refuse a population that these runs cannot be a sample of."""
+    study = runs.study
+    study.require("benchmark", f"{plural(wanted)} cannot be a sample")
+    if not study.several_benchmarks:
+        raise DesignError(
+            f"population={wanted!r} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the "
+            "answer holds for it alone. Leave population out, or bring more benchmarks."
+        )
+    if wanted != "family":
+        return
+    if not runs.family:
+        raise ArgumentError(
+            "population='family' needs runs with families of benchmarks, and no column is named as their family. "
+            f"Name it: {advice('role', role='family')}. Columns: {', '.join(runs.columns)}."
+        )
+    if not study.families:
+        raise DesignError(
+            f"population='family' is not possible: {' '.join(_of_no_families(runs))} Leave {named('population')} out: "
+            f"the answer then holds for new {plural(str(runs.benchmark))}."
+        )
+    if not enough_families(runs, _FEWEST_ASKED):
+        level = study.families[-1]
+        raise DesignError(
+            f"population='family' needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "
+            f"of {':'.join(level)}. Take {advice('value', name='population', value='benchmark')} for claims about "
+            "these, or bring benchmarks of others."
+        )
+
+
+def _of_no_families(runs: Runs) -> tuple[str, ...]:
+    """Why the families that were named are none."""
+    reasons = []
+    for name in runs.family:
+        n = runs.study.count(name)
+        why = (
+            "has one level, so it says nothing about other families"
+            if n == 1
+            else f"holds one benchmark in each of its {n} levels, so the benchmarks themselves are the families"
+        )
+        reasons.append(f"The family {name!r} {why}: it is not in the model.")
+    return tuple(reasons)
+
+
+def _too_few(runs: Runs, level: Level) -> str:
+    name = ":".join(level)
+    return (
+        f"(1 | {name}) and (1 | {name}:{runs.algorithm}): there are {runs.study.count(*level)} levels of {name}, too "
+        f"few for a variance between them, so the answer says nothing about other {plural(level[-1])}."
+    )
+
+
+def _these(runs: Runs, column: str) -> str:
+    n = runs.study.count(column)
+    return f"these {n} {plural(column)}" if n > 1 else f"this {spoken(column)}"

@@ -26,8 +26,8 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.identify import check_identified
 from lmemtest.bench.modelling.menu import Candidate, Family, Model
+from lmemtest.bench.modelling.terms import check_identified
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.rounding import at_most
 from lmemtest.core.words import format_number, listed, p_text

@@ -15,15 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.requirements import of_these_families
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.sampled import of_these_families
-from lmemtest.bench.modelling.identify import refusal, unidentified
 from lmemtest.bench.modelling.menu import Candidate, Family, Model, family_of
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.search import Fitted, Search, backward, best, forward
-from lmemtest.core.executors import Executor
+from lmemtest.bench.modelling.terms import refusal, unidentified
 from lmemtest.core.hints import guided
-from lmemtest.core.replicates import check_replicates
+from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread

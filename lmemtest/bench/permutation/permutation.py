@@ -20,9 +20,8 @@ from scipy.special import gammaln
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.permutation.sign_flips import sign_flips
 from lmemtest.core.codes import combine_codes, group_codes
-from lmemtest.core.executors import Executor
 from lmemtest.core.hints import guided
-from lmemtest.core.replicates import check_replicates
+from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread

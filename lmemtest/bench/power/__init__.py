@@ -3,10 +3,8 @@
 ===========  ==================================================================
 power        `power` and `PowerResult`: designs, simulated studies, what follows for planning
 components   how much scores vary, and at which level; from a pilot study or given
-draw         one planned study: its scores, and the test of two algorithms
-closed_form  power, type-S and type-M error of a t-test as integrals
+draw         one planned study: its scores, the test of two algorithms, and its power and errors in closed form
 plan         `plan` and `Plan`: tuning runs, splits, seeds and benchmarks for a budget, or at the least cost
-stages       variance and cost of a unit of each stage, from components
-allocation   the best whole numbers of nested units, and Cochran's rule
+stages       variance and cost of a unit of each stage, from components; the best whole numbers of nested units
 ===========  ==================================================================
 """

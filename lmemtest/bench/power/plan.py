@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.allocation import Stages, continuous, search
-from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.draw import StudyDesign, smallest_effect
 from lmemtest.bench.power.power import LEVEL, POWER_ADJUSTMENTS, USUAL_POWER
 from lmemtest.bench.power.stages import (
     BENCHMARK,
@@ -23,11 +21,14 @@ from lmemtest.bench.power.stages import (
     SEED,
     TASK,
     TUNING,
+    Stages,
     allows,
+    continuous,
     free_stage,
     ideal,
     in_words,
     plan_stages,
+    search,
     stage_counts,
     units,
 )

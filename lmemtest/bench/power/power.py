@@ -14,22 +14,25 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.bench.power.closed_form import (
+from lmemtest.bench.power.components import VarianceComponents, as_components
+from lmemtest.bench.power.draw import (
     MOST_BENCHMARKS,
+    STUDY_DDF,
+    TESTS,
+    StudyDesign,
+    compare,
     operating,
     smallest_count,
     smallest_effect,
+    study_draw,
 )
-from lmemtest.bench.power.components import VarianceComponents, as_components
-from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, compare, study_draw
 from lmemtest.core.arrays import Array
-from lmemtest.core.executors import Executor
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest.core.proportions import clopper_pearson
-from lmemtest.core.replicates import Failure, check_replicates, replicate
+from lmemtest.core.replicates import Executor, Failure, check_replicates, replicate
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread

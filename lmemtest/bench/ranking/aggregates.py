@@ -7,29 +7,30 @@ or other benchmarks, would give.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.ranking.improvement import improvement
-from lmemtest.bench.ranking.profiles import performance_profiles
 from lmemtest.bench.ranking.resampling import (
     DRAWN,
     UNITS,
     Resampling,
-    Weighted,
     band_of,
+    beyond,
+    blocks_beyond,
     check_draws,
     check_units,
     complete_blocks,
+    cumulative,
     intervals,
 )
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result, result
-from lmemtest.core.rounding import tie_order, tolerance
+from lmemtest.core.rounding import tie_order, tolerance, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_number, resolve_rng, several
 from lmemtest.core.words import counted, format_number, joined, listed, percent
@@ -38,7 +39,7 @@ from lmemtest.lmm.intervals.bootstrap import METHODS
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.means.estimates import Estimates
 
 
@@ -326,10 +327,7 @@ def aggregate_scores(
     k = len(blocks.algorithms)
     estimate, draws, ends = np.empty((k, len(names))), np.empty((n_draws, k, len(names))), np.empty((k, 2, len(names)))
     for a in range(k):
-        cut = middle(blocks, a)
-        estimate[a] = measured(resampling.observed(a), cut)[0]
-        draws[:, a] = np.concatenate([measured(part, cut) for part in resampling.draws(a)])
-        without = ((stratum, measured(part, cut)) for stratum, part in resampling.left_out(a))
+        estimate[a], draws[:, a], without = resampling.of(partial(measured, cut=middle(blocks, a)), a)
         ends[a] = intervals(draws[:, a], estimate[a], without, method, level)
     table = pd.concat(
         [
@@ -368,15 +366,23 @@ def aggregate_scores(
     )
 
 
-def measures_of(weighted: Weighted, cut: float, names: Sequence[str], threshold: float, direction: str) -> Array:
+def measures_of(
+    scores: Array,
+    weights: Array,
+    means: Array,
+    *,
+    cut: float,
+    names: Sequence[str],
+    threshold: float,
+    direction: str,
+) -> Array:
     """Measures of each draw of the runs of an algorithm, ``(draws, measures)``; `cut` is the `middle` of it."""
-    scores = weighted.scores
     short = scores - threshold if direction == "minimize" else threshold - scores
     of = {
-        "iqm": lambda: np.diff(np.clip(weighted.cumulative, cut, 1.0 - cut), axis=1) @ scores / (1.0 - 2.0 * cut),
-        "median": lambda: np.median(weighted.means, axis=1),
-        "mean": lambda: weighted.weights @ scores,
-        "optimality_gap": lambda: weighted.weights @ np.maximum(short, 0.0),
+        "iqm": lambda: np.diff(np.clip(cumulative(weights), cut, 1.0 - cut), axis=1) @ scores / (1.0 - 2.0 * cut),
+        "median": lambda: np.median(means, axis=1),
+        "mean": lambda: weights @ scores,
+        "optimality_gap": lambda: weights @ np.maximum(short, 0.0),
     }
     return np.column_stack([of[name]() for name in names])
 
@@ -445,3 +451,182 @@ def _thin_notes(resampling: Resampling, names: Sequence[str]) -> list[str]:
     if resampling.unit == "benchmarks" and len(blocks.names) < _FEW:
         notes.append(f"{blocks.said()} say little about others: take these intervals for a lower bound.")
     return notes
+
+
+# ------------------------------------------------------------------------------------------- probability of improvement
+
+
+def improvement(resampling: Resampling, *, method: str, alpha: float) -> Answer:
+    """The probabilities of `AggregateScores.improvement`."""
+    blocks = resampling.blocks
+    k, names = len(blocks.algorithms), list(blocks.algorithms)
+    by_instance = np.array([_duels(blocks, i)[2] for i in range(len(blocks.runs))])  # (m, k, k)
+    by_block = np.zeros((len(blocks.names), k, k))
+    np.add.at(by_block, blocks.block, by_instance * resampling.share[:, None, None])
+    observed = by_block.mean(axis=0)
+    draws = np.concatenate(list(_drawn(resampling)))
+    rows, matrix = [], pd.DataFrame(0.5, index=names, columns=names)
+    for x, y in combinations(range(k), 2):
+        without = _left_out(resampling, by_instance[:, x, y], by_block[:, x, y], x, y) if method == "bca" else []
+        ends = intervals(draws[:, x, y, None], observed[None, x, y], without, method, 1.0 - alpha)
+        low, high = np.clip(ends[:, 0], 0.0, 1.0)
+        p = float(observed[x, y])
+        rows.append((names[x], names[y], p, float(low), float(high)))
+        matrix.iloc[x, y], matrix.iloc[y, x] = p, 1.0 - p
+    band = band_of(resampling, method, 1.0 - alpha)
+    return Answer(
+        question="improvement",
+        title=f"Probability of improvement in {blocks.score}",
+        tables={"table": pd.DataFrame(rows, columns=["left", "right", "probability", "ci_low", "ci_high"]),
+                "matrix": matrix},
+        values={"algorithms": blocks.algorithms, "method": method, "alpha": alpha, "score": blocks.score,
+                "direction": blocks.direction, "band": band},
+        facts=(band,),
+        findings=_findings(rows, 1.0 - alpha, " of families like these" if blocks.unit == "family" else ""),
+        notes=blocks.notes,
+        formats=dict.fromkeys(["probability", "ci_low", "ci_high"], ".3f"),
+        figure="improvement_plot",
+    )  # fmt: skip
+
+
+def _findings(rows: list[tuple[str, str, float, float, float]], level: float, where: str) -> tuple[str, ...]:
+    """One sentence per pair, from the side that is more often better."""
+    sentences = []
+    for left, right, p, low, high in rows:
+        if p < 0.5:
+            left, right, p, low, high = right, left, 1.0 - p, 1.0 - high, 1.0 - low
+        ends = f"{percent(level)} interval {written(low, '.2f')} to {written(high, '.2f')}"
+        sentences.append(
+            f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
+            f"{written(p, '.2f')} ({ends})."
+        )
+    return tuple(sentences)
+
+
+def _duels(blocks: Blocks, instance: int) -> tuple[Array, Array, Array]:
+    """All runs on an instance against each other: 1 where the first is better, one half for ties, ``(k, r, k r)``.
+
+    Beside them the share of the runs of each algorithm than which a run is better, ``(k, r, k)``, and its mean over the
+    runs, ``(k, k)``.
+    """
+    runs = blocks.runs[instance]
+    gain = (runs if blocks.direction == "maximize" else -runs).ravel()
+    difference = gain[:, None] - gain
+    difference[np.abs(difference) <= tolerance(runs)] = 0.0
+    k, r = runs.shape
+    n_runs = np.isfinite(runs).sum(axis=1)
+    won = np.nan_to_num(0.5 + 0.5 * np.sign(difference)).reshape(k, r, k * r)
+    by_run = won.reshape(k, r, k, r).sum(axis=3) / n_runs
+    return won, by_run, by_run.sum(axis=1) / n_runs[:, None]
+
+
+def _drawn(resampling: Resampling) -> Iterator[Array]:
+    """The probabilities in the draws, some draws at a time, ``(draws, k, k)``."""
+    blocks = resampling.blocks
+    m, k, r = blocks.runs.shape
+    won = [_duels(blocks, i)[0] for i in range(m)]
+    for parts in zip(*(resampling.picks(a) for a in range(k)), strict=True):
+        chosen = parts[0][0]
+        size, where = chosen.size, chosen.ravel()
+        share = np.zeros((size, k, r))  # of each run in its algorithm's runs at a place
+        for a, (_, run, weight) in enumerate(parts):
+            at = (np.arange(size) * r)[:, None] + run.reshape(size, r)
+            counts = np.bincount(at.ravel(), weights=weight.ravel(), minlength=size * r).reshape(size, r)
+            total = counts.sum(axis=1)
+            share[:, a] = np.divide(counts, total[:, None], out=np.zeros_like(counts), where=total[:, None] > 0)
+        draw, out = np.repeat(np.arange(len(chosen)), size // len(chosen)), np.zeros((len(chosen), k, k))
+        for i in range(m):
+            rows = np.flatnonzero(where == i)
+            found = np.empty((len(rows), k, k))
+            for a in range(k):
+                found[:, a] = ((share[rows, a] @ won[i][a]) * share[rows].reshape(-1, k * r)).reshape(-1, k, r).sum(2)
+            np.add.at(out, draw[rows], found * resampling.share[i] / chosen.shape[1])
+        yield out
+
+
+def _left_out(resampling: Resampling, by_instance: Array, by_block: Array, x: int, y: int) -> list[tuple[Index, Array]]:
+    """The probability without each unit in turn, with the sample of that unit: it is linear in each sample."""
+    blocks, count = resampling.blocks, len(by_block)
+    if resampling.unit == "benchmarks":
+        left = (by_block.sum() - by_block) / (count - 1)
+        return [(np.zeros(count, dtype=np.intp), left[:, None])]
+    out = []
+    for i, p in enumerate(by_instance):
+        ran, by_run = np.isfinite(blocks.runs[i]), _duels(blocks, i)[1]
+        sides = by_run[x, ran[x], y], 1.0 - by_run[y, ran[y], x]
+        for side, own in enumerate(sides):
+            if len(own) > 1:
+                left = by_block.mean() + resampling.share[i] / count * (p - own) / (len(own) - 1)
+                out.append((np.full(len(own), 2 * i + side, dtype=np.intp), left[:, None]))
+    return out
+
+
+# ------------------------------------------------------------------------------------------------- performance profiles
+
+
+COUNTED = ("runs", "benchmarks")
+_POINTS = 101
+_SHOWN = 5  # scores in the printed table
+_EQUAL = 1e-9  # shares that differ by less are equal
+
+
+def performance_profiles(resampling: Resampling, taus: Any, *, of: str, method: str, alpha: float) -> Answer:
+    """The profiles of `AggregateScores.profiles`."""
+    check_choice(of, "of", COUNTED)
+    blocks = resampling.blocks
+    places = _taus(taus, blocks.runs)
+
+    def profile(scores: Array, weights: Array, means: Array) -> Array:
+        if of == "runs":
+            return beyond(places, scores, weights, blocks.direction)
+        return blocks_beyond(places, scores, means, blocks.direction)
+
+    parts, shares = [], np.empty((len(blocks.algorithms), len(places)))
+    for a, name in enumerate(blocks.algorithms):
+        shares[a], draws, without = resampling.of(profile, a)
+        low, high = np.clip(intervals(draws, shares[a], without, method, 1.0 - alpha), 0.0, 1.0)
+        columns = {"algorithm": name, "tau": places, "share": shares[a], "ci_low": low, "ci_high": high}
+        parts.append(pd.DataFrame(columns))
+    table = pd.concat(parts, ignore_index=True)
+    at = np.unique(np.linspace(0, len(places) - 1, min(_SHOWN, len(places))).round().astype(int))
+    units = of if of == "runs" else blocks.units
+    band = f"Pointwise {band_of(resampling, method, 1.0 - alpha)}"
+    cut = (f"{_SHOWN} of {len(places)} scores; all are in to_frame().",) if len(places) > _SHOWN else ()
+    return Answer(
+        question="profiles",
+        title=f"Share of {units} with {blocks.score} {'below' if blocks.direction == 'minimize' else 'above'} tau",
+        tables={"table": table},
+        values={"of": units, "algorithms": blocks.algorithms, "taus": tuple(places.tolist()), "shares": shares,
+                "method": method, "alpha": alpha, "score": blocks.score, "direction": blocks.direction, "band": band},
+        facts=(*cut, band),
+        findings=(_ahead(shares, blocks.algorithms, units),),
+        notes=blocks.notes,
+        printed=table[np.tile(np.isin(np.arange(len(places)), at), len(shares))].reset_index(drop=True),
+        formats=dict.fromkeys(["share", "ci_low", "ci_high"], ".3f"),
+        figure="performance_profile_plot",
+    )  # fmt: skip
+
+
+def _ahead(shares: Array, algorithms: tuple[str, ...], units: str) -> str:
+    """Whose profile is never below another one."""
+    first = (shares >= shares.max(axis=0) - _EQUAL).all(axis=1)
+    if not first.any():
+        return (
+            "No algorithm is ahead at every score: profiles cross, so which is better depends on the scores that count."
+        )
+    names = [name for name, ahead in zip(algorithms, first, strict=True) if ahead]
+    verb = "is" if len(names) == 1 else "are"
+    return f"{joined(names)} {verb} ahead at every score: no other has a larger share of better {units}."
+
+
+def _taus(given: Any, scores: Array) -> Array:
+    """Scores at which to count, ascending."""
+    if given is None:
+        return np.linspace(np.nanmin(scores), np.nanmax(scores), _POINTS)
+    try:
+        taus = np.unique(np.array(given, dtype=float))
+    except (TypeError, ValueError):
+        taus = np.empty(0)
+    if not len(taus) or not np.isfinite(taus).all() or np.asarray(given).dtype == bool:
+        raise ArgumentError(f"taus must be finite scores, at least one, or None, got {given!r}.")
+    return taus

@@ -9,7 +9,7 @@ import numpy as np
 
 from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.requirements import check_algorithms
-from lmemtest.bench.data.runs import Runs, with_named_algorithms
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.ranking.classical import (
     FEWEST_BLOCKS,
     FEWEST_MODERATED,
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.blocks import Blocks
-    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
+
+
+# ---------------------------------------------------------------------------------------------------- what can be asked
 
 
 TESTS = {
@@ -88,6 +90,9 @@ class Asked:
             return "no difference counts as negligible (rope = 0)"
         unit = ROPE_NAMES.get(self.rope_unit, f"units of {score}")
         return f"differences of up to {format_number(self.rope)} {unit} count as practically equivalent"
+
+
+# ------------------------------------------------------------------------------------------------------- the three ways
 
 
 # Of all pairs by estimates, where it is not Tukey's.
@@ -153,7 +158,7 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.lmm.means.emmeans import emmeans
 
-    runs = with_named_algorithms(runs)
+    runs = runs.with_named_algorithms()
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
     means = emmeans(fit, runs.algorithm, alpha=asked.alpha)
     if asked.control is None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lmemtest.bench.ranking.methods import TEST_NAMES, codes_on
-from lmemtest.bench.ranking.wording import ranking_paragraph, ranking_sentences
+import numpy as np
+
+from lmemtest.bench.ranking.classical import FEWEST_BLOCKS
+from lmemtest.bench.ranking.methods import ON_RANKS, TEST_NAMES, codes_on, left_out
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
+from lmemtest.core.rounding import tolerance, written
 from lmemtest.core.table import Format
-from lmemtest.core.verdicts import ahead_or_behind
+from lmemtest.core.verdicts import Verdict, ahead_or_behind
+from lmemtest.core.words import counted, format_number, joined, p_text
+from lmemtest.lmm.means.decisions import MOST_NAMED
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
     from lmemtest.bench.data.blocks import Blocks
@@ -197,8 +202,7 @@ class Ranking(Result):
         DesignError
             If there are fewer than three blocks.
         """
-        from lmemtest.bench.ranking.single_runs import closed_form, codes_by_table
-        from lmemtest.bench.ranking.stability import stability_of
+        from lmemtest.bench.ranking.stability import closed_form, codes_by_table, stability_of
 
         test = "auto" if self.method == "lmem" else self.test
         at_once = self.method == "lmem" and closed_form(self.runs, self.blocks, self.asked)
@@ -216,3 +220,236 @@ class Ranking(Result):
     def paragraph(self) -> str:
         """What was done and found, as a paragraph for a paper."""
         return ranking_paragraph(self)
+
+
+# -------------------------------------------------------------------------------------------------- what a ranking says
+
+
+MOST_PAIRS = 12  # in a paragraph; more are in a table
+SYMBOLS = {
+    "cohen_d": "d",
+    "hedges_g": "g",
+    "cohen_dz": "d_z",
+    "cliff_delta": "Cliff's delta",
+    "akinshin_gamma": "gamma",
+    "rank_biserial": "rank-biserial r",
+    "standardised": "d",
+}
+
+
+def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
+    """Who is ahead, who is better than whom, which pairs are practically equivalent, and what stays open."""
+    if ranking.control is None and not ranking.decisions.lettered:
+        return tuple(_of_many(ranking))
+    beaten, equal, open_pairs, untested = _sorted_out(ranking)
+    found = [_headline(ranking, beaten)]
+    better = _better(ranking)
+    found += [f"{name} is {better} than {joined(worse, len(worse))}." for name, worse in beaten.items()]
+    if equal:
+        found.append(f"Practically equivalent: {_pairs(equal)}.")
+    if open_pairs:
+        what = "Undecided" if ranking.method == "bayesian" else "Not significantly different"
+        found.append(f"{what}: {_pairs(open_pairs)}.")
+    met = {(row["left"], row["right"]): _met(row) for row in ranking.pairs.to_dict("records")}
+    alone = [pair for pair in untested if met[pair] < FEWEST_BLOCKS]
+    others = [pair for pair in untested if met[pair] >= FEWEST_BLOCKS]
+    if alone:
+        found.append(f"Without a test, for too few common {ranking.blocks.units}: {_pairs(alone)}.")
+    if others:
+        found.append(f"Without a test, since their differences have no variance: {_pairs(others)}.")
+    return tuple(found)
+
+
+def _of_many(ranking: Ranking) -> list[str]:
+    """What is said of more algorithms than have letters: who may be the best, and how many pairs are decided."""
+    decisions, n_pairs = ranking.decisions, len(ranking.pairs)
+    worse = np.flatnonzero(decisions.codes[0] == Verdict.BETTER)
+    beaten = (
+        {decisions.levels[0]: [decisions.levels[i] for i in worse]} if ahead_or_behind(decisions.codes).any() else {}
+    )
+    decided = f"{len(ranking.decided):,} of {n_pairs:,} pairs"
+    what = "are decided" if ranking.method == "bayesian" else "differ significantly"
+    untested = int((ranking.codes == Verdict.NOT_TESTED).sum())
+    more = f", {untested:,} have no test" if untested else ""
+    return [
+        _headline(ranking, beaten),
+        *decisions.sentences(),
+        f"{decided} {what}{more}; rank_low and rank_high have the ranks left open.",
+    ]
+
+
+def _met(row: Mapping[Any, Any]) -> int:
+    """On how many blocks both have a score."""
+    return int(row["wins"] + row["ties"] + row["losses"])
+
+
+def _better(ranking: Ranking) -> str:
+    """Better in which sense: by a test, by more than what does not matter, or as far as is known."""
+    if ranking.method != "bayesian":
+        return "ranked significantly better" if ranking.test in ON_RANKS else "significantly better"
+    return "practically better" if ranking.asked.rope > 0.0 else "probably better"
+
+
+def _sorted_out(
+    ranking: Ranking,
+) -> tuple[dict[str, list[str]], list[tuple[str, str]], list[tuple[str, str]], list[tuple[str, str]]]:
+    """Whom each algorithm is better than; pairs that are equivalent; tested and not decided; not tested."""
+    beaten: dict[str, list[str]] = {}
+    equal: list[tuple[str, str]] = []
+    undecided: list[tuple[str, str]] = []
+    untested: list[tuple[str, str]] = []
+    neither = {Verdict.EQUIVALENT: equal, Verdict.NOT_SIGNIFICANT: undecided, Verdict.NOT_TESTED: untested}
+    for left, right, code in zip(ranking.pairs["left"], ranking.pairs["right"], ranking.codes, strict=True):
+        if ahead_or_behind(code):
+            better, worse = (left, right) if code == Verdict.BETTER else (right, left)
+            beaten.setdefault(better, []).append(worse)
+        else:
+            neither[code].append((left, right))
+    return beaten, equal, undecided, untested
+
+
+def _headline(ranking: Ranking, beaten: Mapping[str, list[str]]) -> str:
+    first, *others = ranking.levels
+    if ranking.control is not None:
+        against = [name for name, worse in beaten.items() if ranking.control in worse]
+        worse = beaten.get(ranking.control, [])
+        parts = [f"better than {ranking.control}: {joined(against, len(against))}"] if against else []
+        parts += [f"worse: {joined(worse, len(worse))}"] if worse else []
+        return (
+            f"Shown to be {'; '.join(parts)}." if parts else f"No algorithm is shown to differ from {ranking.control}."
+        )
+    worse = beaten.get(first, [])
+    tied = _tied_first(ranking)
+    ahead = f"{joined(tied, len(tied))} share the first place" if len(tied) > 1 else f"{first} ranks first"
+    if not beaten:
+        which = "the two" if len(others) == 1 else f"any two of the {len(others) + 1} algorithms"
+        return f"{ahead}, but no difference between {which} is shown."
+    if len(tied) > 1:
+        return f"{ahead}."
+    if len(worse) == len(others):
+        return f"{ahead}, ahead of {'the other one' if len(others) == 1 else f'all {len(others)} others'}."
+    near = [name for name in others if name not in worse]
+    if not ranking.decisions.lettered:
+        return f"{ahead}; it is not shown to be better than {joined(near, MOST_NAMED)}."
+    return f"{ahead}; it is not shown to be better than {joined(near)}."
+
+
+def _tied_first(ranking: Ranking) -> list[str]:
+    """The algorithms that nothing but the order of the columns puts behind the first."""
+    centres, errors = np.array(ranking.decisions.means), np.array(ranking.decisions.se)
+    near = np.abs(centres - centres[0]) <= tolerance(centres, errors)
+    return [name for name, tied in zip(ranking.levels, near, strict=True) if tied]
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> str:
+    shown = [f"{left} and {right}" for left, right in pairs[:MOST_PAIRS]]
+    rest = f"; and {len(pairs) - MOST_PAIRS} other pairs" if len(pairs) > MOST_PAIRS else ""
+    return "; ".join(shown) + rest
+
+
+# ---------------------------------------------------------------------- a paragraph for a paper
+
+
+def ranking_paragraph(ranking: Ranking) -> str:
+    """What was compared, on which sample, how, and what was found."""
+    end = "lower" if ranking.direction == "minimize" else "higher"
+    parts = [
+        f"We compared {counted(len(ranking.levels), 'algorithm')} on {ranking.blocks.said()} by {ranking.score} "
+        f"({end} is better)."
+    ]
+    parts.append(_how(ranking))
+    if ranking.omnibus is not None:
+        verdict = "significant" if ranking.omnibus.significant else "not significant"
+        parts.append(f"The omnibus test ({ranking.omnibus.name}) was {verdict}: {ranking.omnibus.text}.")
+    parts += _found(ranking)
+    version = importlib.import_module("lmemtest").__version__
+    parts.append(f"Computed with lmemtest {version}.")
+    return " ".join(parts)
+
+
+def _how(ranking: Ranking) -> str:
+    name = TEST_NAMES[ranking.test]
+    if ranking.method == "bayesian":
+        return (
+            f"Pairs were compared with the {name}; {ranking.asked.rope_text(ranking.score)}, and a pair is decided "
+            f"where a posterior probability is above {1.0 - ranking.alpha:g}."
+        )
+    adjust = ADJUSTMENT_NAMES.get(ranking.decisions.adjust, ranking.decisions.adjust)
+    if ranking.method == "lmem":
+        how = (
+            f"Marginal means come from the linear mixed model {ranking.formula} (REML, Satterthwaite degrees of "
+            "freedom)"
+        )
+        if ranking.decisions.errors == "moderated":
+            how += f", with standard errors of differences moderated by their scatter over the {ranking.blocks.units}"
+    else:
+        runs = int(ranking.blocks.n_runs.max())
+        each = f"Each {ranking.blocks.unit} counts once" + (", with the mean of its runs" if runs > 1 else "")
+        without = "" if ranking.test == "wilcoxon" else left_out(ranking.blocks)
+        if without:
+            each += f"; {without.split(';')[0]}"
+        how = f"{each}. {_choice(ranking)}Pairs were compared by {name}"
+    family = "all pairs" if ranking.control is None else f"the comparisons with {ranking.control}"
+    controls = "" if ranking.decisions.adjust in ("none", "fdr") else ", family-wise"
+    if len(ranking.pairs) == 1:  # no family
+        return f"{how}; alpha = {ranking.alpha:g}."
+    return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}."
+
+
+def _choice(ranking: Ranking) -> str:
+    """By which tests the test was chosen; empty where it was asked for."""
+    if ranking.assumptions is None:
+        return ""
+    names = joined(dict.fromkeys(ranking.assumptions["test"]))
+    return f"The test was chosen by tests of the residuals ({names}). "
+
+
+def _found(ranking: Ranking) -> list[str]:
+    decided = np.flatnonzero(ahead_or_behind(ranking.codes) | (ranking.codes == Verdict.EQUIVALENT))
+    rows = ranking.pairs.iloc[decided[:MOST_PAIRS]].to_dict("records")
+    said = [_pair_text(ranking, row, code) for row, code in zip(rows, ranking.codes[decided], strict=False)]
+    found = [f"{'; '.join(said)}."] if said else []
+    if len(decided) > MOST_PAIRS:
+        found.append(f"Of {len(decided) - MOST_PAIRS} further decided pairs the table has the numbers.")
+    tested = int((ranking.codes != Verdict.NOT_TESTED).sum())
+    rest = tested - len(decided)
+    if rest == tested:
+        found.append("No pair was decided." if rest > 1 else "The pair was not decided.")
+    elif rest:
+        which = "the other pair" if rest == 1 else f"the other {rest} pairs"
+        found.append(f"For {which} no difference was shown, which does not show that they are equal.")
+    return found
+
+
+def _chance(p: float) -> str:
+    """A posterior probability; draws that all agree do not make it certain."""
+    return "P > 0.999" if p > 0.9995 else f"P = {written(p, '.3f')}"
+
+
+def _pair_text(ranking: Ranking, row: Mapping[str, Any], code: int) -> str:
+    left, right = row["left"], row["right"]
+    wins = f"better on {row['wins']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.units}"
+    if code == Verdict.EQUIVALENT:
+        return f"{left} and {right} are practically equivalent ({_chance(row['p_equal'])})"
+    turned = code == Verdict.WORSE
+    first, second = (right, left) if turned else (left, right)
+    sign, low, high = 1.0, row.get("ci_low", np.nan), row.get("ci_high", np.nan)
+    if turned:
+        wins = f"better on {row['losses']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.units}"
+        sign, low, high = -1.0, -high, -low
+    if "p_left" in row:
+        chance = _chance(max(row["p_left"], row["p_right"]))
+        return f"{first} is {_better(ranking)} than {second} ({chance}, {wins})"
+    what = "difference of mean ranks" if ranking.test in ON_RANKS else "difference"
+    numbers = [f"{what} {format_number(sign * row['estimate'])}"]
+    if np.isfinite(low) and np.isfinite(high):
+        level = f"{100.0 * (1.0 - ranking.alpha):g} % CI"
+        numbers.append(f"{level} {format_number(low)} to {format_number(high)}")
+    if np.isfinite(row["df"]):
+        numbers.append(f"t({written(row['df'], '.4g')}) = {format_number(sign * row['statistic'], 3)}")
+    numbers.append(p_text(row["p_value"]))
+    if np.isfinite(row["effect_size"]):
+        numbers.append(f"{SYMBOLS[ranking.effect]} = {written(sign * row['effect_size'], '.2f')}")
+    if _met(row):  # a model may compare algorithms that share no whole block
+        numbers.append(wins)
+    return f"{first} was better than {second} ({', '.join(numbers)})"

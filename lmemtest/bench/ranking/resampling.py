@@ -8,7 +8,7 @@ is one function of scores and weights, whether of the runs, of a draw, or of wha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import numpy as np
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.normalise import UNITLESS
 from lmemtest.bench.data.runs import Runs
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
 from lmemtest.core.words import listed, percent
@@ -27,7 +28,7 @@ from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, interval_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.arrays import Index
 
 
 UNITS = ("runs", "benchmarks")
@@ -36,38 +37,31 @@ _NOTHING = 1e-9  # of the weight
 _AT_ONCE = 100_000  # runs in memory: more do not fit the cache
 
 
-@dataclass(frozen=True, eq=False)
-class Weighted:
-    """The runs of an algorithm with the weights of some draws.
+Statistic = Callable[[Array, Array, Array], Array]  # of `scores`, `weights` and `means`, see `Resampling.weighted`
 
-    `scores` are ``(runs,)`` and ascending, `weights` ``(draws, runs)`` with sums of 1, `means` ``(draws, blocks)``.
-    """
 
-    scores: Array
-    weights: Array
-    means: Array
+def cumulative(weights: Array) -> Array:
+    """Weight of the scores before each, and of all, ``(draws, runs + 1)``."""
+    out = np.zeros((len(weights), weights.shape[1] + 1))
+    np.cumsum(weights, axis=1, out=out[:, 1:])
+    return out
 
-    @cached_property
-    def cumulative(self) -> Array:
-        """Weight of the scores before each, and of all, ``(draws, runs + 1)``."""
-        out = np.zeros((len(self.weights), len(self.scores) + 1))
-        np.cumsum(self.weights, axis=1, out=out[:, 1:])
-        return out
 
-    def beyond(self, taus: Array, direction: str) -> Array:
-        """Weight of the scores that are better than each of `taus`, ``(draws, taus)``."""
-        slack = tolerance(self.scores)
-        if direction == "maximize":
-            place = np.searchsorted(self.scores, taus + slack, side="right")
-            return np.clip(self.cumulative[:, -1:] - self.cumulative[:, place], 0.0, 1.0)
-        return np.clip(self.cumulative[:, np.searchsorted(self.scores, taus - slack, side="left")], 0.0, 1.0)
+def beyond(taus: Array, scores: Array, weights: Array, direction: str) -> Array:
+    """Weight of the scores that are better than each of `taus`, ``(draws, taus)``."""
+    slack, mass = tolerance(scores), cumulative(weights)
+    if direction == "maximize":
+        place = np.searchsorted(scores, taus + slack, side="right")
+        return np.clip(mass[:, -1:] - mass[:, place], 0.0, 1.0)
+    return np.clip(mass[:, np.searchsorted(scores, taus - slack, side="left")], 0.0, 1.0)
 
-    def blocks_beyond(self, taus: Array, direction: str) -> Array:
-        """Share of the blocks whose mean is better than each of `taus`, ``(draws, taus)``."""
-        slack = tolerance(self.scores)
-        if direction == "maximize":
-            return np.array([(row > taus[:, None] + slack).mean(axis=1) for row in self.means])
-        return np.array([(row < taus[:, None] - slack).mean(axis=1) for row in self.means])
+
+def blocks_beyond(taus: Array, scores: Array, means: Array, direction: str) -> Array:
+    """Share of the blocks whose mean is better than each of `taus`, ``(draws, taus)``."""
+    slack = tolerance(scores)
+    if direction == "maximize":
+        return np.array([(row > taus[:, None] + slack).mean(axis=1) for row in means])
+    return np.array([(row < taus[:, None] - slack).mean(axis=1) for row in means])
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +95,26 @@ class Resampling:
         size = np.bincount(self.blocks.block)
         return np.asarray(1.0 / size[self.blocks.block])
 
-    def observed(self, algorithm: int) -> Weighted:
-        """The runs as they are."""
+    def of(self, statistic: Statistic, algorithm: int) -> tuple[Array, Array, Iterator[tuple[Index, Array]]]:
+        """A statistic of the runs of an algorithm as they are, ``(k,)``, in the draws, ``(n_draws, k)``, and without
+        each unit in turn, some at a time, with the stratum of each.
+
+        It is a function of their `scores`, ``(runs,)`` and ascending, the `weights` of these, ``(draws, runs)`` with
+        sums of 1, and the `means` of the blocks, ``(draws, blocks)``.
+        """
+        observed = statistic(*self.observed(algorithm))[0]
+        draws = np.concatenate([statistic(*weighted) for weighted in self.draws(algorithm)])
+        return observed, draws, ((stratum, statistic(*weighted)) for stratum, weighted in self.left_out(algorithm))
+
+    def observed(self, algorithm: int) -> tuple[Array, Array, Array]:
+        """Scores, weights and means of the runs as they are."""
         scores, instance, _ = self._pool(algorithm)
         n = self.blocks.n_runs[:, algorithm]
         weights = (self.share / n)[instance] / len(self.members)
-        return Weighted(scores, weights[None], self.blocks.scores[None, :, algorithm])
+        return scores, weights[None], self.blocks.scores[None, :, algorithm]
 
-    def draws(self, algorithm: int) -> Iterator[Weighted]:
-        """The runs with the weights of the draws, some draws at a time."""
+    def draws(self, algorithm: int) -> Iterator[tuple[Array, Array, Array]]:
+        """Scores, weights and means of the draws, some draws at a time."""
         scores, _, place = self._pool(algorithm)
         for chosen, run, weight in self.picks(algorithm):
             count = len(chosen)
@@ -118,7 +123,7 @@ class Resampling:
             weights = np.zeros(count * len(scores))
             weights += np.bincount(flat.ravel(), weights=weight.ravel(), minlength=len(weights))
             means = np.einsum("dbsr,dbsr->db", scores[at], weight) * chosen.shape[1]
-            yield Weighted(scores, weights.reshape(count, -1), means)
+            yield scores, weights.reshape(count, -1), means
 
     def picks(self, algorithm: int) -> Iterator[tuple[Index, Index, Array]]:
         """Some draws at a time: instances in blocks, the runs of an algorithm drawn there, and their weights.
@@ -148,19 +153,19 @@ class Resampling:
     def kept(self, algorithm: int, cut: float) -> NDArray[np.bool_]:
         """Which blocks have a run between the lowest and the highest share `cut` of an algorithm's weight."""
         _, instance, _ = self._pool(algorithm)
-        cumulative = self.observed(algorithm).cumulative[0]
-        inside = (cumulative[1:] > cut + _NOTHING) & (cumulative[:-1] < 1.0 - cut - _NOTHING)
+        mass = cumulative(self.observed(algorithm)[1])[0]
+        inside = (mass[1:] > cut + _NOTHING) & (mass[:-1] < 1.0 - cut - _NOTHING)
         return np.bincount(self.blocks.block[instance[inside]], minlength=len(self.members)) > 0
 
-    def left_out(self, algorithm: int) -> Iterator[tuple[Index, Weighted]]:
-        """The runs without each unit in turn, some at a time, and the stratum that each of these units is from."""
-        scores, instance, _ = self._pool(algorithm)
-        full = self.observed(algorithm)
+    def left_out(self, algorithm: int) -> Iterator[tuple[Index, tuple[Array, Array, Array]]]:
+        """The strata of some units at a time, and scores, weights and means without each of them."""
+        instance = self._pool(algorithm)[1]
+        scores, full, block_means = self.observed(algorithm)
         block, count = self.blocks.block[instance], len(self.members)
         if self.unit == "benchmarks":
             for gone in range(count if count > 1 else 0):
-                weights = np.where(block == gone, 0.0, full.weights * count / (count - 1))
-                yield np.zeros(1, dtype=np.intp), Weighted(scores, weights, np.delete(full.means, gone, axis=1))
+                weights = np.where(block == gone, 0.0, full * count / (count - 1))
+                yield np.zeros(1, dtype=np.intp), (scores, weights, np.delete(block_means, gone, axis=1))
             return
         n, mean = self.blocks.n_runs[:, algorithm], self.blocks.means[:, algorithm]
         units = np.flatnonzero(n[instance] > 1)
@@ -168,11 +173,11 @@ class Resampling:
         for left in np.split(units, np.arange(step, len(units), step)):
             own = instance[left]
             others = n[own] - 1
-            weights = np.where(instance == own[:, None], ((others + 1) / others)[:, None], 1.0) * full.weights
+            weights = np.where(instance == own[:, None], ((others + 1) / others)[:, None], 1.0) * full
             weights[np.arange(len(left)), left] = 0.0
-            means = np.repeat(full.means, len(left), axis=0)
+            means = np.repeat(block_means, len(left), axis=0)
             means[np.arange(len(left)), block[left]] += self.share[own] * (mean[own] - scores[left]) / others
-            yield own, Weighted(scores, weights, means)
+            yield own, (scores, weights, means)
 
     def _pool(self, algorithm: int) -> tuple[Array, Index, Index]:
         """All scores of an algorithm in ascending order, their instances, and where the run of an instance is there."""

@@ -13,7 +13,7 @@ from lmemtest.bench.data.failures import (
     refuse_without_failures,
     rows_or_runs,
 )
-from lmemtest.bench.data.runs import Runs, with_named_algorithms
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.core.rounding import written
@@ -165,6 +165,6 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
 
 def _pairs(runs: Runs, alpha: float) -> Comparisons:
     """All pairs by the recommended model."""
-    runs = with_named_algorithms(runs)
+    runs = runs.with_named_algorithms()
     model = recommend(runs)
     return emmeans(fitted_quietly(model.formula, model.runs), runs.algorithm, alpha=alpha).pairs()

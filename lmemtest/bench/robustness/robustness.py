@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.executors import Executor
+    from lmemtest.core.replicates import Executor
     from lmemtest.core.result import Answer
 
 __all__ = ["robustness"]

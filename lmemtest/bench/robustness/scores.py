@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from lmemtest.bench.data.runs import with_curve
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.scores import MOST_FIXED
 from lmemtest.bench.robustness.variants import Variants, side_by_side
@@ -109,7 +108,7 @@ def raw_runs(runs: Runs) -> Runs | None:
     if scale is None:
         return None
     raw = type(runs)(runs.frame, **{**runs.roles(), "score": scale.score, "direction": scale.direction})
-    return with_curve(raw, runs.curve, None)
+    return raw.remembering(curve=runs.curve, scale=None)
 
 
 def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Comparisons, alpha: float) -> Variants:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.bench.modelling.population import POPULATIONS
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
+from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
 from lmemtest.core.verdicts import Verdict, ahead_or_behind

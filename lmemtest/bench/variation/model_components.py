@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,28 +22,11 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One source of variation of a fit.
-
-    Attributes
-    ----------
-    name, kind, meaning : str
-        The term of the formula, a key of `lmemtest.core.words.GROUPS` or "residual", and what it is in words.
-    variance, share : float
-        Its part of the variance of a score, also as a share of the sum of all parts.
-    """
-
-    name: str
-    kind: str
-    meaning: str
-    variance: float
-    share: float
-
-
-def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
+def variance_components(fit: LmmFit, runs: Runs) -> pd.DataFrame:
     """Sources of variation of a fit with their shares, in the order of the formula, the residual last.
 
+    One row per ``term`` of the formula: its ``kind``, a key of `lmemtest.core.words.GROUPS` or "residual", its
+    ``meaning`` in words, its part of the ``variance`` of a score with the ``sd``, and its ``share`` in the sum of all.
     A term with slopes contributes the mean over the rows of ``basis' Sigma basis``.
 
     Examples
@@ -53,8 +35,10 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
     >>> runs = lt.Runs({"tool": ["A", "A", "B", "B"] * 2, "task": list("wwwwxxxx"),
     ...                 "loss": [1., 2, 3, 4, 5, 7, 6, 6]},
     ...                score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    >>> [(c.kind, round(c.share, 2)) for c in variance_components(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs)]
-    [('benchmark', 0.85), ('residual', 0.15)]
+    >>> variance_components(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs)[["term", "kind", "share"]].round(2)
+             term       kind  share
+    0  (1 | task)  benchmark   0.85
+    1    Residual   residual   0.15
     """
     found = []
     variances = explained_variance(fit).random
@@ -72,10 +56,8 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
         for label, groups, conditions, variance in found
     ]
     parts.append(("Residual", "residual", f"what is left: {_left(kinds, fit, runs)}", fit.mean_residual_variance))
-    return tuple(
-        Source(name=label, kind=kind, meaning=meaning, variance=variance, share=variance / total)
-        for label, kind, meaning, variance in parts
-    )
+    table = pd.DataFrame(parts, columns=["term", "kind", "meaning", "variance"])
+    return table.assign(sd=table["variance"] ** 0.5, share=table["variance"] / total)
 
 
 def _noun(groups: Iterable[str], runs: Runs) -> str:
@@ -182,9 +164,3 @@ def share_of_benchmarks(difference: float, sd: float) -> float:
     if sd > 0:
         return float(special.ndtr(-difference / sd))
     return float(difference < 0)
-
-
-def components_frame(components: tuple[Source, ...]) -> pd.DataFrame:
-    """One row per component: ``term``, ``meaning``, ``variance``, ``sd``, ``share``."""
-    rows = [(c.name, c.meaning, c.variance, c.variance**0.5, c.share) for c in components]
-    return pd.DataFrame(rows, columns=["term", "meaning", "variance", "sd", "share"])

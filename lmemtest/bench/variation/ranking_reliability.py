@@ -23,10 +23,10 @@ from typing import Any
 
 import pandas as pd
 
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.power import check_counts
-from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, RunDesign, run_design, run_variances
+from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, RunDesign, ratio_limits, run_design, run_variances
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
@@ -222,17 +222,18 @@ def ranking_reliability(
     n_each = design.holds[BENCHMARK] if design.families else size["n_benchmarks"]
     planned = _planned(n_benchmarks, n_families, n_each, size)
     seeds = _seeds(n_seeds, size["n_seeds"], repeated=repeated)
-    variances, _, (means, *_) = run_variances(design, scores)
-    if not means.noise > 0:
+    variances, _, fixed = run_variances(design, scores)
+    difference, noise, test = next(iter(fixed.values()))
+    if not noise > 0:
         raise DataError(
             f"{runs.score!r} does not vary beyond the means of algorithms and benchmarks, so there is no error and "
             "nothing to judge. Look at the table with runs.check()."
         )
-    low, high = means.ratio_limits(level)
-    signal = max(means.signal, 0.0)
+    low, high = ratio_limits(test, level)
+    signal = max(difference, 0.0)
     family = design.columns[design.families[0]][-1] if design.families else None
     values: dict[str, Any] = {
-        "reliability": signal / (signal + means.noise),
+        "reliability": signal / (signal + noise),
         "ci_low": low / (1.0 + low),
         "ci_high": high / (1.0 + high),
         "algorithm_variance": signal,
@@ -250,13 +251,13 @@ def ranking_reliability(
         values=values,
         facts=(_fact(values),),
         findings=(_sentence(values),),
-        notes=(*design.notes, *_notes(design, means.signal, str(runs.budget), repeated=repeated)),
+        notes=(*design.notes, *_notes(design, difference, str(runs.budget), repeated=repeated)),
         formats=dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f"),
         figure="ranking_reliability_plot",
     )
     rows = []
     for n, (f, b) in itertools.product(seeds, planned):
-        gain = means.noise / result.error_variance(b, n, f)  # of signal over noise
+        gain = noise / result.error_variance(b, n, f)  # of signal over noise
         limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
         rows.append((f, b, n, result.at(b, n, f), *limits, result.dependability_at(b, n, f)))
     names = ["n_families", "n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]

@@ -20,16 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.requirements import check_algorithms, of_these_families
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.data.sampled import of_these_families
 from lmemtest.bench.data.study import labels
 from lmemtest.core.words import GROUPS, format_level, plural, spoken
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.intervals.variances import BalancedModel, Factors, Stratum, group_codes, strata_of
 from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.means.f_tests import f_test
+from lmemtest.lmm.means.f_tests import FTest, f_test
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
@@ -329,26 +328,20 @@ def _each_holds(frame: pd.DataFrame, columns: list[str]) -> float:
 # ---------------------------------------------------------------------- variances
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedMeans:
-    """Variance of the true means of fixed levels (may be negative), mean variance of their errors, and their F-test."""
+# Of the means of fixed levels: the variance of the true ones (may be negative), the mean variance of their errors, and
+# the F-test that they are equal.
+Fixed = dict[Factors, tuple[float, float, FTest]]
 
-    factors: Factors
-    signal: float
-    noise: float
-    f_ratio: float
-    df: float
-    error_df: float
 
-    def ratio_limits(self, level: float) -> Limits:
-        """Interval of signal over noise."""
-        low, high = noncentrality_interval(self.f_ratio, self.df, self.error_df, level, positive=False)
-        return low / self.df, high / self.df
+def ratio_limits(test: FTest, level: float) -> Limits:
+    """Interval of the variance of true means over that of their errors."""
+    low, high = noncentrality_interval(test.f_ratio, test.df_num, test.df_den, level, positive=False)
+    return low / test.df_num, high / test.df_num
 
 
 def run_variances(
     design: RunDesign, scores: pd.DataFrame, *, level: float | None = None
-) -> tuple[dict[Factors, float], dict[Factors, Limits], tuple[FixedMeans, ...]]:
+) -> tuple[dict[Factors, float], dict[Factors, Limits], Fixed]:
     """Variances of the random terms, the run last; intervals of their SDs, unless `level` is None; fixed means."""
     if design.strata is not None:
         return from_mean_squares(design, design.strata, level)
@@ -361,37 +354,30 @@ def run_variances(
         table = fit.profile([*groups, "residual sd"], alpha=1.0 - level, reml=True).table
         ends = zip(table["ci_low"].tolist(), table["ci_high"].tolist(), strict=True)
         limits = dict(zip(design.terms, ends, strict=True))
-    return dict(zip(design.terms, values, strict=True)), limits, tuple(_fixed_of_fit(fit, design))
+    return dict(zip(design.terms, values, strict=True)), limits, dict(_fixed_of_fit(fit, design))
 
 
 def from_mean_squares(
     design: RunDesign, strata: dict[Factors, Stratum], level: float | None, means: tuple[Factors, ...] = FIXED
-) -> tuple[dict[Factors, float], dict[Factors, Limits], tuple[FixedMeans, ...]]:
+) -> tuple[dict[Factors, float], dict[Factors, Limits], Fixed]:
     """The same of a balanced table, from its mean squares."""
     random = [stratum for factors, stratum in strata.items() if factors & {BENCHMARK, *design.families}]
     model = BalancedModel.of(random, design.terms, strata)
     values = model.estimate()
     expected = model.expected(values)
-    fixed = []
+    fixed: Fixed = {}
     for factors in means:
         if factors in strata:
             error = strata.get(factors | {(*design.families, BENCHMARK)[0]}, strata[EVERYTHING])
             here, noise = strata[factors], expected[error.factors]
-            fixed.append(
-                FixedMeans(
-                    factors=factors,
-                    signal=(here.mean_square - noise) / here.rows,
-                    noise=noise / here.rows,
-                    f_ratio=here.mean_square / error.mean_square if error.mean_square > 0 else np.inf,
-                    df=float(here.df),
-                    error_df=float(error.df),
-                )
-            )
+            f_ratio = here.mean_square / error.mean_square if error.mean_square > 0 else np.inf
+            test = FTest.of(f_ratio, float(here.df), float(error.df), "exact")
+            fixed[factors] = (here.mean_square - noise) / here.rows, noise / here.rows, test
     limits = {} if level is None else {t: model.interval(i, level) for i, t in enumerate(design.terms)}
-    return dict(zip(design.terms, values.tolist(), strict=True)), limits, tuple(fixed)
+    return dict(zip(design.terms, values.tolist(), strict=True)), limits, fixed
 
 
-def _fixed_of_fit(fit: LmmFit, design: RunDesign) -> Iterator[FixedMeans]:
+def _fixed_of_fit(fit: LmmFit, design: RunDesign) -> Iterator[tuple[Factors, tuple[float, float, FTest]]]:
     roles = [role for role in (ALGORITHM, CONDITION) if role in design.columns]
     means = emmeans(fit, roles)
     if np.isnan(means.estimate).any():
@@ -415,4 +401,4 @@ def _fixed_of_fit(fit: LmmFit, design: RunDesign) -> Iterator[FixedMeans]:
         test = f_test(fit, vectors.T @ means.fixed)
         noise = float(np.trace(P @ V)) / rows
         signal = float(means.estimate @ P @ means.estimate) / rows - noise
-        yield FixedMeans(factors=factors, signal=signal, noise=noise, f_ratio=test.f_ratio, df=df, error_df=test.df_den)
+        yield factors, (signal, noise, test)

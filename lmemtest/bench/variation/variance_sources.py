@@ -18,6 +18,7 @@ from lmemtest.bench.variation.run_design import (
     FIXED,
     RunDesign,
     from_mean_squares,
+    ratio_limits,
     run_design,
     run_variances,
 )
@@ -247,11 +248,11 @@ def _of_runs(runs: Any, alpha: float) -> VarianceSources:
     variances, limits, fixed = run_variances(design, scores, level=level)
     nan = (np.nan, np.nan)
     rows = [
-        (*design.source(m.factors), max(m.signal, 0.0), *(np.sqrt(m.noise * end) for end in m.ratio_limits(level)))
-        for m in fixed
+        (*design.source(factors), max(signal, 0.0), *(np.sqrt(noise * end) for end in ratio_limits(test, level)))
+        for factors, (signal, noise, test) in fixed.items()
     ] + [(*design.source(factors), v, *limits[factors]) for factors, v in variances.items()]
     notes = [*design.notes]
-    if lost := [design.label(means.factors) for means in fixed if means.signal < 0]:
+    if lost := [design.label(factors) for factors, (signal, *_) in fixed.items() if signal < 0]:
         notes.append(
             f"The means of {' and of '.join(lost)} differ no more than their standard errors would produce, so their "
             "variance is estimated as zero. This does not show that they are equal."
@@ -296,7 +297,7 @@ def _of_curves(design: RunDesign, strata: dict[Factors, Stratum], budget: str) -
     variances, _, fixed = from_mean_squares(design, strata, None, (frozenset(), *FIXED))
     part = (design.sizes["n_budgets"] - 1) / design.sizes["n_budgets"]
     rows = []
-    for factors, variance in ({means.factors: max(means.signal, 0.0) for means in fixed} | variances).items():
+    for factors, variance in ({of: max(signal, 0.0) for of, (signal, *_) in fixed.items()} | variances).items():
         name = ":".join(filter(None, [design.label(factors), budget]))
         named = ("residual", "residual") if factors == EVERYTHING else (name, "budget")
         rows.append((*named, design.curve(factors), variance * part))

@@ -38,9 +38,9 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.codes import column_codes
-from lmemtest.core.findings import Finding, judged
 from lmemtest.core.rounding import below, written
 from lmemtest.core.validate import resolve_rng
+from lmemtest.core.verdicts import Finding, judged
 from lmemtest.core.words import format_level, listed
 from lmemtest.lmm.diagnostics.draws import NOTE_P
 from lmemtest.lmm.diagnostics.scale import SD_NOTE, SD_WARNING

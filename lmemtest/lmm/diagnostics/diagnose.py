@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.executors import Executor
-from lmemtest.core.findings import SEVERITIES, Finding, worst
-from lmemtest.core.replicates import check_replicates
+from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_names, check_positive_int, resolve_rng
+from lmemtest.core.verdicts import SEVERITIES, Finding, worst
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.diagnostics import normality, scale
 from lmemtest.lmm.diagnostics.advantages import advantages

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg as sla
 
-from lmemtest.core.executors import Executor
-from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.replicates import Executor, Failure, replicate
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.diagnostics.scores import Rows, sum_by

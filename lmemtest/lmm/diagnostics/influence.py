@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.caller import advice
-from lmemtest.core.executors import Executor
-from lmemtest.core.findings import Finding
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
-from lmemtest.core.replicates import check_replicates
+from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_fraction, check_names
+from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import counted, format_number, format_p, listed, p_text
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.diagnostics.left_out import Deletion, evaluate

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.codes import column_codes, group_codes
-from lmemtest.core.executors import Executor
-from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.replicates import Executor, Failure, replicate
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import DataError
 from lmemtest.lmm.cells import CellMap, Cells, compress

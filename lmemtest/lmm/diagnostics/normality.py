@@ -17,9 +17,9 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import Finding, judged, judged_as
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
+from lmemtest.core.verdicts import Finding, judged, judged_as
 from lmemtest.core.words import format_number
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P
 

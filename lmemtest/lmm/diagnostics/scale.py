@@ -18,7 +18,7 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import Finding, judged, judged_as
+from lmemtest.core.verdicts import Finding, judged, judged_as
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p

@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.codes import column_codes, group_codes
-from lmemtest.core.findings import Finding, judged
 from lmemtest.core.frames import collected
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import as_frame
+from lmemtest.core.verdicts import Finding, judged
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.scope import ScoreKind, two_valued

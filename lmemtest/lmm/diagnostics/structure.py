@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.findings import Finding, judged
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
+from lmemtest.core.verdicts import Finding, judged
 from lmemtest.core.words import counted
 from lmemtest.lmm.diagnostics.draws import residual_variance_of_rows
 

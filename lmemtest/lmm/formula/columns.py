@@ -14,8 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.core.codes import Keys
-from lmemtest.core.levels import level_order
+from lmemtest.core.codes import Keys, level_order
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError, LmemtestError
 from lmemtest.lmm.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.core.executors import Executor
-from lmemtest.core.replicates import check_replicates
+from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread

@@ -16,9 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.core.executors import Executor
 from lmemtest.core.hints import guided
-from lmemtest.core.replicates import Failure, check_replicates, replicate
+from lmemtest.core.replicates import Executor, Failure, check_replicates, replicate
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
-from lmemtest.core.durations import LONG, in_words, is_part, say
+from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_flag, check_positive_int

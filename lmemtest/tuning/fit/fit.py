@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest.core.arrays import Array
-from lmemtest.core.executors import Executor
-from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.replicates import Executor, Failure, replicate
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread

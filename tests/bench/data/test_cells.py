@@ -20,7 +20,7 @@ from refusals import refusal
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core import codes, frames
-from lmemtest.core.levels import natural_key
+from lmemtest.core.codes import natural_key
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.lmm.cells import Cells, compress
 

@@ -15,7 +15,7 @@ import pytest
 from lmemtest.bench.checks.copies import _chance, copied_runs, copy_findings
 from lmemtest.bench.checks.findings import RunsCheck
 from lmemtest.bench.data.runs import Runs
-from lmemtest.core.findings import SEVERITIES, Finding
+from lmemtest.core.verdicts import SEVERITIES, Finding
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {

@@ -22,7 +22,7 @@ from openpyxl.styles import PatternFill
 from refusals import refusal
 
 import lmemtest as lt
-from lmemtest.bench.data import content, delimited, sheets
+from lmemtest.bench.data import delimited, sheets
 from lmemtest.bench.data.number_cells import number_in
 from lmemtest.bench.data.readers import open_table, read_table
 from lmemtest.bench.importers.evaluation_samples import log_of
@@ -78,7 +78,7 @@ def test_no_more_is_unpacked_than_the_limit(monkeypatch):
     stream = Endless()
     monkeypatch.setenv("LMEMTEST_MAX_GB", "0.005")
     with pytest.raises(DataError, match=r"^Standard input holds more than 0\.005 GB"):
-        content.within_limit(stream, "Standard input")
+        sheets.within_limit(stream, "Standard input")
     assert 5e6 < stream.given < 7e6
 
 

@@ -13,7 +13,7 @@ import pytest
 from refusals import refusal
 
 import lmemtest as lt
-from lmemtest.bench.data.crossing import crossing
+from lmemtest.bench.data.requirements import crossing
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import DesignError
 

@@ -8,7 +8,7 @@ import pytest
 from study import as_runs
 
 import lmemtest as lt
-from lmemtest.core.levels import in_order, natural_key
+from lmemtest.core.codes import in_order, natural_key
 
 COUNTED = [f"game{i}" for i in (0, 1, 2, 9, 10, 11, 100)]
 

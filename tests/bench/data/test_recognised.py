@@ -16,8 +16,8 @@ from exported import FRAMES, answers, inspect_log, mlflow, optuna_studies, packe
 from importing import FILES
 
 import lmemtest as lt
-from lmemtest.bench.data.answer_roles import answer_roles
 from lmemtest.bench.data.recognised import Recognised, answers_in, pattern_of, recognised, recognised_file
+from lmemtest.bench.data.roles import answer_roles
 from lmemtest.bench.importers.evaluation_samples import log_of
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import DataError

@@ -13,8 +13,7 @@ import pytest
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.findings import RunsCheck
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.scales import remedies, scale_ratio, spreads
-from lmemtest.bench.data.score_kind import looks_like, score_kind
+from lmemtest.bench.data.scales import looks_like, remedies, scale_ratio, score_kind, spreads
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import DataError
 

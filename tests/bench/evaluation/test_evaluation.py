@@ -16,7 +16,7 @@ from scipy import linalg, stats
 import lmemtest as lt
 from lmemtest.bench.evaluation.answers import answered, read_answers
 from lmemtest.bench.evaluation.questions import _covariance, _least, on_these_tasks
-from lmemtest.bench.power.closed_form import operating
+from lmemtest.bench.power.draw import operating
 from lmemtest.errors import ArgumentError, DataError, DesignError
 
 ROLES = {"model": "model", "task": "task", "item": "item", "score": "right"}

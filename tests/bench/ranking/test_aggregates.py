@@ -113,7 +113,7 @@ def test_measures_of_a_draw_are_those_of_the_table_that_was_drawn(unit):
     resampling = Resampling(blocks, unit, "n", 50, 3)
     measured = partial(measures_of, names=list(MEASURES), threshold=1.0, direction="maximize")
     for a in range(2):
-        got = np.concatenate([measured(part, middle(blocks, a)) for part in resampling.draws(a)])
+        got = np.concatenate([measured(*part, cut=middle(blocks, a)) for part in resampling.draws(a)])
         chosen, run, weight = next(resampling.picks(a))
         for d in range(50):
             columns = [
@@ -130,7 +130,8 @@ def test_what_is_left_is_the_table_without_a_unit(unit):
     scores = ragged()
     blocks, _ = complete_blocks(runs_of(scores), None)
     parts = [part for _, part in Resampling(blocks, unit, "n", 2, 3).left_out(0)]
-    got = np.concatenate([measures_of(part, 0.25, ["median", "mean"], 1.0, "maximize") for part in parts])
+    measured = partial(measures_of, cut=0.25, names=["median", "mean"], threshold=1.0, direction="maximize")
+    got = np.concatenate([measured(*part) for part in parts])
     want = []
     if unit == "benchmarks":
         tables = [np.delete(scores["A"], task, axis=1) for task in range(4)]

@@ -12,10 +12,15 @@ from scipy import integrate, special, stats
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks, blocks_of
-from lmemtest.bench.ranking import hierarchical
-from lmemtest.bench.ranking.bayesian import bayesian_pairs
-from lmemtest.bench.ranking.directions import Directions, has_direction
-from lmemtest.bench.ranking.signed_rank import PRIOR, _gamma_weights, outcomes_of, signed_rank
+from lmemtest.bench.ranking.bayesian import above, bayesian_pairs, differences, interval, most_probable, posterior
+from lmemtest.bench.ranking.signed_rank import (
+    PRIOR,
+    _gamma_weights,
+    directions_of,
+    has_direction,
+    outcomes_of,
+    signed_rank,
+)
 from lmemtest.core.verdicts import Verdict
 from lmemtest.errors import ArgumentError
 
@@ -93,7 +98,7 @@ def test_directions_are_those_of_the_double_sums(pairs):
     outcomes = np.stack([outcomes_of(row, 0.0, 1e-9)(weights) for row in z])
     difference = outcomes[:, 0] - outcomes[:, 2]
     want = np.where(np.abs(difference) <= 1e-12, 0.5, difference > 0.0).sum(axis=1)
-    assert Directions.of(z, 1e-9).left(weights, 1e-12).tolist() == want.tolist()
+    assert directions_of(z, 1e-9)(weights, 1e-12).tolist() == want.tolist()
 
 
 def test_directions_that_single_precision_does_not_tell():
@@ -101,7 +106,7 @@ def test_directions_that_single_precision_does_not_tell():
     masses = np.array([0.0, 0.25, 0.5])  # of the prior and the smaller two; 1 - 2 * 0.75^2 + 2 * 0.25^2 = 0 here
     weights = np.append(masses, np.sqrt(2.0 * 0.75**2 - 2.0 * 0.25**2) - 0.75)[:, None] + [0.0, 1e-10, -1e-10, 1e-14]
     weights[:3] = masses[:, None]
-    assert [float(Directions.of(z, 0.0).left(w[:, None], 1e-12)[0]) for w in weights.T] == [0.5, 1.0, 0.0, 0.5]
+    assert [float(directions_of(z, 0.0)(w[:, None], 1e-12)[0]) for w in weights.T] == [0.5, 1.0, 0.0, 0.5]
 
 
 def test_advantages_that_are_nearly_equal_have_no_direction():
@@ -194,21 +199,22 @@ def test_bad_arguments_are_refused(option, message):
 
 def test_without_noise_the_mean_is_that_of_the_t_test():
     d = np.random.default_rng(11).normal(0.4, 1.0, size=7)
-    found = hierarchical.posterior(d, np.zeros(7))
+    weight, tau, mean, sd = posterior(d, np.zeros(7))
     student = stats.t(6, d.mean(), d.std(ddof=1) / np.sqrt(7))
-    assert [found.above(x) for x in (-1.0, 0.0, 0.3, 2.0)] == approx(student.sf([-1.0, 0.0, 0.3, 2.0]), abs=1e-13)
-    assert found.interval(0.9) == approx(student.interval(0.9), rel=1e-10)
+    points = [-1.0, 0.0, 0.3, 2.0]
+    assert [above(x, weight, mean, sd) for x in points] == approx(student.sf(points), abs=1e-13)
+    assert interval(0.9, weight, mean, sd) == approx(student.interval(0.9), rel=1e-10)
     wide = stats.t(6, d.mean(), d.std(ddof=1) * np.sqrt(1.0 + 1.0 / 7))  # of one more benchmark
-    assert found.new_above(0.3) == approx(wide.sf(0.3), abs=1e-13)
+    assert above(0.3, weight, mean, np.hypot(sd, tau)) == approx(wide.sf(0.3), abs=1e-13)
 
 
 def test_balanced_noise_cuts_the_variance_of_a_mean_square():
     """v + tau^2 is inverse gamma, truncated at v: the one-way model with the usual flat prior of logarithms."""
     d, v = np.random.default_rng(12).normal(0.4, 1.0, size=8), 0.6
-    found = hierarchical.posterior(d, np.full(8, v))
+    weight, tau, *_ = posterior(d, np.full(8, v))
     a, b = 7 / 2, 8 * d.var() / 2
     want = a / b * special.gammainc(a + 1.0, b / v) / special.gammainc(a, b / v)
-    assert found.weight @ (1.0 / (v + found.tau**2)) == approx(want, rel=1e-12)
+    assert weight @ (1.0 / (v + tau**2)) == approx(want, rel=1e-12)
 
 
 def test_probabilities_are_those_of_a_grid_over_mean_and_spread():
@@ -223,10 +229,10 @@ def test_probabilities_are_those_of_a_grid_over_mean_and_spread():
     better, worse = (special.ndtr((sign * mu - rope) / np.exp(log_tau)) for sign in (1, -1))
     outcomes = np.stack([better, 1.0 - better - worse, worse])
     most = [density[outcomes.argmax(axis=0) == i].sum() for i in range(3)]
-    found = hierarchical.posterior(d, v, rope=rope)
-    assert found.new_above(rope) == approx((density * better).sum(), abs=1e-4)
-    assert found.above(rope) == approx(density[mu > rope].sum(), abs=1e-4)
-    assert found.most_probable(rope) == approx(most, abs=1e-3)
+    weight, tau, mean, sd = posterior(d, v, rope=rope)
+    assert above(rope, weight, mean, np.hypot(sd, tau)) == approx((density * better).sum(), abs=1e-4)
+    assert above(rope, weight, mean, sd) == approx(density[mu > rope].sum(), abs=1e-4)
+    assert most_probable(rope, weight, tau, mean, sd) == approx(most, abs=1e-3)
 
 
 def test_certain_differences():
@@ -255,13 +261,13 @@ def test_runs_with_the_same_seeds_are_pairs():
     ]
     table = pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"])
     roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-    d, v = hierarchical.differences(blocks_of(lt.Runs(table, **roles)), 0, 1)
+    d, v = differences(blocks_of(lt.Runs(table, **roles)), 0, 1)
     wide = table.pivot_table(index=["task", "seed"], columns="tool", values="loss")
     own = (wide["B"] - wide["A"]).groupby("task").agg(["mean", "var"])
     assert d == approx(own["mean"].to_numpy())
     assert own["var"].min() / 5 <= v.min() <= v.mean() <= v.max() <= own["var"].max() / 5
     table.loc[table["tool"] == "A", "seed"] += 100
-    d, v = hierarchical.differences(blocks_of(lt.Runs(table, **roles)), 0, 1)
+    d, v = differences(blocks_of(lt.Runs(table, **roles)), 0, 1)
     apart = table.groupby(["task", "tool"])["loss"].var().unstack().sum(axis=1) / 5
     assert apart.min() <= v.min() <= v.max() <= apart.max()
 
@@ -271,7 +277,7 @@ def test_variances_without_runs_or_spread_do_no_harm():
     runs[0] = 1.0  # no spread
     runs[1, :, 1:] = np.nan  # one run
     runs[2, 1] = np.nan  # nothing
-    d, v = hierarchical.differences(make_blocks(runs), 0, 1)
+    d, v = differences(make_blocks(runs), 0, 1)
     assert np.isfinite(d).tolist() == [True, True, False, True, True, True]
     assert (v[[0, 1, 3, 4, 5]] > 0).all()
     assert np.isfinite(bayesian_pairs(make_blocks(runs), model="hierarchical")[P].to_numpy()).all()

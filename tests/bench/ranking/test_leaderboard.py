@@ -12,8 +12,7 @@ from study import make_runs
 import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
-from lmemtest.bench.ranking.leaderboard import leaderboard
-from lmemtest.bench.ranking.standings import MEASURES
+from lmemtest.bench.ranking.leaderboard import MEASURES, leaderboard
 from lmemtest.errors import ArgumentError, DesignError
 
 

@@ -12,7 +12,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.bench.ranking.methods import by_model, codes_on
-from lmemtest.bench.ranking.single_runs import closed_form, codes_by_table, t_ratios
+from lmemtest.bench.ranking.stability import closed_form, codes_by_table, t_ratios
 
 KINDS = ["difficulties", "relative", "copies", "rounded", "erratic"]
 

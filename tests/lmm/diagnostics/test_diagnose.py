@@ -8,7 +8,7 @@ from refusals import refusal
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.core.findings import worst
+from lmemtest.core.verdicts import worst
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.lmm.diagnostics import diagnose
 from lmemtest.lmm.diagnostics.draws import simulated_p

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from lmemtest.core.levels import in_order
+from lmemtest.core.codes import in_order
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.tokens import quote_name, tokenize

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.bench.power.closed_form import operating
-from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.draw import StudyDesign, operating
 from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
