@@ -269,7 +269,7 @@ WORDS_OF_CURVES = {
 
 def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
     """What scores over a budget count: as given, by an answer on a terminal, or the default, which is shown."""
-    from lmemtest.bench.modelling.scores import curve_of
+    from lmemtest.bench.data.per_run import curve_of
     from lmemtest.errors import LmemtestError
 
     if given is not None:

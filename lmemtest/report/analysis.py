@@ -24,6 +24,7 @@ from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
+from lmemtest.bench.data.per_run import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import (
@@ -34,7 +35,6 @@ from lmemtest.bench.modelling.adequacy import (
     undeclared_families,
 )
 from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
-from lmemtest.bench.modelling.scores import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
 from lmemtest.bench.robustness.variants import populations_compared

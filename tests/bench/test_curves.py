@@ -13,7 +13,7 @@ import pytest
 from study import as_runs
 
 import lmemtest as lt
-from lmemtest.bench.modelling.scores import curve_of, reduced
+from lmemtest.bench.data.per_run import curve_of, reduced
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 KEYS = ["task", "tool", "seed"]

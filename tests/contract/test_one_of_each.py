@@ -37,7 +37,7 @@ HOME = {
     "skillings_mack": "bench.ranking.classical",
     "wilcoxon": "bench.ranking.classical",
     "shift_intervals": "bench.ranking.classical",
-    "signed_rank": "bench.ranking.signed_rank",  # the Bayesian one
+    "signed_rank": "bench.ranking.bayesian",  # the Bayesian one
     "score_interval": "bench.outperforming.intervals",  # of P(A > B)
     "quantile_ranks": "tuning.curves",
     "check_number": "core.validate",

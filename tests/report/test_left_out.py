@@ -60,7 +60,7 @@ def test_each_reason_is_given_where_it_is_true(analyses):
     }
     for name, analysis in analyses.items():
         verdict = analysis.recommendation.seeds and analysis.recommendation.seeds.verdict
-        held = any(component.kind == "luck" for component in analysis.components)
+        held = "luck" in set(analysis.components["kind"])
         assert ("tested" in found[name]) == (verdict == "not shown")
         assert held == (verdict in ("shown", "precaution"))
         assert "F(" not in " ".join(analysis.recommendation.left_out)  # a test is no reason of the design
@@ -69,7 +69,7 @@ def test_each_reason_is_given_where_it_is_true(analyses):
 
 def test_the_estimated_share_stands_beside_a_precaution(analyses):
     analysis = analyses["held as a precaution"]
-    share = sum(component.share for component in analysis.components if component.kind == "luck")
+    share = analysis.components["share"][analysis.components["kind"] == "luck"].sum()
     text = " ".join(analysis.to_text().split())
     assert f"as a precaution, and its estimated share of the unexplained variance is {percent(share)}." in text
     assert "are a sample, too" not in text

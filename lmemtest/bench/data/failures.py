@@ -227,6 +227,7 @@ def score_failures(
 
     Examples
     --------
+    >>> from lmemtest import Runs
     >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, None, 3.0, 3.5]}
     >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
     >>> runs = Runs(table, failed="missing", **roles).score_failures({"a": 1})

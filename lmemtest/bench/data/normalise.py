@@ -150,6 +150,7 @@ def normalize(
 
     Examples
     --------
+    >>> from lmemtest import Runs
     >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, 0.2, 3.0, 3.5]}
     >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> ranks = runs.normalize("rank")

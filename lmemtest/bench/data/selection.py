@@ -137,6 +137,7 @@ def drop_duplicates(runs: Runs, keep: Literal["first", "last", "mean"]) -> Runs:
 
     Examples
     --------
+    >>> from lmemtest import Runs
     >>> table = {"tool": ["HB", "RS", "RS"], "task": ["a", "a", "a"], "loss": [0.1, 0.2, 0.4]}
     >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> runs.drop_duplicates("mean").to_frame()["loss"].round(6).tolist()
@@ -313,6 +314,7 @@ def best_so_far(runs: Runs, *, name: str | None = None) -> Runs:
 
     Examples
     --------
+    >>> from lmemtest import Runs
     >>> table = {"tool": ["A"] * 3 + ["B"] * 3, "trial": [1, 2, 3] * 2, "loss": [0.5, 0.7, 0.2, 0.6, 0.4, 0.9]}
     >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="trial")
     >>> runs.best_so_far().to_frame()["loss_best_so_far"].tolist()
@@ -378,6 +380,7 @@ def at_budgets(runs: Runs, budgets: Iterable[float]) -> Runs:
 
     Examples
     --------
+    >>> from lmemtest import Runs
     >>> table = {"tool": ["A", "A", "B", "B"], "seconds": [1.0, 7.5, 2.0, 4.0], "loss": [0.5, 0.2, 0.6, 0.4]}
     >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="seconds")
     >>> runs.at_budgets([5]).to_frame()["loss"].tolist()

@@ -87,6 +87,7 @@ def from_wide(
 
     Examples
     --------
+    >>> from lmemtest import Runs
     >>> wide = {"task": ["a", "b"], "HB": [0.1, 0.3], "RS": [0.2, 0.5]}
     >>> Runs.from_wide(wide, direction="minimize").to_frame()
       task algorithm  score

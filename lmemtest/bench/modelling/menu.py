@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from lmemtest.bench.data.per_run import relative_to
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.modelling.scores import relative_to
 from lmemtest.bench.modelling.terms import (
     ROLES,
     check_identified,

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
+from lmemtest.bench.data.per_run import has_baseline, of_baseline, reduced, relative_to
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling.scores import has_baseline, of_baseline, reduced, relative_to
-from lmemtest.bench.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
+from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
 from lmemtest.bench.modelling.terms import factor_term, held_in, meaning, of_groups
 from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Answer
@@ -261,7 +261,7 @@ def _candidates(runs: Runs, population: Population) -> list[Bar]:
     return out
 
 
-def _crossed_seeds(runs: Runs) -> tuple[list[Bar], SharedSeeds | None, list[str]]:
+def _crossed_seeds(runs: Runs) -> tuple[list[Bar], Answer | None, list[str]]:
     """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified."""
     if not runs.study.several_benchmarks or not seeds_cross(runs):
         return [], None, []
@@ -274,7 +274,7 @@ def _crossed_seeds(runs: Runs) -> tuple[list[Bar], SharedSeeds | None, list[str]
     return [Bar.of((seed,)), pair] if test.verdict != "not shown" else [], test, []
 
 
-def _left_out_by_test(runs: Runs, seeds: SharedSeeds | None) -> tuple[str, ...]:
+def _left_out_by_test(runs: Runs, seeds: Answer | None) -> tuple[str, ...]:
     """The term of an effect of seeds that was tested and is not in the model."""
     if seeds is None or seeds.verdict != "not shown":
         return ()
@@ -329,7 +329,7 @@ def _identified(runs: Runs, bars: list[Bar], blocks: tuple[str, ...]) -> tuple[l
 
 
 def _scope(
-    runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population, of_seeds: SharedSeeds | None
+    runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population, of_seeds: Answer | None
 ) -> list[str]:
     """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
     notes = [*population.notes, *_of_benchmarks(runs, blocks)]

@@ -12,28 +12,26 @@ projected off, the sum of squares between the groups ``algorithm:seed`` over tha
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from scipy import special
 
 from lmemtest.core.codes import group_means, group_numbers
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
 from lmemtest.errors import DataError, DesignError
 from lmemtest.lmm.cells import compress
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
-
-Verdict = Literal["shown", "precaution", "not shown"]
 
 # Where the terms are held: at these levels the rate of false findings of both steps together stays at 7 % from six
 # benchmarks and three seeds on, if luck is weak enough to be missed and if it is not; see docs/validation.md.
@@ -44,33 +42,6 @@ _ZERO = 1e-9  # relative to the largest eigenvalue
 _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedSeeds:
-    """The test of the luck that a seed gives an algorithm on all benchmarks."""
-
-    # mean square between the groups over that of the rest; NaN where there are too many groups to test
-    statistic: float
-    df_num: int
-    df_den: int
-    p_value: float  # of the F-test; NaN where there are too many groups
-    n_seeds: int  # seeds that occur on several benchmarks
-    level: float  # below which the terms are held
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether a model holds the terms because the effect is shown, or as a precaution, or does without them."""
-        if below(self.p_value, SHOWN):
-            return "shown"
-        return "precaution" if np.isnan(self.p_value) or below(self.p_value, self.level) else "not shown"
-
-    @property
-    def test(self) -> str:
-        """The F-test in words, or why there is none."""
-        if np.isnan(self.p_value):
-            return "too many groups to test"
-        return f"F({self.df_num}, {self.df_den}) = {written(self.statistic, '.2f')}, {p_text(self.p_value)}"
-
-
 def seeds_cross(runs: Runs) -> bool:
     """Whether some seed occurs on several benchmarks, and may be the same thing there."""
     if runs.seed is None or runs.benchmark is None or not runs.seed_shared:
@@ -78,10 +49,18 @@ def seeds_cross(runs: Runs) -> bool:
     return runs.study.count(runs.benchmark, runs.seed) > len(runs.levels(runs.seed))
 
 
-def shared_seeds(runs: Runs) -> SharedSeeds:
+def shared_seeds(runs: Runs) -> Answer:
     """Test whether a seed gives an algorithm the same luck on all benchmarks.
 
     Where nothing is left to test it by, a `DesignError` says so in words that complete a sentence.
+
+    Returns
+    -------
+    Answer
+        ``statistic``, the mean square between the groups over that of the rest, with ``df_num``, ``df_den`` and the
+        ``p_value`` of the F-test; NaN and 0 where there are too many groups to test. ``test``, the same in words;
+        ``n_seeds``, the seeds that occur on several benchmarks; ``level``, below which the terms are held; ``verdict``,
+        whether a model holds them because the effect is "shown", as a "precaution", or does without ("not shown").
 
     Notes
     -----
@@ -125,10 +104,8 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
         squares += float(rest @ rest)
         df += _df_within(blocks)
     statistic, r = _between(sums, [(*pattern, times[key]) for key, pattern in patterns.items()])
-    level = LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL
-    nan = float("nan")
     if np.isnan(statistic):
-        return SharedSeeds(statistic=nan, df_num=0, df_den=0, p_value=nan, n_seeds=seeds, level=level)
+        return _answer(np.nan, 0, 0, np.nan, seeds)
     if r < 1 or df - r < 1:
         raise DesignError("runs with the same seed are too few to distinguish what they share from chance")
     scale = float(np.square(y - y.mean()).sum())
@@ -138,13 +115,22 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
     if rest_squares <= _ROUNDING * squares:
         raise DesignError("it would leave no residual: runs with the same seed differ by constants")
     f = statistic / r / (rest_squares / (df - r))
-    return SharedSeeds(
-        statistic=f,
-        df_num=r,
-        df_den=df - r,
-        p_value=float(special.fdtrc(r, df - r, f)),
-        n_seeds=seeds,
-        level=level,
+    return _answer(f, r, df - r, float(special.fdtrc(r, df - r, f)), seeds)
+
+
+def _answer(statistic: float, df_num: int, df_den: int, p_value: float, seeds: int) -> Answer:
+    level = LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL
+    verdict = "precaution" if np.isnan(p_value) or below(p_value, level) else "not shown"
+    if np.isnan(p_value):
+        test = "too many groups to test"
+    else:
+        test = f"F({df_num}, {df_den}) = {written(statistic, '.2f')}, {p_text(p_value)}"
+    values = {"statistic": statistic, "df_num": df_num, "df_den": df_den, "p_value": p_value, "n_seeds": seeds}
+    return Answer(
+        question="shared_seeds",
+        title="Luck that runs with one seed share over the benchmarks",
+        tables={"test": pd.DataFrame([values])},
+        values={**values, "level": level, "test": test, "verdict": "shown" if below(p_value, SHOWN) else verdict},
     )
 
 

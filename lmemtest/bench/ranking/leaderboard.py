@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
-from lmemtest.bench.modelling.scores import reduced
+from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.ranking.bradley_terry import ELO, estimable, likeliest, linked, ratings
 from lmemtest.bench.ranking.methods import Asked, by_model, runs_of
 from lmemtest.core.hints import guided

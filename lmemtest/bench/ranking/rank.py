@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
+from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.scores import CURVE_CHOICES, reduced
 from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.bench.ranking.compare import classical_tests, compared

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.per_run import vary_less_than_by_chance
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.scores import vary_less_than_by_chance
 from lmemtest.core.replicates import check_replicates, progress_bar
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below

@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.normalise import ALL_METHODS
+from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.scores import reduced
 from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variants import advantages
 from lmemtest.core.caller import advice

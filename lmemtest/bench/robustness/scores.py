@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lmemtest.bench.data.per_run import MOST_FIXED
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.scores import MOST_FIXED
 from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.comparisons import Comparisons

@@ -20,7 +20,7 @@ from scipy import special
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.outperforming import effect_size as effects_of
 from lmemtest.bench.ranking import classical
-from lmemtest.bench.ranking.signed_rank import outcome_draws, signed_rank
+from lmemtest.bench.ranking.bayesian import outcome_draws, signed_rank
 from lmemtest.compat.autorank.decisions import (
     cd_diagram,
     ci_plot,

@@ -12,13 +12,18 @@ from scipy import integrate, special, stats
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks, blocks_of
-from lmemtest.bench.ranking.bayesian import above, bayesian_pairs, differences, interval, most_probable, posterior
-from lmemtest.bench.ranking.signed_rank import (
+from lmemtest.bench.ranking.bayesian import (
     PRIOR,
     _gamma_weights,
+    above,
+    bayesian_pairs,
+    differences,
     directions_of,
     has_direction,
+    interval,
+    most_probable,
     outcomes_of,
+    posterior,
     signed_rank,
 )
 from lmemtest.core.verdicts import Verdict

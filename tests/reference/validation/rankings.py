@@ -12,8 +12,8 @@ from statsmodels.stats.anova import AnovaRM
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking import classical
+from lmemtest.bench.ranking.bayesian import signed_rank
 from lmemtest.bench.ranking.bradley_terry import ratings
-from lmemtest.bench.ranking.signed_rank import signed_rank
 from lmemtest.compat.autorank import autorank
 
 from .common import Line, load, relative, suite_module
