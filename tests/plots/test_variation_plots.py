@@ -119,7 +119,7 @@ def test_extrapolated_differences_are_marked(assert_readable) -> None:
     ]
     assert_readable(ax)
     ax = benchmark_effects_plot(found)
-    assert "Grey: extrapolated, some algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
+    assert "Grey: extrapolated, because an algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
     (cells,) = (c for c in ax.collections if c.get_label() == "_cells")
     assert np.ma.getmaskarray(cells.get_array()).reshape(9, 3)[4].tolist() == [True, True, False]
     assert_readable(ax)
