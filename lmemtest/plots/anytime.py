@@ -477,7 +477,7 @@ def _ribbon_key(state: NDArray[np.int8]) -> tuple[tuple[str, Any], ...]:
     entries = [
         ("up to the critical difference", patch(facecolor=_style.FAINT, alpha=_RIBBON)),
         ("better than all others", patch(facecolor=_style.MUTED)),
-        ("may be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
+        ("can be the best", patch(facecolor=_style.MUTED, alpha=_PALE)),
         ("another is better", lambda font: Line2D([], [], color=_style.FAINT, linewidth=0.1 * font)),
     ]
     return (*entries, ("no scores", patch(**_HATCHED))) if (state == _ABSENT).any() else tuple(entries)
@@ -488,7 +488,7 @@ def _ribbon_foot(result: Anytime, *, unequal: bool, grey: bool, joined: bool) ->
     if unequal:
         words.append(
             "Standard errors differ between pairs: the pale part of the ribbon lies between the smallest and the "
-            "largest critical difference, and the rows show which algorithms may be the best."
+            "largest critical difference, and the rows show which algorithms can be the best."
         )
     if grey:
         words.append("Grey: not the best at any budget.")

@@ -28,8 +28,8 @@ HOME = {
     "two_sided_p": "lmm.distributions.student",
     "t_quantile": "lmm.distributions.student",
     "noncentrality_interval": "lmm.distributions.student",
-    "bounded_mean_interval": "lmm.intervals.bounded_mean",
-    "bca_shares": "lmm.intervals.draws",
+    "bounded_mean_interval": "core.proportions",
+    "bca_shares": "lmm.intervals.bootstrap",
     "bootstrap": "lmm.intervals.bootstrap",
     "adjust_raw": "lmm.means.adjust",  # Bonferroni, Šidák, Holm, Benjamini and Hochberg
     "repeated_measures_anova": "bench.ranking.classical",

@@ -196,8 +196,8 @@ def test_ranges_serve_values_that_never_repeat():
 
 def test_constant_costs_count_as_known():
     risk = tuning.risk(TRIALS, "epochs", values=3, cost="epochs", **UP)  # the column is the cost itself
-    assert risk.comparisons[0].b.cost.known
-    assert not risk.comparisons[0].a.cost.known
+    assert risk.comparisons[0].b.cost.fixed
+    assert not risk.comparisons[0].a.cost.fixed
     assert any(note.startswith("Mean cost of a trial of tuned: 2.") for note in risk.notes)
 
 
