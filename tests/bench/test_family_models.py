@@ -166,8 +166,8 @@ def test_the_sample_of_a_fit_is_that_of_its_coarsest_advantages() -> None:
 def test_the_components_name_what_families_share() -> None:
     runs = runs_of(table(seeds=2))
     found = variance_components(lt.recommend(runs).spec.fit(runs), runs)
-    assert [source.kind for source in found[:4]] == ["family", "family_interaction", "benchmark", "interaction"]
-    assert found[1].meaning == "advantages of algorithms that change between spaces"
+    assert found["kind"].tolist()[:4] == ["family", "family_interaction", "benchmark", "interaction"]
+    assert found["meaning"][1] == "advantages of algorithms that change between spaces"
 
 
 def test_both_populations_are_decided_by_their_own_models() -> None:
