@@ -61,14 +61,17 @@ def _of_ranking(ranking: Ranking) -> Decisions:
     return found
 
 
-def aside(decisions: Decisions, levels: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """What stands beside the levels of a figure, and how it is read: letters of a few levels, ranks of many."""
+def aside(decisions: Decisions, levels: Sequence[str], what: str) -> tuple[tuple[str, ...], str]:
+    """What stands beside the levels of a figure, and how it is read: letters of a few levels, ranks of many.
+
+    `what` are the levels, at the beginning of a sentence.
+    """
     if decisions.lettered:
         verb = "no difference is decided" if decisions.posterior else "no significant difference"
-        return tuple(decisions.letters[level] for level in levels), f"that share a letter: {verb}"
+        return tuple(decisions.letters[level] for level in levels), f"{what} that share a letter: {verb}"
     place = {level: i for i, level in enumerate(decisions.levels)}
     ends = [(decisions.rank_low[place[level]], decisions.rank_high[place[level]]) for level in levels]
-    return tuple(rank_span(*pair) for pair in ends), "at the right: the ranks that are left open"
+    return tuple(rank_span(*pair) for pair in ends), "At the right: the ranks that the decisions leave open"
 
 
 def checked_limits(limits: object) -> tuple[float, float] | None:

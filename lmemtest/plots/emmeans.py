@@ -76,8 +76,8 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
     what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
     label = f"{what}, {_style.nobreak(f'{100 * em.level:g} % CI')}{READINGS.get(em.direction or '', '')}"
     if decisions is not None:
-        texts, reading = aside(decisions, order)
-        label += f"\nMeans {reading} ({decided_by(decisions)})."
+        texts, reading = aside(decisions, order, "Means")
+        label += f"\n{reading} ({decided_by(decisions)})."
     content = _rows.Rows(
         labels=order,
         series=series,

@@ -80,8 +80,8 @@ def _centres(ranking: Ranking) -> _rows.Rows:
     said = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
     letters: tuple[str, ...] = ()
     if ranking.control is None:
-        letters, reading = aside(decisions, decisions.levels)
-        said.append(f"Algorithms {reading} ({decided_by(decisions)}).")
+        letters, reading = aside(decisions, decisions.levels, "Algorithms")
+        said.append(f"{reading} ({decided_by(decisions)}).")
     return _rows.Rows(
         labels=list(decisions.levels),
         series=(_rows.Series.of(table, np.arange(len(table), dtype=np.intp), centre=centre),),

@@ -292,7 +292,9 @@ class Analysis(Result):
         from lmemtest.report.leaders import leaders, left_out
 
         shown = leaders(self)
-        parts = [one_line(self.headline()), shown.decisions.summary(), shown.pairs.to_table().to_text()]
+        # what decisions say of the best level would be a verdict where the means are over unlike things
+        means = shown.decisions.to_table().to_text() if self.incomparable else shown.decisions.summary()
+        parts = [one_line(self.headline()), means, shown.pairs.to_table().to_text()]
         parts += [left_out(self)] if shown is not self else []
         return Text("\n\n".join(parts), self._repr_html_())
 

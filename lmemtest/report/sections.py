@@ -204,7 +204,7 @@ def _means(analysis: Analysis) -> Section:
     notes = sentences_of(
         "sections.means",
         letters=letters,
-        simultaneous=shown.decisions.simultaneous,
+        simultaneous=shown.decisions.simultaneous and not analysis.incomparable,
         level=f"{100 * (1 - analysis.alpha):g} %",
         mostly_difficulty=parts["benchmark"] > parts["interaction"],
     )

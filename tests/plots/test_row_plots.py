@@ -93,6 +93,10 @@ def test_letters_of_a_few_and_ranks_of_many_come_from_the_decisions(make, assert
     assert_readable(ax)
     shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
     ranks = [f"{low}–{high}" if low < high else f"{low}" for low, high in zip(sep.rank_low, sep.rank_high, strict=True)]
+    said = ax.get_xlabel().replace("\u00a0", " ").split("\n", 1)[1].replace("\n", " ")
+    assert said.startswith(
+        "At the right: the ranks that" if size > 12 else "Means that share a letter: no significant difference"
+    )
     assert [shown[row] for row in range(size)] == (ranks if size > 12 else [sep.letters[level] for level in sep.levels])
     assert row_labels(ax) == list(sep.levels)
 

@@ -239,6 +239,17 @@ def test_the_advice_on_logs_leads_to_a_verdict() -> None:
     assert "Each run counts once, with its mean over 2 values of seconds. This compares whole curves, not" in text
 
 
+def test_where_no_verdict_follows_no_rank_is_claimed() -> None:
+    analysis = lt.analyze(trials("number", "search"), curves="model")
+    assert analysis.incomparable
+    for text in (analysis.summary(), analysis.to_text()):
+        assert "confidence the best" not in text
+        assert "the true ranks of all algorithms at once" not in text
+    plain = lt.analyze(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
+    assert "With 95 % confidence the best" in plain.summary()
+    assert "the true ranks of all algorithms at once with 95 % confidence" in plain.to_text().replace("\n", " ")
+
+
 def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
     runs = trials("number", "search")
     text = analyze(runs, curves="model").headline()

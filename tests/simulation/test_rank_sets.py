@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -44,6 +46,20 @@ def test_sets_of_ranks_hold_all_true_ranks_at_once(k, n, tables, law):
         lambda rng: holds(lt.rank(wide(draw(rng, truth, n, law)), direction="maximize").decisions, truth), tables, k + n
     )
     assert at_least(rate, tables, 0.945), rate
+
+
+@pytest.mark.parametrize(("k", "n"), [(4, 3), (4, 5), (10, 6), (10, 12)])
+@pytest.mark.parametrize("law", ["normal", "skewed"])
+def test_sets_of_ranks_hold_with_few_benchmarks_and_unequal_algorithms(k, n, law):
+    """One algorithm varies four times, another a fifth as much as the others.
+
+    Measured with 200 tables: 92.5 to 99.0 %; the least with 3 benchmarks and skewed scores.
+    """
+    truth, spread = np.concatenate([np.zeros(k // 2), np.linspace(0.2, 2.0, k - k // 2)]), np.ones(k)
+    spread[[0, -1]] = 4.0, 0.2
+    scores = functools.partial(draw, truth=truth, n=n, law=law, spread=spread)
+    rate = rate_of(lambda rng: holds(lt.rank(wide(scores(rng)), direction="maximize").decisions, truth), 200, k + n)
+    assert at_least(rate, 200, 0.94), rate
 
 
 @pytest.mark.parametrize(
