@@ -241,7 +241,8 @@ def test_smooth_laws_have_the_quantile_of_the_best():
             )
             assert best_at_most(one.cdf(y), one.sf(y), K, direction) == approx(q, abs=1e-9)
             if "fit" in name:
-                assert law.curve(K[:1], q=q).estimate[0] == y[0]
+                # asked for the same budgets: the last digit of a root depends on what is solved beside it
+                assert law.curve(K[:1], q=q).estimate[0] == np.asarray(law.quantile_curve(K[:1], q=q))[0]
 
 
 def sampled(law, k, q, direction):
