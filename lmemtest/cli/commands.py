@@ -323,7 +323,7 @@ def _quantile(text: str) -> str | float:
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
         *("adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
-    "Compare models by the items of tasks: these tasks, and tasks like these.",
+    "Compare models by the items of tasks: these items, items like these, and tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
 )
 def evaluate(given: SimpleNamespace, step: Step) -> Result:

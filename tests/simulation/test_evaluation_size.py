@@ -109,8 +109,8 @@ if __name__ == "__main__":
 def test_claims_about_exactly_these_items_take_the_runs_for_the_sample(items, epochs, logit):
     """Models solve different items of the same tasks equally often: any difference is false, over runs.
 
-    Measured with 400 tables: 2.0, 6.0, 4.0 % with a false difference; 95.6 to 96.9 % of intervals hold the accuracy. Four
-    items of a task, and accuracies of .92 and .07 (300 tables): 0.7, 3.3, 4.3 %; 95.5 to 99.7 %.
+    Measured with 400 tables: 2.0, 6.0, 4.0 % with a false difference; 95.6 to 96.9 % of intervals hold the accuracy.
+    With four items of a task, and accuracies of .92 and .07 (300 tables): 0.7, 3.3, 4.3 %; 95.5 to 99.7 %.
     """
     n, truth = 300, np.random.default_rng(3)
     chance = expit(truth.normal(logit, ITEM, (1, 3, items)))

@@ -98,28 +98,30 @@ def on_these_items(blocks: Blocks, judges: Mapping[str, Array], **facts: Any) ->
         share = 1.0 / (counts[:, blocks.block] * n_tasks)
         parts = np.where(epochs > 0, share**2 * noise_of(blocks) / epochs, 0.0)  # (k, m)
         V, doubt = parts.sum(axis=1), np.where(epochs > 0, parts**2 / (epochs - 1.0), 0.0).sum(axis=1)
-    of_judges = np.zeros((len(V), len(V)))
+    errors = np.diag(V)[None]
     if judges:
         of_judge = judge_means(blocks, judges)
-        of_judges = np.asarray(np.cov(of_judge, rowvar=False) / len(of_judge))
-
-    def variance(L: Array) -> tuple[Array, Array]:
-        return L**2 @ V, np.einsum("rk,kl,rl->r", L, of_judges, L)
-
-    def freedom(L: Array) -> Array:
-        runs, shared = variance(L)
-        least = L**4 @ doubt + (shared**2 / (len(judges) - 1.0) if judges else 0.0)
-        return np.divide((runs + shared) ** 2, least, out=np.full(len(L), np.inf), where=least > 0.0)
-
+        errors = np.stack([errors[0], np.asarray(np.cov(of_judge, rowvar=False) / len(of_judge))])
     return Estimates.of(
         {"model": list(blocks.algorithms)},
         b=np.where(complete, np.nan_to_num(task_means(blocks)).mean(axis=1), 0.0),
-        V=np.diag(V) + of_judges,
-        df=freedom,
+        V=errors.sum(axis=0),
+        df=partial(_df_over_runs, errors, doubt, len(judges) - 1.0),
         estimable_function=partial(_only_of, complete),
-        variance_function=lambda L: np.add(*variance(L)) > 0.0,
+        variance_function=partial(_varies, errors),
         **facts,
     )
+
+
+def _df_over_runs(errors: Array, doubt: Array, df_of_judges: float, L: Array) -> Array:
+    """Satterthwaite's degrees of freedom where models are independent but for judges, the second part of `errors`."""
+    parts = Functions.of(L).quadratic_forms(errors)  # (1 or 2, rows)
+    least = L**4 @ doubt + (parts[1:] ** 2).sum(axis=0) / max(df_of_judges, 1.0)
+    return np.divide(parts.sum(axis=0) ** 2, least, out=np.full(len(L), np.inf), where=least > 0.0)
+
+
+def _varies(errors: Array, L: Array) -> Mask:
+    return np.asarray(Functions.of(L).quadratic_forms(errors).sum(axis=0) > 0.0)
 
 
 def has_runs_of_items(blocks: Blocks) -> bool:

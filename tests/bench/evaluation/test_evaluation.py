@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -504,6 +505,12 @@ def test_on_exactly_these_items_the_variance_is_that_of_the_runs() -> None:
         assert row["estimate_items"] == pytest.approx(mean[left] - mean[right], abs=1e-12)
         assert row["se_items"] ** 2 == pytest.approx(se2, rel=1e-12)
         assert row["df_items"] == pytest.approx(se2**2 / (doubt[left] + doubt[right]), rel=1e-12)
+
+
+def test_an_evaluation_of_repeated_runs_can_be_stored() -> None:
+    found = lt.evaluate(repeated(), **ROLES_OF_RUNS)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.decisions("these items").levels == found.decisions("these items").levels
 
 
 def test_single_runs_say_nothing_of_exactly_these_items() -> None:
