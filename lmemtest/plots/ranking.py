@@ -376,7 +376,7 @@ def _from_half(table: pd.DataFrame, most: int) -> _rows.Shown:
 
 @_canvas.draws(Evaluation, source="evaluate()")
 def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
-    """Draw the accuracy of each model with its interval for either question, and the groups beside it.
+    """Draw the accuracy of each model with its interval for every population, and the groups beside it.
 
     Parameters
     ----------
@@ -388,10 +388,10 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     Returns
     -------
     Axes
-        Models from the best at the top. The letters at the right are those of these tasks, and after the bar those of
-        tasks like these: models that share a letter cannot be distinguished. Of more than 12 models there are sets of
-        ranks in their place. Intervals are not simultaneous, so whether they overlap does not tell whether models
-        differ.
+        Models from the best at the top, with an interval for each population that the evaluation is about. The letters
+        at the right are those of each, in the order of the legend: models that share a letter cannot be distinguished.
+        Of more than 12 models there are sets of ranks in their place. Intervals are not simultaneous, so whether they
+        overlap does not tell whether models differ.
 
     Examples
     --------
@@ -403,10 +403,11 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     """
     shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
     table = found.models.iloc[shown.kept]
-    names = {"these": ""} if found.like is None else found.populations
+    names = found.populations if len(found.populations) > 1 else {"these": ""}
     looks: tuple[dict[str, Any], ...] = (
         {"colour": _style.ACCENT},
         {"colour": _style.colour(1), "marker": "s", "hollow": True},
+        {"colour": _style.colour(2), "marker": "D"},
     )
     series = tuple(
         _rows.Series.of(
@@ -418,7 +419,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
             offset=lane,
             **look,
         )
-        for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks, strict=False))
+        for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks[: len(names)], strict=True))
     )
     letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
     reading = "models that share a letter cannot be distinguished"

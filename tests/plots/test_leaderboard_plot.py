@@ -151,17 +151,49 @@ def test_of_many_benchmarks_those_farthest_from_one_half_are_drawn_and_the_other
     assert_readable(ax)
 
 
-def test_rows_are_models_with_both_intervals_and_their_groups():
+POPULATIONS = [
+    (1, 3, ["these", "like"]),
+    (3, 3, ["these", "like", "items"]),
+    (3, 1, ["these", "items"]),
+    (1, 1, ["these"]),
+]
+
+
+@pytest.mark.parametrize(("epochs", "tasks", "names"), POPULATIONS)
+def test_rows_are_models_with_an_interval_for_each_population_and_their_groups(epochs, tasks, names):
     rng = np.random.default_rng(2)
     table = pd.DataFrame(
-        [(m, t, i, int(rng.random() < 0.4 + 0.2 * k)) for k, m in enumerate("ABC") for t in "xyz" for i in range(30)],
-        columns=["model", "task", "item", "right"],
-    )
-    found = lt.evaluate(table, model="model", task="task", item="item", score="right")
+        [
+            (m, t, i, e, int(rng.random() < 0.4 + 0.2 * k))
+            for k, m in enumerate("ABC") for t in "xyz"[:tasks] for i in range(30) for e in range(epochs)
+        ],
+        columns=["model", "task", "item", "epoch", "right"],
+    )  # fmt: skip
+    roles = {"epoch": "epoch"} if epochs > 1 else {}
+    found = lt.evaluate(table, model="model", task="task", item="item", score="right", **roles)
     ax = found.plot()
     assert row_labels(ax) == found.models["model"].tolist()
     drawn = [line.get_xdata() for line in ax.lines if line.get_label() == "_interval"]
-    ends = [found.models[[f"ci_low_{name}", f"ci_high_{name}"]].to_numpy() for name in ("these", "like")]
+    ends = [found.models[[f"ci_low_{name}", f"ci_high_{name}"]].to_numpy() for name in names]
     np.testing.assert_allclose(drawn, np.concatenate(ends))
-    letters = [text.get_text() for text in ax.texts if "|" in text.get_text()]
-    assert letters == (found.models["letters_these"] + " | " + found.models["letters_like"]).tolist()
+    groups = [" | ".join(row) for row in zip(*(found.models[f"letters_{name}"] for name in names), strict=True)]
+    letters = [text.get_text() for text in ax.texts]
+    assert [text for text in letters if text in groups] == groups
+
+
+@pytest.mark.parametrize("count", [5, 20, 70])
+def test_a_board_draws_the_sets_of_ranks_with_provisional_algorithms_in_grey(assert_readable, count):
+    rng = np.random.default_rng(5)
+    scores = np.arange(count) + rng.normal(size=(9, count))
+    rows = [(f"tool {a:02d} with a long name", b, scores[b, a]) for a in range(count) for b in range(9) if a or b < 4]
+    table = pd.DataFrame(rows, columns=["tool", "task", "score"])
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task")
+    board = lt.leaderboard(runs, rng=1, n_draws=400)
+    ax = board.plot(measure="rank")
+    assert_readable(ax)
+    table = board.to_frame().sort_values("rank")
+    shown = table.iloc[[*range(30), *range(count - 30, count)]] if count > 60 else table
+    drawn = {tuple(line.get_xdata()) for line in ax.lines if line.get_label() == "_interval"}
+    assert drawn == set(zip(shown["rank_low"].astype(float), shown["rank_high"].astype(float), strict=True))
+    assert all(float(label.get_text()).is_integer() for label in ax.get_xticklabels())
+    assert any("provisional" in text.get_text() for text in ax.get_legend().get_texts())
