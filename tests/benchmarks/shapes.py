@@ -79,6 +79,12 @@ def items(models: int, tasks: int, each: int) -> pd.DataFrame:
     return table.assign(correct=(rng.normal(size=len(m)) < ease).astype(int))
 
 
+def solved(models: int, issues: int) -> lt.Runs:
+    """Which model solved which issue, as boards of coding agents list it."""
+    table = items(models, 1, issues)
+    return lt.Runs(table, score="correct", direction="maximize", algorithm="model", benchmark="item")
+
+
 SEEDS_CROSSED = (
     "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
     " + (1 | seed) + (1 | seed:algorithm)"
@@ -221,6 +227,8 @@ SHAPES: list[Row] = [
     by(300, 15, 1, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
     by(332, 41, 1, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
     by(60, 40, 3, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
+    by(332, 41, 1, call="leaderboard", asked=lt.leaderboard),
+    ("134 models x 500 items", "leaderboard", lambda: solved(134, 500), lt.leaderboard),
     by(300, 15, 1, call="rank, stability", asked=lambda r: lt.rank(r).stability()),
     by(10, 1_000, 1, call="rank, stability", asked=lambda r: lt.rank(r).stability()),
     by(60, 15, 1, call="rank, bayesian", asked=lambda r: lt.rank(r, "bayesian", rng=0)),

@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from references import values
 
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.decisions import Decisions, decisions_of, maximal_cliques
@@ -338,3 +339,20 @@ def test_bad_options_are_refused(options, message):
     flags = square(True, diagonal=False)
     with pytest.raises(LmemtestError, match=re.escape("omnibus_p is judged by the level of the decisions: give alpha")):
         Decisions.of(TWO, flags, omnibus_p=0.5)
+
+
+@pytest.mark.parametrize("case", ["countries", "equal", "correlated"])
+def test_sets_of_ranks_are_those_of_the_step_down_procedure_of_csranks(case):
+    """Theirs keeps "not below" after "above" is found, so a set may be larger by a rank; ours never is."""
+    reference = values("rank_sets")["cases"][case]
+    k = len(reference["x"])
+    names = [f"m{i:02d}" for i in range(k)]
+    covariance = np.reshape(reference["covariance"], (k, k))
+    options = {"V": covariance, "df": np.inf, "score": "score", "direction": "maximize"}
+    sets = Estimates.of({"m": names}, b=reference["x"], **options).pairs(adjust="stepdown").decisions().columns(names)
+    low, high = np.array(sets["rank_low"]), np.array(sets["rank_high"])
+    wider = (low - reference["low"]) + (np.array(reference["high"]) - high)
+    assert (low >= reference["low"]).all()
+    assert (high <= reference["high"]).all()
+    assert wider.max() <= 1
+    assert wider.tolist().count(0) == {"countries": 26, "equal": 10, "correlated": 12}[case]

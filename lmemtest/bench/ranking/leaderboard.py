@@ -243,8 +243,8 @@ def leaderboard(
     reference : str, optional
         The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that neither the data nor
         the order of the table single out an algorithm.
-    level : float in (0, 1)
-        Of each interval by itself.
+    alpha : float in (0, 1)
+        Each interval by itself is at 1 - alpha.
     n_draws : int
         Random weights of the benchmarks (or runs) behind the intervals.
     rng : int, numpy.random.Generator or None
