@@ -83,7 +83,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "curves": (str, "HOW", "What scores over a budget count per run: mean, last, best, area; or model."),
     # the analysis
     "formula": (str, "", "A model of your own instead of the recommended one."),
-    "population": (str, "ROLE", "Claims about new ones of this role: family or benchmark."),
+    "population": (str, "ROLE", "Claims about new ones of this role: family, benchmark or run."),
     "dispersion": (str, "COLUMN", "A residual variance for each level, such as the benchmark."),
     "alpha": (float, "NUMBER", "Significance level for all pairs together."),
     "adjust": (str, "METHOD", "For the number of pairs: stepdown (default), tukey, holm, none, ..."),

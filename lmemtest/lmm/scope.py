@@ -128,8 +128,8 @@ class Scope(Protocol):
 
     # ------------------------------------------------------------------ means
 
-    def clusters(self, terms: Iterable[set[str]]) -> tuple[str, ...] | None:
-        """The columns of the units that are independent of each other in a model with these random terms."""
+    def clusters(self, terms: Iterable[set[str]], fixed: Iterable[set[str]]) -> tuple[str, ...] | None:
+        """The columns of the units that are independent of each other in a model with these random and fixed terms."""
 
     def default_weights(self, averaged: Sequence[str]) -> str | None:
         """How to average over these columns; None for equal weights."""

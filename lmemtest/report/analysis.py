@@ -34,7 +34,7 @@ from lmemtest.bench.modelling.adequacy import (
     shared_seeds_finding,
     undeclared_families,
 )
-from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
+from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
 from lmemtest.bench.robustness.variants import populations_compared
@@ -196,7 +196,12 @@ class Analysis(Result):
     @cached_property
     def shape(self) -> AdvantageShape | None:
         """Whether advantages are about normal over the benchmarks; None without errors that count benchmarks."""
-        return shape_of(self.means)
+        return shape_of(self.means, self.runs)
+
+    @property
+    def these_only(self) -> bool:
+        """Whether runs are the sample, and each of several benchmarks has means of its own."""
+        return self.n_benchmarks > 1 and not self.own_formula and self.recommendation.population == "run"
 
     @property
     def claim(self) -> str:
@@ -427,9 +432,10 @@ def analyze(
         As in `Runs`; for a dataframe only.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
-    population : {"family", "benchmark"}, optional
-        What the claims are about, new families of benchmarks or new benchmarks of these; see `recommend`. The report
-        shows where the two decide otherwise. Not together with a formula, which says so itself.
+    population : {"family", "benchmark", "run"}, optional
+        What the claims are about, new families of benchmarks, new benchmarks of these, or exactly these benchmarks; see
+        `recommend`. The report shows where the first two decide otherwise. Not together with a formula, which says so
+        itself.
     curves : {"mean", "last", "best", "area", "model"}, optional
         What the scores of a run over its budgets count; by default "mean" for most tables, see `recommend`. A formula
         of one's own is fitted to the rows as they are.
@@ -505,15 +511,17 @@ def analyze(
         if parsed is not None:
             _check_formula(parsed, runs)
     with step("fitting the model"):
-        fit = fitted_quietly(formula or recommendation.formula, runs, dispersion)
+        scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
+        fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
     with step("comparing the algorithms"):
         pairs = _pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
-        agreement, on_ranks = _on_another_score(runs, check, pairs, recommendation, parsed, options)
+        same = {**options, "dispersion": scatter}
+        agreement, on_ranks = _on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
             undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, vcov=vcov)
-        if parsed is None and dispersion is None:
+        if parsed is None and scatter is None:
             populations = populations_compared(
                 runs, recommendation, pairs, alpha=alpha, adjust=adjust, vcov=vcov, ddf=ddf
             )
@@ -710,9 +718,9 @@ def _refuse_unnamed(runs: Runs, check: RunsCheck, parsed: ParsedFormula | None, 
         refuse_unnamed(runs, known=sorted(used))
 
 
-def shape_of(means: Estimates) -> AdvantageShape | None:
-    """Whether the advantages behind moderated standard errors are about normal."""
-    if means.moderate is None:
+def shape_of(means: Estimates, runs: Runs) -> AdvantageShape | None:
+    """Whether the advantages behind moderated standard errors are about normal; None where runs are the sample."""
+    if means.moderate is None or runs.seed in means.moderate.robust.cluster:
         return None
     L = means.moderate.L
     kept = np.flatnonzero(np.isfinite(L).all(axis=1))
@@ -723,7 +731,7 @@ def shape_of(means: Estimates) -> AdvantageShape | None:
 
 def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
     """The runs with ranks within benchmarks for a score, where few benchmarks decide its means or scales differ."""
-    shape = shape_of(means)
+    shape = shape_of(means, runs)
     if runs.benchmark is None or not (check.scales_differ or (shape is not None and shape.few_decide)):
         return None
     if check.kind.kind == "ranks":
@@ -748,7 +756,7 @@ def _fitted_beside(
     population = chosen.population
     try:
         if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
-            same = population if runs.study.families and population in POPULATIONS else None
+            same = population if runs.study.families or population == "run" else None
             formula = recommend(other, population=same, curves="model").formula
         else:
             formula = f"{quote_name(other.score)} ~{(parsed.text if parsed else chosen.formula).split('~', 1)[1]}"

@@ -194,6 +194,7 @@ def limitations_section(analysis: Analysis) -> Section:
         n_benchmarks=analysis.n_benchmarks,
         few_benchmarks=analysis.n_benchmarks < wording.FEW_BENCHMARKS,
         sample=analysis.sample,
+        these_only=analysis.these_only,
         claim=analysis.claim,
         lacking=sentence(wording.error_text(analysis)) if analysis.missing else "",
         scale_ratio=format_number(analysis.check.scale_ratio, 3) if unlike else "",
@@ -213,7 +214,11 @@ def limitations_section(analysis: Analysis) -> Section:
         budgets=analysis.budgets,
         advice=advice,
         moderated=moderated,
-        clusters=analysis.sample.nouns if analysis.sample.families else "benchmarks",
+        clusters="seeds"
+        if analysis.these_only
+        else analysis.sample.nouns
+        if analysis.sample.families
+        else "benchmarks",
         decisions=analysis.decisions,
         alike=wording.assumes_alike(analysis),
         alpha=wording.alpha_text(analysis),

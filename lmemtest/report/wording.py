@@ -93,6 +93,7 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
         n_benchmarks=analysis.n_benchmarks,
         few_benchmarks=analysis.n_benchmarks < FEW_BENCHMARKS,
         sample=analysis.sample,
+        these_only=analysis.these_only,
         claim=analysis.claim,
         error=error_text(analysis),
     )

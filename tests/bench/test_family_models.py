@@ -109,6 +109,23 @@ def test_ranks_keep_the_families_advantages_and_lose_their_levels() -> None:
     assert got.formula.endswith("~ tool + task + (1 | space:tool) + (1 | task:tool) + (1 | task:seed)")
 
 
+def test_on_these_benchmarks_runs_are_the_sample() -> None:
+    """Estimates are plain means, and their variances those of the differences between runs, benchmark by benchmark."""
+    frame = table((3, 4), algorithms="AB", seeds=4)
+    runs = runs_of(frame)
+    got = lt.recommend(runs, population="run")
+    assert got.formula == "loss ~ tool * task + (1 | task:seed)"
+    assert (got.population, got.claim, got.spec.dispersion) == ("run", "these 7 tasks", "task")
+    assert got.notes[0].startswith(
+        "Runs count as the sample, and each task has means and a residual variance of its own"
+    )
+    pair = lt.ModelBuilder(runs).recommended(population="run").fit().emmeans("tool").pairs().to_frame().iloc[0]
+    wide = frame.pivot_table(index=["task", "seed"], columns="tool", values="loss")
+    difference = (wide["A"] - wide["B"]).groupby("task")
+    assert pair["estimate"] == approx(difference.mean().mean(), rel=1e-9)
+    assert pair["se"] == approx(np.sqrt(difference.var().sum() / 4) / 7, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("make", "population", "words"),
     [
@@ -116,7 +133,18 @@ def test_ranks_keep_the_families_advantages_and_lose_their_levels() -> None:
         (lambda: runs_of(table((5,))), "family", "family 'space' has one level"),
         (lambda: runs_of(table((1,) * 6)), "family", "one benchmark in each of its 6 levels, so the benchmarks themse"),
         (lambda: runs_of(table((3, 3))), "family", "needs 3 families or more, and there are 2"),
-        (lambda: runs_of(table()), "tasks", "population must be 'family' or 'benchmark', got 'tasks'"),
+        (lambda: runs_of(table()), "tasks", "population must be 'family' or 'benchmark' or 'run', got 'tasks'"),
+        (lambda: runs_of(table()), "run", "runs has no seed column, so runs cannot be a sample"),
+        (
+            lambda: runs_of(table(seeds=2).drop(index=1)),
+            "run",
+            "how much runs differ, and A has one on t0. Bring",
+        ),
+        (
+            lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")),
+            "run",
+            "B has none on t0. Bring",
+        ),
     ],
 )
 def test_populations_that_are_not_possible_are_refused(make: Any, population: Any, words: str) -> None:

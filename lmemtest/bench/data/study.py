@@ -543,11 +543,16 @@ class Study:
             return None
         return self.rows([name for name in columns if name != self.runs.score])
 
-    def clusters(self, terms: Iterable[set[str]]) -> tuple[str, ...] | None:
-        """The coarsest families between which advantages of algorithms vary in the model, else the benchmarks."""
+    def clusters(self, terms: Iterable[set[str]], fixed: Iterable[set[str]]) -> tuple[str, ...] | None:
+        """The coarsest families between which advantages of algorithms vary in the model, else the benchmarks.
+
+        Where each benchmark has means of its own, the runs with one seed on a benchmark; None without seeds.
+        """
         terms, runs = list(terms), self.runs
         if runs.benchmark is None:
             return None
+        if any({runs.benchmark, runs.algorithm} <= term for term in fixed):
+            return None if runs.seed is None else (*self.instance, runs.seed)
         return next((family for family in self.families if {*family, runs.algorithm} in terms), (runs.benchmark,))
 
     def default_weights(self, averaged: Sequence[str]) -> str | None:

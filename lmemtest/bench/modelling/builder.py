@@ -291,7 +291,7 @@ class ModelBuilder(Result):
 
         Parameters
         ----------
-        population : {"family", "benchmark"}, optional
+        population : {"family", "benchmark", "run"}, optional
             What claims are about, new families or new benchmarks of these; by default families, if they are enough.
         """
         from lmemtest.bench.modelling.recommend import recommend

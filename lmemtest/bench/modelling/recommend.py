@@ -35,7 +35,7 @@ from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
-from lmemtest.core.words import plural, spoken
+from lmemtest.core.words import counted, plural, spoken
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.formula import Bar, Term
 from lmemtest.lmm.formula.tokens import quote_name
@@ -61,9 +61,11 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     ----------
     runs : Runs
         Roles decide the terms: benchmark (with its metafeatures: the instance), its families, seed, budget.
-    population : {"family", "benchmark"}, optional
+    population : {"family", "benchmark", "run"}, optional
         What claims are about. "family": new families of benchmarks, which count as the sample. "benchmark": new
-        benchmarks of these families, which have means of their own. By default families where there are five or more.
+        benchmarks of these families, which have means of their own. "run": exactly these benchmarks, each with means of
+        its own and a residual variance (``spec.dispersion``), which takes two runs of every algorithm on each. By
+        default families where there are five or more.
     curves : {"mean", "last", "best", "area", "model"}, optional
         What the scores of a run over its budgets count, see `Runs.per_run`; "model" keeps them, and the budget is in
         the model. By default "mean"; "best" where rows look like the single trials of a search; "area" where runs have
@@ -138,9 +140,11 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     require_crossing(runs)
     runs = reduced(runs, curves)
     sample = Population.of(runs, population)
-    blocks = relative_to(runs)
+    fixed_benchmarks = population == "run" and runs.study.several_benchmarks
+    blocks = runs.study.instance if fixed_benchmarks else relative_to(runs)
     of_seeds, seeds, no_luck = _crossed_seeds(runs)
-    kept, left_out = _identified(runs, [*_candidates(runs, sample), *of_seeds], blocks)
+    candidates = [bar for bar in _candidates(runs, sample) if not fixed_benchmarks or runs.seed in bar.groups]
+    kept, left_out = _identified(runs, [*candidates, *of_seeds], blocks)
     study, run = runs.study, runs.study.run
     if not study.several_benchmarks:
         rows = runs.budget is not None and runs.seed is None
@@ -149,6 +153,8 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
             raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs, sample.fixed, blocks)
     factors = [factor_term(column, runs) for column in blocks]
+    if fixed_benchmarks:  # each has means of its own
+        factors, fixed = [fixed[0], *factors], fixed[1:]
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
     spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
     spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
@@ -159,7 +165,7 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
                 raise _nothing_repeated(runs)
             kept.remove(bar)
             left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
-    spec = spec.with_term(*kept)
+    spec = replace(spec.with_term(*kept), dispersion=runs.benchmark if fixed_benchmarks else None)
     formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
     not_identified = (*sample.left_out, *left_out, *no_luck)
     tested = _left_out_by_test(runs, seeds)
@@ -207,7 +213,7 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
         terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
     alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
     for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
-        if name is not None and len(runs.levels(name)) > 1:
+        if name is not None and name not in blocks and len(runs.levels(name)) > 1:
             levels = factor_term(name, runs)
             terms += [levels, Term.of(algorithm, levels)]
     if runs.budget is None:
@@ -332,7 +338,8 @@ def _scope(
     runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population, of_seeds: Answer | None
 ) -> list[str]:
     """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
-    notes = [*population.notes, *_of_benchmarks(runs, blocks)]
+    of_these = population.role == "run" and runs.study.several_benchmarks
+    notes = [*population.notes, *(() if of_these else _of_benchmarks(runs, blocks))]
     pair = {str(runs.seed), runs.algorithm}
     if of_seeds is not None and any(set(bar.groups) == pair for bar in kept):
         remedy = advice("seed_own")
@@ -406,7 +413,7 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
 # --------------------------------------------------------------------------------------- the population of a comparison
 
 
-POPULATIONS = ("family", "benchmark")
+POPULATIONS = ("family", "benchmark", "run")
 # A variance between two families has one degree of freedom, which no comparison survives.
 _FEWEST_ASKED = 3
 
@@ -446,6 +453,13 @@ class Population:
             _require(runs, wanted)
         if not runs.study.several_benchmarks:
             return cls(role="run", claim="these benchmarks" if runs.benchmark is None else _these(runs, runs.benchmark))
+        if wanted == "run":
+            these, task = _these(runs, str(runs.benchmark)), spoken(str(runs.benchmark))
+            note = (
+                f"Runs count as the sample, and each {task} has means and a residual variance of its own, so the "
+                f"answer holds for {these} and says nothing about other {plural(str(runs.benchmark))}."
+            )
+            return cls(role="run", claim=these, notes=(note,))
         enough = enough_families(runs, _FEWEST_ASKED if wanted == "family" else FEWEST_FAMILIES)
         few = tuple(level for level in runs.study.families if level not in enough)
         if wanted == "benchmark" or not enough:
@@ -518,7 +532,13 @@ def _why_no_means(runs: Runs, level: Level) -> str | None:
 
 def _require(runs: Runs, wanted: str) -> None:
     """Refuse a population that these runs cannot be a sample of."""
+    if wanted == "run":
+        _require_repeated(runs)
+        return
     study = runs.study
+    if wanted == "run":
+        _require_repeated(runs)
+        return
     study.require("benchmark", f"{plural(wanted)} cannot be a sample")
     if not study.several_benchmarks:
         raise DesignError(
@@ -544,6 +564,28 @@ def _require(runs: Runs, wanted: str) -> None:
             f"of {':'.join(level)}. Take {advice('value', name='population', value='benchmark')} for claims about "
             "these, or bring benchmarks of others."
         )
+
+
+def _require_repeated(runs: Runs) -> None:
+    """Refuse runs that do not show by how much two runs of an algorithm differ on each benchmark."""
+    study, place = runs.study, [*runs.study.instance, runs.algorithm]
+    if not study.several_benchmarks:
+        return
+    study.require("seed", "runs cannot be a sample")
+    n_runs = study.distinct([*place, str(runs.seed)]).groupby(place, observed=True).size()
+    n_runs = n_runs.reindex(pd.MultiIndex.from_product([runs.levels(name) for name in place]), fill_value=0)
+    few = n_runs[n_runs < 2]
+    if few.empty:
+        return
+    *where, algorithm = few.index[0]
+    others = f", and so {counted(len(few) - 1, 'other')}" if len(few) > 1 else ""
+    lacks = f"{algorithm} has {'one' if few.iloc[0] else 'none'} on {' x '.join(map(str, where))}{others}"
+    raise DesignError(
+        f"population='run' needs two runs of every algorithm on every {' x '.join(study.instance)}, to see how much "
+        f"runs differ, and {lacks}. "
+        f"Bring more seeds, leave out what lacks them, or leave {named('population')} out: the answer then holds for "
+        f"new {plural(str(runs.benchmark))}."
+    )
 
 
 def _of_no_families(runs: Runs) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
+from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
@@ -33,6 +33,7 @@ __all__ = ["NOBODY", "Variants", "advantages", "better", "by_populations", "popu
 NOBODY = "-"  # neither of two is significantly better
 _TIED = 1e-7  # of the standard error: rounding
 _MOST = 8  # names in a list
+_SAMPLES = ("family", "benchmark")  # populations beyond these benchmarks
 
 
 @result
@@ -288,11 +289,11 @@ def populations_compared(
     Families that are too few to be taken for a sample are none.
     """
     families = runs.study.families
-    if not families or used.population not in POPULATIONS:
+    if not families or used.population not in _SAMPLES:
         return None
     if used.population == "benchmark" and max(runs.study.count(*level) for level in families) < FEWEST_FAMILIES:
         return None
-    other = next(name for name in POPULATIONS if name != used.population)
+    other = next(name for name in _SAMPLES if name != used.population)
     try:
         model = recommend(runs, population=other, curves="model")
         means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, alpha=alpha)
@@ -300,7 +301,7 @@ def populations_compared(
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
     models = {used.population: used, other: model}
-    claims = {name: models[name].claim for name in POPULATIONS}
+    claims = {name: models[name].claim for name in _SAMPLES}
     ways = {
         name: (f"for {claim}", f"claims about {claim}, by {models[name].formula}", compared[name], runs.direction)
         for name, claim in claims.items()

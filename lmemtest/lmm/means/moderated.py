@@ -342,13 +342,13 @@ def _errors(fit: Any, V: Array, L: Functions) -> tuple[Array, Array]:
 
 
 def clusters_of(fit: Any) -> tuple[str, ...] | None:
-    """The columns of the clusters in the table behind a fit, as its scope names them for the random terms."""
+    """The columns of the clusters in the table behind a fit, as its scope names them for its terms."""
     if fit.scope is None:
         return None
     terms = [
         {*bar.groups, *(name for effect in bar.slopes for name in effect.columns)} for bar in fit.design.parsed.bars
     ]
-    clusters: tuple[str, ...] | None = fit.scope.clusters(terms)
+    clusters: tuple[str, ...] | None = fit.scope.clusters(terms, [{*term.columns} for term in fit.design.parsed.terms])
     return clusters
 
 
