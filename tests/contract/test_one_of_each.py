@@ -29,7 +29,7 @@ HOME = {
     "t_quantile": "lmm.distributions.student",
     "noncentrality_interval": "lmm.distributions.student",
     "bounded_mean_interval": "core.proportions",
-    "bca_shares": "lmm.intervals.bootstrap",
+    "bca_shares": "core.resampling",
     "bootstrap": "lmm.intervals.bootstrap",
     "adjust_raw": "lmm.means.adjust",  # Bonferroni, Šidák, Holm, Benjamini and Hochberg
     "repeated_measures_anova": "bench.ranking.classical",

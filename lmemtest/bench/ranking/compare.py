@@ -26,6 +26,7 @@ from lmemtest.bench.ranking.methods import (
 )
 from lmemtest.bench.robustness.variants import Variants, better
 from lmemtest.core.proportions import clopper_pearson
+from lmemtest.core.resampling import batches, exchanged_within
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.verdicts import Verdict, pair_words
@@ -236,9 +237,8 @@ def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -
             return (float(ptukey(critical / sd, k, np.inf, upper=True)),) * 3
         exchanges = max(100, _EXCHANGED // sums.size)
     count = 0
-    for start in range(0, exchanges, at_once := max(1, _AT_ONCE // sums.size)):
-        orders = np.argsort(rng.random((min(at_once, exchanges - start), *sums.shape)), axis=2, kind="stable")
-        exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
+    for batch in batches(exchanges, sums.size, _AT_ONCE):
+        exchanged = exchanged_within(sums, batch, rng).sum(axis=1) / n
         count += int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
     low, high = map(float, clopper_pearson(count, exchanges, 0.95))
     return count / exchanges, low, high

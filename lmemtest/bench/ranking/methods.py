@@ -16,6 +16,7 @@ from lmemtest.bench.ranking.classical import (
     Omnibus,
     assumptions_of,
     block_estimates,
+    block_residuals,
     friedman,
     median_interval,
     ranked,
@@ -228,7 +229,7 @@ def by_tests(blocks: Blocks, asked: Asked) -> Assessment:
     (require_pairs if test == "wilcoxon" else require_blocks)(blocks)
     if test == "auto":
         x = complete.scores
-        residuals = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+        residuals = block_residuals(x)
         if k == 2:
             table, normal, _ = assumptions_of(residuals[:, :1], ("differences",), asked.alpha)
             test = "t" if normal else "wilcoxon"

@@ -20,6 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.per_run import vary_less_than_by_chance
 from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.ranking.classical import residual_variance
 from lmemtest.core.replicates import check_replicates, progress_bar
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
@@ -211,12 +212,10 @@ def codes_by_table(blocks: Blocks, alpha: float) -> Codes | None:
     """The decisions; None where benchmarks are too few, or their variance can be zero, or the scores do not scatter."""
     y = blocks.scores
     n, k = y.shape
-    centre = y.mean(axis=1)
-    residuals = y - y.mean(axis=0) - centre[:, None] + y.mean()
-    variance = (residuals**2).sum() / ((n - 1) * (k - 1))
+    variance = residual_variance(y) if n > 1 < k else 0.0
     if n < _FEWEST_BENCHMARKS or not np.sqrt(variance) > _CONSTANT * np.abs(y).max():
         return None
-    if k * centre.var(ddof=1) <= (1.0 + _CONSTANT) * variance and not vary_less_than_by_chance(y):
+    if k * y.mean(axis=1).var(ddof=1) <= (1.0 + _CONSTANT) * variance and not vary_less_than_by_chance(y):
         return None
     left, right = np.triu_indices(k, 1)
     t, df = t_ratios(y, variance, left, right)

@@ -21,10 +21,11 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.bench.power.components import TOGETHER
+from lmemtest.core.codes import group_numbers
 from lmemtest.core.rounding import below, in_tie_order, tolerance, written
 from lmemtest.core.words import counted, joined
 from lmemtest.errors import ConvergenceWarning, DesignError
-from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, group_codes, widening
+from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def training_variances(
     DesignError
         If the table identifies the variance of no source.
     """
-    codes = {source: group_codes(seeds, [source]) for source in map(str, seeds)}
-    cell = group_codes(seeds, [*codes])
+    codes = {source: group_numbers(seeds, [source]) for source in map(str, seeds)}
+    cell = group_numbers(seeds, [*codes])
     size = np.bincount(cell)
     repeated = [score[cell == c] for c in np.flatnonzero(size > 1)]
     varied = _varied(codes)
@@ -174,7 +175,7 @@ def _one_at_a_time(codes: Codes, cell: Index) -> tuple[Lines, dict[tuple[str, ..
     seeds = pd.DataFrame({source: code[first] for source, code in codes.items()})  # one row per cell
     lines: Lines = {}
     for source in _varied(codes):
-        line = group_codes(seeds, [other for other in codes if other != source])
+        line = group_numbers(seeds, [other for other in codes if other != source])
         lines[source] = [np.flatnonzero(line == i) for i in np.flatnonzero(np.bincount(line) > 1)]
     groups = [cells for several in lines.values() for cells in several]
     seen = np.zeros((len(size), len(lines)), dtype=bool)

@@ -38,6 +38,7 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.codes import column_codes
+from lmemtest.core.resampling import batches, exchanged_within, p_of_draws
 from lmemtest.core.rounding import below, written
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.verdicts import Finding, judged
@@ -170,19 +171,12 @@ def exchange_p(scores: Array, *, rng: int | np.random.Generator | None = None, e
     """
     generator = resolve_rng(rng)
     size = np.abs(aligned(scores))
-    missing = np.isnan(size)
-    places = np.argsort(missing, axis=1, kind="stable")  # columns with runs first
     observed = unequal(size) * (1.0 - _ROUNDING)
-    larger, batch = 0, max(1, _AT_ONCE // size.size)
-    for start in range(0, exchanges, batch):
-        keys = generator.random((min(batch, exchanges - start), *size.shape))
-        drawn = np.take_along_axis(
-            size[None], np.argsort(np.where(missing, 2.0, keys), axis=-1, kind="stable"), axis=-1
-        )
-        exchanged = np.empty_like(drawn)
-        np.put_along_axis(exchanged, np.broadcast_to(places, drawn.shape), drawn, axis=-1)
-        larger += int((unequal(exchanged) >= observed).sum())
-    return (1 + larger) / (exchanges + 1)
+    larger = sum(
+        int((unequal(exchanged_within(size, batch, generator)) >= observed).sum())
+        for batch in batches(exchanges, size.size, _AT_ONCE)
+    )
+    return p_of_draws(larger, exchanges)
 
 
 def unequal(size: Array) -> Array:

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.core.replicates import Executor, Failure, replicate
+from lmemtest.core.resampling import p_of_draws
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.diagnostics.scores import Rows, sum_by
@@ -237,4 +238,4 @@ def simulated_p(observed: float, draws: Iterable[float]) -> float:
     0.5
     """
     values = list(draws)
-    return (1 + sum(value >= observed for value in values)) / (len(values) + 1)
+    return p_of_draws(sum(value >= observed for value in values), len(values))

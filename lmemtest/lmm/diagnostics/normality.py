@@ -260,8 +260,8 @@ def _remedy(rows: Rows | None, score: Score) -> str:
 # ---------------------------------------------------------------------------------------- the test of Shapiro and Wilk
 
 
-def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0) -> tuple[float, float]:
-    """Statistic and p-value; NaN for fewer than 3 or more than 5,000 values, or if the range is not above `smallest`.
+def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0, most: int = MOST) -> tuple[float, float]:
+    """Statistic and p-value; NaN for fewer than 3 or more than `most` values, or if the range is not above `smallest`.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0) -> tuple[float, 
     """
     from scipy import stats
 
-    if not FEWEST <= len(x) <= MOST or np.ptp(x) <= smallest:
+    if not FEWEST <= len(x) <= most or np.ptp(x) <= smallest:
         return float("nan"), float("nan")
     found = stats.shapiro(x)
     return float(found.statistic), float(found.pvalue)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from lmemtest.core.caller import advice
 from lmemtest.core.verdicts import Finding, judged, judged_as
@@ -24,6 +23,7 @@ from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
 from lmemtest.lmm.hypotheses.variances import likelihood_ratio
+from lmemtest.lmm.intervals.variances import variance_interval
 from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score:
     else:
         severity, advice = _decide(fit, name, levels, sd, constant, ratio, p, score)
     check = Finding(severity, "scale", found, advice, subject=f"by {name}", value=ratio, p_value=p)
-    ci_low, ci_high = (np.sqrt(variance * nu / special.chdtri(nu, tail)) for tail in (0.025, 0.975))
+    ci_low, ci_high = map(np.sqrt, variance_interval(variance, nu, 0.95))
     columns = {"level": levels, "df": df, "relative_sd": sd, "ci_low": ci_low, "ci_high": ci_high}
     return judged(
         check,

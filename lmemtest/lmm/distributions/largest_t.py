@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import special
 
+from lmemtest.core.resampling import p_of_draws
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
@@ -273,7 +274,7 @@ class DrawnLargestT:
         if np.isinf(self.df):
             t = -special.ndtri(np.clip(two_sided_p(t, df), np.finfo(float).tiny, 1.0) / 2.0)
         above = len(self.draws) - np.searchsorted(self.draws, t, side="left")
-        return np.where(np.isnan(t), np.nan, (1.0 + above) / (len(self.draws) + 1.0))
+        return np.where(np.isnan(t), np.nan, p_of_draws(above, len(self.draws)))
 
     def isf(self, alpha: float, df: ArrayLike) -> Array:
         """Critical value: the largest |t| exceeds it with probability `alpha`."""

@@ -47,6 +47,24 @@ def t_quantile(tail: ArrayLike, df: ArrayLike) -> Array:
     return -np.where(infinite, special.ndtri(a), special.stdtrit(np.where(infinite, 1.0, nu), a))
 
 
+def satterthwaite(variances: ArrayLike, df: ArrayLike) -> Array:
+    """Degrees of freedom of a sum of independent variances, those of the first axis: ``(sum v)^2 / sum(v^2 / df)``.
+
+    NaN where all are zero. Of two means with variances of their own they are Welch's.
+
+    Satterthwaite (1946), doi:10.2307/3002019; Welch (1947), doi:10.1093/biomet/34.1-2.28
+
+    Examples
+    --------
+    >>> float(satterthwaite([1.0, 1.0], [4.0, 9.0]).round(3))
+    11.077
+    """
+    v, nu = np.asarray(variances, dtype=float), np.asarray(df, dtype=float)
+    nu = nu.reshape(nu.shape + (1,) * (v.ndim - nu.ndim))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(v.sum(axis=0) ** 2 / (v**2 / nu).sum(axis=0))
+
+
 def noncentrality_interval(
     f: float, df_num: float, df_den: float, level: float, *, positive: bool = True
 ) -> tuple[float, float]:

@@ -38,8 +38,7 @@ from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from lmemtest.core.arrays import Array
 
@@ -57,6 +56,25 @@ _FAR_UNITS = 1e6  # of the estimate: where the search for an upper end gives up
 
 
 # ------------------------------------------------------------------------------------------------------------- samples
+
+
+def variance_interval(value: ArrayLike, df: ArrayLike, level: float) -> tuple[Array, Array]:
+    """Both ends of the chi-squared interval of a variance with so many degrees of freedom; of infinitely many, itself.
+
+    Examples
+    --------
+    >>> low, high = variance_interval(12.0, 5, 0.95)
+    >>> low.round(3), high.round(3)
+    (4.676, 72.184)
+    """
+    v, nu = np.asarray(value, dtype=float), np.asarray(df, dtype=float)
+    infinite = np.isposinf(nu)
+    finite = np.where(infinite, 1.0, nu)
+    low, high = (
+        np.where(infinite, v, v * finite / special.chdtri(finite, tail))
+        for tail in (0.5 - level / 2.0, 0.5 + level / 2.0)
+    )
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +109,7 @@ class SampleVariance:
         if all(np.ptp(x) <= tolerance(x) for x in samples):
             return cls(0.0, df, 0.0, 0.0, 0.0)
         if method == "chi-squared" or df + 1 < FEWEST or df + 1 <= z:
-            tails = special.chdtri(df, [0.5 - level / 2.0, 0.5 + level / 2.0])
-            low, high = (df * value / tails).tolist()
+            low, high = map(float, variance_interval(value, df, level))
             return cls(value, df, low, high, float(np.sqrt(2.0 / df)))
         n = df + 1.0
         count = sum(len(x) for x in samples)
@@ -204,13 +221,6 @@ class Stratum:
     df: int
     mean_square: float
     rows: float
-
-
-def group_codes(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.intp]:
-    """Number of the group of every row; 0 for all without columns."""
-    if not columns:
-        return np.zeros(len(frame), dtype=np.intp)
-    return frame.groupby(list(columns), sort=False, observed=True).ngroup().to_numpy(dtype=np.intp)
 
 
 def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
