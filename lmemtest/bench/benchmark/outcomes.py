@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.resampling import batches, p_of_draws, random_signs
-from lmemtest.lmm.distributions.student import satterthwaite, t_quantile, two_sided_p
+from lmemtest.lmm.distributions.student import df_of_sum, t_quantile, two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def instance_contrasts(
     i, j = np.triu_indices(len(observed), k=1)
     se = np.sqrt(np.maximum(variance[i] + variance[j] - 2.0 * covariance[i, j], 0.0) + 4.0 * unseen)
     floor = variance + unseen
-    df_pair = satterthwaite(np.stack([floor[i], floor[j]]), np.stack([df[i], df[j]]))
+    df_pair = df_of_sum(np.stack([floor[i], floor[j]]), np.stack([df[i], df[j]]))
     contrast = observed[i] - observed[j]
     contrast = np.where(np.abs(contrast) < _ROUNDING, 0.0, contrast)
     t, k = contrast / se, len(observed)

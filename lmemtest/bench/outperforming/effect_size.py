@@ -33,7 +33,7 @@ from lmemtest.core.validate import (
 )
 from lmemtest.core.words import counted, format_number, percent
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.distributions.student import satterthwaite, t_noncentrality_interval, t_quantile
+from lmemtest.lmm.distributions.student import df_of_sum, t_noncentrality_interval, t_quantile
 from lmemtest.lmm.intervals.variances import variance_interval
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ def _cliff(x: Array, y: Array, same: Array, paired: bool, tail: float) -> tuple[
     else:
         first, second = of_x.var(axis=1, ddof=1) / (m * m * n), of_y.var(axis=1, ddof=1) / (n * n * m)
         variance = first + second
-        df = np.where(variance > 0.0, satterthwaite(np.stack([first, second]), [n - 1.0, m - 1.0]), n + m - 2.0)
+        df = np.where(variance > 0.0, df_of_sum(np.stack([first, second]), [n - 1.0, m - 1.0]), n + m - 2.0)
     varies = (variance > 0.0) & (np.abs(delta) < 1.0)
     size = np.divide(1.0 - delta**2, variance, out=np.full(len(x), worth_in_pairs(n, m)), where=varies)
     return delta, *_signs_interval(delta, size, t_quantile(tail, df))

@@ -14,7 +14,7 @@ from scipy import special
 from lmemtest.core.proportions import clopper_pearson, wilson
 from lmemtest.core.resampling import drawn_interval
 from lmemtest.core.rounding import below
-from lmemtest.lmm.distributions.student import satterthwaite, t_quantile
+from lmemtest.lmm.distributions.student import df_of_sum, t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -181,7 +181,7 @@ class UStatistic(NamedTuple):
     def df(self) -> Array:
         """Welch's degrees of freedom."""
         freedom = np.stack([self.n - 1.0, self.m - 1.0])
-        return np.where(self.variance > 0.0, satterthwaite(np.stack(self._parts), freedom), self.n + self.m - 2.0)
+        return np.where(self.variance > 0.0, df_of_sum(np.stack(self._parts), freedom), self.n + self.m - 2.0)
 
     def score_interval(self, level: float) -> tuple[Array, Array]:
         """Wilson's interval of the number of pairs that DeLong's variance amounts to, but of `most` at most.

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.codes import column_codes, group_codes
+from lmemtest.core.codes import column_codes
 from lmemtest.core.frames import collected
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import as_frame
 from lmemtest.core.verdicts import Finding, judged
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
+from lmemtest.lmm.model.predictions import read_rows
 from lmemtest.lmm.scope import ScoreKind, two_valued
 
 if TYPE_CHECKING:
@@ -83,20 +84,16 @@ def rows_of(fit: LmmFit) -> Rows:
 
 
 def _from_table(fit: LmmFit) -> Rows | None:
-    parsed, cells, data = fit.design.parsed, fit.cells, fit.data
-    keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
-    try:
-        table = None if fit.scope is None else fit.scope.table([*keys, parsed.response])
-        if table is None:
-            table = collected(as_frame(data).select(*dict.fromkeys([*keys, parsed.response]))).to_pandas()
-        score = table[parsed.response].to_numpy(dtype=float)
-        if parsed.response_transform is not None:
-            score = parsed.response_transform(score)
-        cell, _ = group_codes([table[key] for key in keys], len(table))
-    except (LmemtestError, KeyError, ValueError, TypeError, OSError):  # the table is not what it was
+    cells = fit.cells
+
+    def read(columns: list[str]) -> pd.DataFrame:
+        table = None if fit.scope is None else fit.scope.table(columns)
+        return collected(as_frame(fit.data).select(*columns)).to_pandas() if table is None else table
+
+    rows = read_rows(fit, read)
+    if rows is None:
         return None
-    if len(score) != fit.nobs or not np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n):
-        return None
+    cell, score, _ = rows
     deviation = score - cells.mean[cell]
     spread = cells.ss.sum() + 1e-12 * float(cells.n @ cells.mean**2)
     if not np.allclose(sum_by(cell, deviation**2, len(cells.n)), cells.ss, rtol=1e-6, atol=1e-9 * spread):

@@ -47,7 +47,7 @@ def t_quantile(tail: ArrayLike, df: ArrayLike) -> Array:
     return -np.where(infinite, special.ndtri(a), special.stdtrit(np.where(infinite, 1.0, nu), a))
 
 
-def satterthwaite(variances: ArrayLike, df: ArrayLike) -> Array:
+def df_of_sum(variances: ArrayLike, df: ArrayLike) -> Array:
     """Degrees of freedom of a sum of independent variances, those of the first axis: ``(sum v)^2 / sum(v^2 / df)``.
 
     NaN where all are zero. Of two means with variances of their own they are Welch's.
@@ -56,7 +56,7 @@ def satterthwaite(variances: ArrayLike, df: ArrayLike) -> Array:
 
     Examples
     --------
-    >>> float(satterthwaite([1.0, 1.0], [4.0, 9.0]).round(3))
+    >>> float(df_of_sum([1.0, 1.0], [4.0, 9.0]).round(3))
     11.077
     """
     v, nu = np.asarray(variances, dtype=float), np.asarray(df, dtype=float)

@@ -278,10 +278,15 @@ def adjust_raw(p_value: Array, method: str, m: int) -> Array:
             return -np.expm1(m * np.log1p(-p_value))
     out = np.full(p_value.shape, np.nan)
     known = np.flatnonzero(~np.isnan(p_value))
+    if method == "fdr":
+        from statsmodels.stats.multitest import fdrcorrection
+
+        tests = np.concatenate(
+            [p_value[known], np.ones(max(m - len(known), 0))]
+        )  # what has no p-value counts as a test
+        out[known] = fdrcorrection(tests)[1][: len(known)]
+        return out
     order = known[np.argsort(p_value[known], kind="stable")]
     rank = np.arange(1, len(known) + 1)
-    if method == "holm":
-        out[order] = np.minimum(1.0, np.maximum.accumulate((m - rank + 1) * p_value[order]))
-    else:
-        out[order] = np.minimum(1.0, np.minimum.accumulate((m / rank * p_value[order])[::-1])[::-1])
+    out[order] = np.minimum(1.0, np.maximum.accumulate((m - rank + 1) * p_value[order]))
     return out
