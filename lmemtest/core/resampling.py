@@ -157,9 +157,9 @@ def interval_ends(draws: Array, estimate: Array, shares: Array, method: str) -> 
     `draws` are ``(n, k)``, `shares` ``(2, k)``: order statistics at (n + 1) share, linear in between, the extreme draws
     beyond.
     """
-    known = np.isfinite(shares).all(axis=0)
+    finite = np.isfinite(shares).all(axis=0)
     ends = np.full(shares.shape, np.nan)
-    for j in np.flatnonzero(known):
+    for j in np.flatnonzero(finite):
         ends[:, j] = np.quantile(draws[:, j], shares[:, j], method="weibull")
     return 2.0 * estimate - ends[::-1] if method == "basic" else ends
 
@@ -180,10 +180,10 @@ def bca_shares(draws: Array, estimate: Array, acceleration: Array, level: float)
     below = ((distance < 0.0).sum(axis=0) + 0.5 * (distance == 0.0).sum(axis=0)) / len(draws)
     z0 = special.ndtri(below)
     out = np.full((2, len(estimate)), np.nan)
-    known = np.isfinite(z0)
+    finite = np.isfinite(z0)
     for i, share in enumerate((0.5 * (1.0 - level), 0.5 * (1.0 + level))):
-        z = z0[known] + special.ndtri(share)
-        out[i, known] = special.ndtr(z0[known] + z / (1.0 - acceleration[known] * z))
+        z = z0[finite] + special.ndtri(share)
+        out[i, finite] = special.ndtr(z0[finite] + z / (1.0 - acceleration[finite] * z))
     return out
 
 

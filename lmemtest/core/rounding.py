@@ -115,8 +115,8 @@ def below(p: Any, alpha: Any) -> Any:
     >>> below(0.049, 0.05), below(0.05 - 1e-17, 0.05), below(float("nan"), 0.05)
     (True, False, False)
     """
-    found = np.asarray(p, dtype=float) < np.asarray(alpha, dtype=float) * (1.0 - _OF_LEVEL)
-    return bool(found) if np.ndim(found) == 0 else found
+    verdict = np.asarray(p, dtype=float) < np.asarray(alpha, dtype=float) * (1.0 - _OF_LEVEL)
+    return bool(verdict) if np.ndim(verdict) == 0 else verdict
 
 
 def at_most(p: Any, alpha: Any) -> Any:
@@ -127,8 +127,8 @@ def at_most(p: Any, alpha: Any) -> Any:
     >>> at_most(0.1 + 0.2, 0.3), at_most(0.31, 0.3)
     (True, False)
     """
-    found = np.asarray(p, dtype=float) <= np.asarray(alpha, dtype=float) * (1.0 + _OF_LEVEL)
-    return bool(found) if np.ndim(found) == 0 else found
+    verdict = np.asarray(p, dtype=float) <= np.asarray(alpha, dtype=float) * (1.0 + _OF_LEVEL)
+    return bool(verdict) if np.ndim(verdict) == 0 else verdict
 
 
 def written(x: Any, spec: str) -> str:

@@ -120,10 +120,10 @@ class TuningCurves(CurveResult):
 
     def panels(self) -> tuple[tuple[BudgetCurve, ...], ...]:
         """The curves of each benchmark."""
-        found: dict[tuple[Any, ...], list[BudgetCurve]] = {}
+        panels: dict[tuple[Any, ...], list[BudgetCurve]] = {}
         for curve in self.curves:
-            found.setdefault(curve.key[:-1], []).append(curve)
-        return tuple(map(tuple, found.values()))
+            panels.setdefault(curve.key[:-1], []).append(curve)
+        return tuple(map(tuple, panels.values()))
 
     def _frame(self) -> pd.DataFrame:
         """One row per curve and budget: the columns `by`, k (trials), estimate, band_low, band_high, trivial.
@@ -213,8 +213,8 @@ class TuningCurves(CurveResult):
 def _common_places(panel: tuple[BudgetCurve, ...]) -> list[int]:
     """Where on their grids curves have the last budget at which all have two limits, or else their first common one."""
     shared = set.intersection(*(set(curve.grid.tolist()) for curve in panel))
-    known = set.intersection(*(set(curve.grid[~curve.trivial].tolist()) for curve in panel))
-    chosen = max(known) if known else min(shared) if shared else None
+    in_all = set.intersection(*(set(curve.grid[~curve.trivial].tolist()) for curve in panel))
+    chosen = max(in_all) if in_all else min(shared) if shared else None
     return [
         int(np.flatnonzero(curve.grid == chosen)[0]) if chosen is not None else int(curve.grid.argmin())
         for curve in panel

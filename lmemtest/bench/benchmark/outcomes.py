@@ -211,9 +211,9 @@ def instance_contrasts(
     contrast = np.where(np.abs(contrast) < _ROUNDING, 0.0, contrast)
     t, k = contrast / se, len(observed)
     half = qtukey(1.0 - alpha, k, df_pair) / np.sqrt(2.0) * se
-    own = t_quantile(alpha / 2.0, df) * np.sqrt(floor)
+    half_of_one = t_quantile(alpha / 2.0, df) * np.sqrt(floor)
     of = {"benchmark": [axes["benchmark"][x] for x in b], "level": [axes["level"][x] for x in v], "outcome": observed}
-    error = {"se": np.sqrt(floor), "df": df, "ci_low": observed - own, "ci_high": observed + own}
+    error = {"se": np.sqrt(floor), "df": df, "ci_low": observed - half_of_one, "ci_high": observed + half_of_one}
     p = ptukey(np.sqrt(2.0) * np.abs(t), k, df_pair, upper=True)
     pairs = {"left": i, "right": j, "contrast": contrast, "se": se, "df": df_pair, "t_ratio": t, "p_value": p}
     interval = {"ci_low": contrast - half, "ci_high": contrast + half}

@@ -467,7 +467,7 @@ def _check_comparisons(blocks: Blocks, games: Array, compared: int) -> None:
         )
     with_first = linked(games)
     if not with_first.all():
-        here, others = ([name for name, known in zip(names, with_first, strict=True) if known == side]
+        here, others = ([name for name, is_linked in zip(names, with_first, strict=True) if is_linked == side]
                         for side in (True, False))  # fmt: skip
         raise DesignError(
             f"no comparison links {joined(here)} with {joined(others)}, on a {blocks.unit} of both or through other "

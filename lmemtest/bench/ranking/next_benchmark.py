@@ -91,9 +91,9 @@ def _drawn_ranks(gains: Array, n_draws: int, rng: np.random.Generator) -> Iterat
     spread = np.sqrt((residual**2).sum(axis=0))
     for size in batches(n_draws, k, _AT_ONCE):
         scale = np.sqrt((1.0 + 1.0 / n) / rng.chisquare(n - 1, (size, 1)))
-        own = np.sqrt((1.0 + 1.0 / n) / rng.chisquare(n - 1, (size, k)))
+        scale_of_each = np.sqrt((1.0 + 1.0 / n) / rng.chisquare(n - 1, (size, k)))
         x = mean + np.sqrt(1.0 - _INDEPENDENT) * scale * (rng.standard_normal((size, n)) @ residual)
-        x += np.sqrt(_INDEPENDENT) * own * spread * rng.standard_normal((size, k))
+        x += np.sqrt(_INDEPENDENT) * scale_of_each * spread * rng.standard_normal((size, k))
         order = np.argsort(-x, axis=1, kind="stable")
         ranks = np.empty((size, k), dtype=np.int32)
         np.put_along_axis(ranks, order, np.arange(1, k + 1, dtype=np.int32)[None], axis=1)

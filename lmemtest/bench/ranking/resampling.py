@@ -171,13 +171,13 @@ class Resampling:
         units = np.flatnonzero(n[instance] > 1)
         step = max(1, _AT_ONCE // len(scores))
         for left in np.split(units, np.arange(step, len(units), step)):
-            own = instance[left]
-            others = n[own] - 1
-            weights = np.where(instance == own[:, None], ((others + 1) / others)[:, None], 1.0) * full
+            strata = instance[left]
+            others = n[strata] - 1
+            weights = np.where(instance == strata[:, None], ((others + 1) / others)[:, None], 1.0) * full
             weights[np.arange(len(left)), left] = 0.0
             means = np.repeat(block_means, len(left), axis=0)
-            means[np.arange(len(left)), block[left]] += self.share[own] * (mean[own] - scores[left]) / others
-            yield own, (scores, weights, means)
+            means[np.arange(len(left)), block[left]] += self.share[strata] * (mean[strata] - scores[left]) / others
+            yield strata, (scores, weights, means)
 
     def _pool(self, algorithm: int) -> tuple[Array, Index, Index]:
         """All scores of an algorithm in ascending order, their instances, and where the run of an instance is there."""

@@ -197,9 +197,9 @@ _FEWEST_BENCHMARKS = 3  # for moderated standard errors
 _CONSTANT = 1e-6  # parts of the scores, and of the residual variance, that are left to the fit
 
 
-def closed_form(runs: Runs, blocks: Blocks, asked: Asked) -> bool:
+def closed_form(runs: Runs, blocks: Blocks, options: Asked) -> bool:
     """Whether decisions about the runs, and about some blocks or algorithms of them, have it."""
-    if asked.control is not None or asked.adjust not in (None, "stepdown") or asked.vcov == "model":
+    if options.control is not None or options.adjust not in (None, "stepdown") or options.vcov == "model":
         return False
     if blocks.unit != "benchmark" or not blocks.complete.all() or runs.n_rows != blocks.scores.size:
         return False
@@ -235,10 +235,10 @@ def t_ratios(y: Array, variance: float, left: Index, right: Index) -> tuple[Arra
     d = y[:, left] - y[:, right]
     mean = d.mean(axis=0)
     d -= mean
-    own = np.einsum("ij,ij->j", d, d) / ((n - 1.0) * 2.0 * variance)
-    own = np.where(own > NO_SCATTER, own, np.nan)  # copies
-    df = np.where(np.isnan(own), np.nan, n - 1.0)
+    ratio_of_pair = np.einsum("ij,ij->j", d, d) / ((n - 1.0) * 2.0 * variance)
+    ratio_of_pair = np.where(ratio_of_pair > NO_SCATTER, ratio_of_pair, np.nan)  # copies
+    df = np.where(np.isnan(ratio_of_pair), np.nan, n - 1.0)
     both = Functions(np.stack([left, right]), np.ones((2, len(left))), k)
     most = np.full(len(left), (n - 1.0) * (k - 1.0))
-    ratio, df = moderation(own, df, left, right, np.ones(k)).ratios(both, own, df, most)
+    ratio, df = moderation(ratio_of_pair, df, left, right, np.ones(k)).ratios(both, ratio_of_pair, df, most)
     return mean / np.sqrt(2.0 * variance / n * ratio), df

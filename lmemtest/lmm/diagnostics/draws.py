@@ -129,8 +129,8 @@ class HeldFit:
         y = np.zeros(len(self.n))
         for term, L in zip(self.random.terms, self.random.factors, strict=True):
             u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
-            for column, own in zip(term.basis.T, u.T, strict=True):
-                y += column * own[term.codes]
+            for column, modes in zip(term.basis.T, u.T, strict=True):
+                y += column * modes[term.codes]
         rows, sd = self.rows, np.sqrt(self.variance)
         if len(rows.cell) > len(self.n):
             error = sd[rows.cell] * rng.standard_normal(len(rows.cell))
@@ -174,13 +174,13 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     weighted = held.random.omega[:, None] * held.random.take(X)[1]  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
-    own: set[int] = set()
+    parameters: set[int] = set()
     if fit.scope is not None:
         atoms = {fit.scope.compared, f"C({fit.scope.compared})"}
         terms = [part for label, part in fit.design.terms if atoms & set(label.replace("`", "").split(":"))]
-        own = {j for part in terms for j in range(part.start, part.stop)}
+        parameters = {j for part in terms for j in range(part.start, part.stop)}
     seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]
-    seen = [c for c in seen if kept[c] in own] or seen or list(range(len(kept)))
+    seen = [c for c in seen if kept[c] in parameters] or seen or list(range(len(kept)))
     shares = []
     for term, L in zip(held.random.terms, held.random.factors, strict=True):
         variances = (L * L).sum(axis=1)

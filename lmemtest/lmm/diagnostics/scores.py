@@ -77,9 +77,9 @@ def rows_of(fit: LmmFit) -> Rows:
     """
     n = fit.cells.n
     if (n > 1).any() and fit.data is not None and fit.nobs <= MOST_ROWS:
-        found = _from_table(fit)
-        if found is not None:
-            return found
+        from_table = _from_table(fit)
+        if from_table is not None:
+            return from_table
     return Rows(cell=np.arange(len(n)), deviation=np.zeros(len(n)), count=n, hidden=int(n[n > 1].sum()))
 
 
@@ -196,18 +196,18 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
     """
     y, count, cell = _scores(fit, rows)
     kind = (score or score_of(fit, rows)).kind
-    found: list[tuple[str, str, float, float]] = []
+    at_bounds: list[tuple[str, str, float, float]] = []
     worst, text, severity = float("nan"), "not judged", "skipped"
     if kind.kind in BOUNDED_BY_NATURE:
         advice = f"Such scores have ends by nature. {kind.evidence}"
     elif count.sum() < _FEWEST:
         advice = f"Fewer than {_FEWEST} single scores are known, too few to judge."
     else:
-        found += _worst_level(["all"], np.zeros(len(y), dtype=np.intp), y, count)
+        at_bounds += _worst_level(["all"], np.zeros(len(y), dtype=np.intp), y, count)
         for name, codes, levels in columns_of(fit):
             if fit.scope is None or name != fit.scope.repeat:  # a repetition has no bounds of its own
-                found += _worst_level([f"{name}={level}" for level in levels], codes[cell], y, count)
-        place = max(found, key=lambda place: place[3])
+                at_bounds += _worst_level([f"{name}={level}" for level in levels], codes[cell], y, count)
+        place = max(at_bounds, key=lambda place: place[3])
         worst = place[3]
         text = f"{written(100 * worst, '.3g')} % on a bound"
         severity, advice = _decide(*place, kind)
@@ -215,7 +215,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
     return judged(
         Finding(severity, "bounds", text, advice, subject="scores", value=worst),
         "Scores on a bound",
-        pd.DataFrame(found, columns=["where", "end", "score", "share"]),
+        pd.DataFrame(at_bounds, columns=["where", "end", "score", "share"]),
         {"distinct": distinct, "seen": seen},
         facts=(f"{distinct:,} different scores in {seen:,} rows.",),
     )
@@ -225,8 +225,8 @@ def _scores(fit: LmmFit, rows: Rows) -> tuple[Array, Array, NDArray[np.intp]]:
     """Known scores, the rows that have each, and their cells."""
     cells = fit.cells
     if not rows.single:
-        known = np.flatnonzero((cells.n == 1) | (cells.ss == 0))
-        return cells.mean[known], cells.n[known], known
+        single = np.flatnonzero((cells.n == 1) | (cells.ss == 0))
+        return cells.mean[single], cells.n[single], single
     y = cells.mean[rows.cell] + rows.deviation
     largest = float(np.abs(y).max(initial=0.0))
     if largest > 0.0:

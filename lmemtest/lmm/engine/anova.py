@@ -77,19 +77,19 @@ class Anova:
     def derivatives(self, theta: Array, at: MeanSquares) -> tuple[list[Array], Array, Array]:
         """Gradient in every term's ``Sigma``, in theta, and the Hessian in theta."""
         weight, each = at.m / at.r2, self.squares / at.growth**2
-        own = self.gradients(at, weight)
-        G = np.ravel(own)
+        of_terms = self.gradients(at, weight)
+        G = np.ravel(of_terms)
         curved = (2.0 * weight * each - self.df / at.growth) / at.growth
         d_r2 = each @ self.sizes
         K = (self.sizes.T * curved) @ self.sizes - weight / at.r2 * np.outer(d_r2, d_r2)
         H = 4.0 * np.outer(theta, theta) * K
         H.flat[:: len(H) + 1] += 2.0 * G
-        return own, 2.0 * G * theta, H
+        return of_terms, 2.0 * G * theta, H
 
     def gradients(self, at: MeanSquares, weight: float) -> list[Array]:
         """Gradient in every term's ``Sigma``; ``weight`` is the derivative of the criterion in ``r2``."""
         G = (self.df / at.growth - weight * self.squares / at.growth**2) @ self.sizes
-        return [np.array([[own]]) for own in G]
+        return [np.array([[of_term]]) for of_term in G]
 
     @property
     def _expected(self) -> tuple[Array, Array, Array]:
@@ -231,20 +231,20 @@ def _lattice(terms: Sequence[Partition], omega: Array) -> tuple[list[Partition],
             partitions.append(term)
     n, done = len(partitions), 1
     while done < len(partitions):
-        own = partitions[done]
+        finer = partitions[done]
         for other in partitions[:done]:
-            codes, q = joined(own[0], len(own[1]), other[0], len(other[1]))
-            if q in (len(own[1]), len(other[1])):
+            codes, q = joined(finer[0], len(finer[1]), other[0], len(other[1]))
+            if q in (len(finer[1]), len(other[1])):
                 continue
             common = _partition(codes, q, omega)
-            if done < n and not _proportional(own, other, common, omega):
+            if done < n and not _proportional(finer, other, common, omega):
                 return None
-            if not any(_same(common, known) for known in partitions):
+            if not any(_same(common, one) for one in partitions):
                 partitions.append(common)
         done += 1
     partitions.sort(key=lambda partition: len(partition[1]))
-    below = [[j for j in range(i) if _finer(own, partitions[j])] for i, own in enumerate(partitions)]
-    of_term = [next(i for i, own in enumerate(partitions) if _same(t, own)) for t in terms]
+    below = [[j for j in range(i) if _finer(finer, partitions[j])] for i, finer in enumerate(partitions)]
+    of_term = [next(i for i, finer in enumerate(partitions) if _same(t, finer)) for t in terms]
     return partitions, below, of_term
 
 
@@ -252,9 +252,9 @@ def _proportional(first: Partition, second: Partition, common: Partition, omega:
     """Whether ``w_ij w_c = w_i w_j`` for all classes ``i`` and ``j`` in a class ``c`` of what two partitions share."""
     (codes, weight), (others, of_others), (shared, of_shared) = first, second, common
     places, counts = [], []
-    for own, of_own in (first, second):
+    for diagonal, of_own in (first, second):
         of_class = np.zeros(len(of_own), dtype=np.intp)
-        of_class[own] = shared
+        of_class[diagonal] = shared
         order = np.argsort(of_class, kind="stable")
         count = np.bincount(of_class, minlength=len(of_shared))
         place = np.empty(len(of_own), dtype=np.intp)

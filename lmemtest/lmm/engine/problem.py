@@ -307,10 +307,10 @@ def build_problem(
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
         anova=analysed(system, reml=reml) if stratum is None and residual_variance is None else None,
     )
-    found = leaf_term([w for w, _ in white], omega)
-    if found is None or stratum is not None or residual_variance is not None or not ss_within > 0:
+    absorbed = leaf_term([w for w, _ in white], omega)
+    if absorbed is None or stratum is not None or residual_variance is not None or not ss_within > 0:
         return problem
-    leaf, classes, weights = found
+    leaf, classes, weights = absorbed
     of_classes = None
     if len(weights) > 1:
         structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(kept), omega)

@@ -223,10 +223,10 @@ def _of_equal_groups(N: Array, sums: Array, n: float) -> tuple[Array, Array]:
     Beyond the columns of N all are n, and share what is left of the squares.
     """
     U, singular, _ = np.linalg.svd(N, full_matrices=False)
-    known = (U.T @ sums) ** 2
+    in_space = (U.T @ sums) ** 2
     beyond = len(sums) - len(singular)
-    rest = max(float(sums @ sums - known.sum()), 0.0) / beyond
-    return np.append(n - singular**2, np.full(beyond, n)), np.append(known, np.full(beyond, rest))
+    rest = max(float(sums @ sums - in_space.sum()), 0.0) / beyond
+    return np.append(n - singular**2, np.full(beyond, n)), np.append(in_space, np.full(beyond, rest))
 
 
 def _root(pivot: Callable[[float], float], target: float, mu: Array) -> float:

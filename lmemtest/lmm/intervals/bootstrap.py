@@ -206,10 +206,10 @@ def _evaluated(statistic: Statistic, fit: Any) -> tuple[Array, tuple[str, ...]]:
 def _too_few(n: int, shares: Array, method: str, level: float) -> list[str]:
     """Say so where an end of an interval lies beyond the order statistics that `n` draws have."""
     tails = np.minimum(shares, 1.0 - shares)
-    known = tails[np.isfinite(tails)]
-    if not len(known) or (n + 1) * known.min() >= 1.0 - _ROUNDING:
+    finite = tails[np.isfinite(tails)]
+    if not len(finite) or (n + 1) * finite.min() >= 1.0 - _ROUNDING:
         return []
-    smallest = float(known.min())
+    smallest = float(finite.min())
     enough = int(np.ceil(1.0 / smallest - _ROUNDING)) - 1 if smallest > 1e-9 else None
     advice = "No n_draws is enough: use 'percentile'." if enough is None else f"Take n_draws={enough:,} at least."
     return [
@@ -251,19 +251,19 @@ def _valid(draws: Array) -> Array:
 
 def _unit_left_out(fit: Any, group: str | None) -> Any:
     terms = {term.group: term for term in reversed(fit.design.random)}
-    known = ", ".join(reversed(terms)) or "none"
+    names = ", ".join(reversed(terms)) or "none"
     if not terms:
         raise ArgumentError(
             "method='bca' leaves out the levels of a random effect in turn, and this model has none. Use "
             "method='percentile'."
         )
     if group is not None and not (isinstance(group, str) and group in terms):
-        raise ArgumentError(f"unit='{group}' is not a group of this model. Groups: {known}.")
+        raise ArgumentError(f"unit='{group}' is not a group of this model. Groups: {names}.")
     term = fit.design.random[0] if group is None else terms[group]
     if len(term.levels) < _FEWEST_UNITS:
         raise ArgumentError(
             f"method='bca' needs a group with at least {_FEWEST_UNITS} levels to estimate a skewness, and "
-            f"{term.group} has {len(term.levels)}. Groups: {known}; name one by unit=, or use 'percentile'."
+            f"{term.group} has {len(term.levels)}. Groups: {names}; name one by unit=, or use 'percentile'."
         )
     return term
 

@@ -234,12 +234,12 @@ def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors,
 
 
 def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
-    found: dict[Factors, Stratum] = {}
+    strata: dict[Factors, Stratum] = {}
     groups: dict[Factors, int] = {}
     parts: dict[Factors, Array] = {}
     for factors in sorted(codes, key=len):
         counts = np.bincount(codes[factors])
-        below = [inner for inner in found if inner < factors]
+        below = [inner for inner in strata if inner < factors]
         groups[factors] = len(counts) - sum(groups[inner] for inner in below)
         if counts.min() != counts.max() or groups[factors] < 0:
             return None
@@ -249,8 +249,8 @@ def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, S
         parts[factors] = part
         df = groups[factors] * max(y.shape[1] - 1, 1)
         square = float(np.einsum("nr,nr->", part, part)) / df if df else 0.0
-        found[factors] = Stratum(factors=factors, df=df, mean_square=square, rows=len(y) / len(counts))
-    return found
+        strata[factors] = Stratum(factors=factors, df=df, mean_square=square, rows=len(y) / len(counts))
+    return strata
 
 
 def _group_means(code: NDArray[np.intp], counts: NDArray[np.intp], y: Array) -> Array:
@@ -325,8 +325,8 @@ class BalancedModel:
         if start is not None:
             starts.insert(0, start / scale)
         free = np.arange(len(floor)) != index
-        found = [self._descend(A, np.where(free, np.maximum(x, floor), value / scale), floor, free) for x in starts]
-        v, least = min(found, key=lambda result: result[1])
+        minima = [self._descend(A, np.where(free, np.maximum(x, floor), value / scale), floor, free) for x in starts]
+        v, least = min(minima, key=lambda result: result[1])
         v = np.where(free, v * scale, value)
         v[v < _TOLERANCE * scale] = 0.0
         return v, least

@@ -43,11 +43,11 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
     if not isinstance(group, str):
         raise ArgumentError(f"group must name a random effect of the model, got {group!r}.")
     plain = {term.group: bar.groups for term, bar in zip(fit.design.random, fit.design.parsed.bars, strict=True)}
-    found = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
-    if not found:
-        known = ", ".join(dict.fromkeys(t.group for t in fit.design.random)) or "none"
-        raise ArgumentError(f"group={group!r} is not a group of this model. Groups: {known}.")
-    return found
+    matching = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
+    if not matching:
+        names = ", ".join(dict.fromkeys(t.group for t in fit.design.random)) or "none"
+        raise ArgumentError(f"group={group!r} is not a group of this model. Groups: {names}.")
+    return matching
 
 
 def modes(fit: LmmFit) -> tuple[Array, ...]:
@@ -180,8 +180,8 @@ def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]
 def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
     """``(levels, k, n)``: the basis of every row at its level; zero where the level is new."""
     out = np.zeros((levels, basis.shape[1], len(codes)))
-    known = np.flatnonzero(codes >= 0)
-    out[codes[known], :, known] = basis[known]
+    seen = np.flatnonzero(codes >= 0)
+    out[codes[seen], :, seen] = basis[seen]
     return out
 
 
