@@ -21,9 +21,8 @@ from lmemtest.core.resampling import (
     sign_patterns,
 )
 from lmemtest.core.rounding import mean_ranks, tied_codes
-from lmemtest.lmm.distributions.student import df_of_sum
+from lmemtest.lmm.distributions.student import df_of_sum, variance_interval
 from lmemtest.lmm.hypotheses.variances import equal_variances
-from lmemtest.lmm.intervals.variances import variance_interval
 from lmemtest.lmm.means.adjust import adjust_raw
 
 

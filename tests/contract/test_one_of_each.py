@@ -42,7 +42,7 @@ HOME = {
     "tied_codes": "core.rounding",
     "group_codes": "core.codes",
     "df_of_sum": "lmm.distributions.student",
-    "variance_interval": "lmm.intervals.variances",
+    "variance_interval": "lmm.distributions.student",
     "equal_variances": "lmm.hypotheses.variances",
     "shapiro_wilk": "lmm.diagnostics.normality",
     "block_residuals": "bench.ranking.classical",

@@ -33,8 +33,7 @@ from lmemtest.core.validate import (
 )
 from lmemtest.core.words import counted, format_number, percent
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.distributions.student import df_of_sum, t_noncentrality_interval, t_quantile
-from lmemtest.lmm.intervals.variances import variance_interval
+from lmemtest.lmm.distributions.student import df_of_sum, t_noncentrality_interval, t_quantile, variance_interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -36,7 +36,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_number, check_positive_int
 from lmemtest.core.words import GROUPS, joined, listed, plural, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.intervals.variances import variance_interval
+from lmemtest.lmm.distributions.student import variance_interval
 from lmemtest.lmm.means.reference_grid import check_fit
 
 _SDS = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "family_interaction_sd", "family_sd")

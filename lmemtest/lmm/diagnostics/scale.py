@@ -22,8 +22,8 @@ from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
+from lmemtest.lmm.distributions.student import variance_interval
 from lmemtest.lmm.hypotheses.variances import likelihood_ratio
-from lmemtest.lmm.intervals.variances import variance_interval
 from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Tails and quantiles of Student's t, normal at infinite df; exact intervals of noncentralities."""
+"""Tails and quantiles of Student's t, normal at infinite df; degrees of freedom and intervals of variances; noncentralities."""
 
 from __future__ import annotations
 
@@ -63,6 +63,25 @@ def df_of_sum(variances: ArrayLike, df: ArrayLike) -> Array:
     nu = nu.reshape(nu.shape + (1,) * (v.ndim - nu.ndim))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(v.sum(axis=0) ** 2 / (v**2 / nu).sum(axis=0))
+
+
+def variance_interval(value: ArrayLike, df: ArrayLike, level: float) -> tuple[Array, Array]:
+    """Both ends of the chi-squared interval of a variance with so many degrees of freedom; of infinitely many, itself.
+
+    Examples
+    --------
+    >>> low, high = variance_interval(12.0, 5, 0.95)
+    >>> low.round(3), high.round(3)
+    (4.676, 72.184)
+    """
+    v, nu = np.asarray(value, dtype=float), np.asarray(df, dtype=float)
+    infinite = np.isposinf(nu)
+    finite = np.where(infinite, 1.0, nu)
+    low, high = (
+        np.where(infinite, v, v * finite / special.chdtri(finite, tail))
+        for tail in (0.5 - level / 2.0, 0.5 + level / 2.0)
+    )
+    return low, high
 
 
 def noncentrality_interval(

@@ -30,8 +30,7 @@ import numpy as np
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.rounding import written
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.anova import HIGHEST, LOWEST, MeanSquares
-from lmemtest.lmm.engine.criterion import Criterion
+from lmemtest.lmm.engine.criterion import HIGHEST, LOWEST, Criterion, MeanSquares
 from lmemtest.lmm.engine.hessian import average_information, hessian
 from lmemtest.lmm.engine.problem import Problem, absent_terms, zero_slopes
 from lmemtest.lmm.engine.structure import Block, Shape

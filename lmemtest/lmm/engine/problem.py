@@ -29,8 +29,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_magnitude
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.anova import Anova, analysed
-from lmemtest.lmm.engine.criterion import Criterion, evaluate
+from lmemtest.lmm.engine.criterion import Anova, Criterion, analysed, evaluate
 from lmemtest.lmm.engine.products import CellColumns, System, build_system, dense_cross, rotated
 from lmemtest.lmm.engine.residual import Leaf, Strata, leaf_term
 from lmemtest.lmm.engine.span import fixed_part, independent_columns

@@ -250,7 +250,7 @@ def cluster_leverage(
 
 
 def balanced_leverage(at: Criterion, X: Array, n: Array, total: Array) -> Leverage:
-    """`cluster_leverage` of a balanced design (`lmemtest.lmm.engine.anova`), from sums over rows with the same ``X``.
+    """`cluster_leverage` of a balanced design (see `criterion`), from sums over rows with the same ``X``.
 
     There ``V^-1 X = X Q``: with ``X'V^-1X = Q'X'X = RX RX'`` and ``R = RX'^-1``, ``K_c = RX'(X'X)^-1 X_c'X_c R`` and
     ``z_c = RX'(X'X)^-1 X_c'e_c``. ``X`` (patterns, p) are the distinct rows, ``n`` and ``total`` (n_clusters, patterns)

@@ -36,9 +36,10 @@ from scipy import special
 
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread
+from lmemtest.lmm.distributions.student import variance_interval
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
 
@@ -56,25 +57,6 @@ _FAR_UNITS = 1e6  # of the estimate: where the search for an upper end gives up
 
 
 # ------------------------------------------------------------------------------------------------------------- samples
-
-
-def variance_interval(value: ArrayLike, df: ArrayLike, level: float) -> tuple[Array, Array]:
-    """Both ends of the chi-squared interval of a variance with so many degrees of freedom; of infinitely many, itself.
-
-    Examples
-    --------
-    >>> low, high = variance_interval(12.0, 5, 0.95)
-    >>> low.round(3), high.round(3)
-    (4.676, 72.184)
-    """
-    v, nu = np.asarray(value, dtype=float), np.asarray(df, dtype=float)
-    infinite = np.isposinf(nu)
-    finite = np.where(infinite, 1.0, nu)
-    low, high = (
-        np.where(infinite, v, v * finite / special.chdtri(finite, tail))
-        for tail in (0.5 - level / 2.0, 0.5 + level / 2.0)
-    )
-    return low, high
 
 
 @dataclass(frozen=True, slots=True)
