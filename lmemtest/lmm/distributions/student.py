@@ -1,4 +1,4 @@
-"""Tails and quantiles of Student's t, normal at infinite df; degrees of freedom and intervals of variances; noncentralities."""
+"""Tails and quantiles of Student's t, normal at infinite df; df and intervals of variances; noncentralities."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def variance_interval(value: ArrayLike, df: ArrayLike, level: float) -> tuple[Ar
     --------
     >>> low, high = variance_interval(12.0, 5, 0.95)
     >>> low.round(3), high.round(3)
-    (4.676, 72.184)
+    (np.float64(4.676), np.float64(72.184))
     """
     v, nu = np.asarray(value, dtype=float), np.asarray(df, dtype=float)
     infinite = np.isposinf(nu)

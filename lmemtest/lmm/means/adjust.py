@@ -279,12 +279,11 @@ def adjust_raw(p_value: Array, method: str, m: int) -> Array:
     out = np.full(p_value.shape, np.nan)
     tested = np.flatnonzero(~np.isnan(p_value))
     if method == "fdr":
-        from statsmodels.stats.multitest import fdrcorrection
+        from scipy.stats import false_discovery_control
 
-        tests = np.concatenate(
-            [p_value[tested], np.ones(max(m - len(tested), 0))]
-        )  # what has no p-value counts as a test
-        out[tested] = fdrcorrection(tests)[1][: len(tested)]
+        untested = np.ones(max(m - len(tested), 0))  # what has no p-value counts as a test
+        tests = np.concatenate([p_value[tested], untested])
+        out[tested] = false_discovery_control(tests)[: len(tested)]
         return out
     order = tested[np.argsort(p_value[tested], kind="stable")]
     rank = np.arange(1, len(tested) + 1)
