@@ -63,9 +63,13 @@ class Command(TyperCommand):
         if self.calls:
             arguments = inspect.signature(function_at(self.calls)).parameters
             for parameter in self.params:
-                known = arguments.get(str(parameter.name))
-                if known is not None and isinstance(known.default, (str, float)) and parameter.default is None:
-                    parameter.default = known.default
+                parameters = arguments.get(str(parameter.name))
+                if (
+                    parameters is not None
+                    and isinstance(parameters.default, (str, float))
+                    and parameter.default is None
+                ):
+                    parameter.default = parameters.default
         return super().get_help(ctx)
 
 
@@ -112,11 +116,11 @@ def command(
 
     def decorated(body: Callable[..., Any]) -> Callable[..., Any]:
         def call(context: typer.Context, **typed: Any) -> None:
-            given = SimpleNamespace(**{key: _plain(value) for key, value in typed.items()}, exit_code=0)
+            arguments = SimpleNamespace(**{key: _plain(value) for key, value in typed.items()}, exit_code=0)
             with _no_false_answer(wrong):
-                answer(context, body, given, names_in(place, options), saves)
-            if given.exit_code:
-                raise typer.Exit(given.exit_code)
+                answer(context, body, arguments, names_in(place, options), saves)
+            if arguments.exit_code:
+                raise typer.Exit(arguments.exit_code)
 
         context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         call.__name__, call.__doc__ = body.__name__, body.__doc__

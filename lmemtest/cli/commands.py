@@ -92,7 +92,7 @@ def _root(
     "Compare algorithms and write a report.",
     calls="report.analysis:analyze",
 )
-def report(given: SimpleNamespace, step: Step) -> None:
+def report(arguments: SimpleNamespace, step: Step) -> None:
     """Compare the algorithms of a table and write a report, by default as one HTML file.
 
     The answer is printed in a few sentences; the last line is the path of the report. An existing file is replaced by
@@ -108,18 +108,20 @@ def report(given: SimpleNamespace, step: Step) -> None:
       lmemtest report results.xlsx --wide --direction maximize
       lmemtest report runs.csv --yes
     """
-    check_options(given)
-    runs = read_runs(given, settle=True, own_model=given.formula is not None)
-    given.curves = given.curves if given.formula is not None else settled_curves(runs, given.curves, given.yes)
+    check_options(arguments)
+    runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None)
+    arguments.curves = (
+        arguments.curves if arguments.formula is not None else settled_curves(runs, arguments.curves, arguments.yes)
+    )
     step("analysing")
     from lmemtest.report.analysis import analyze
 
-    options = chosen(given, "formula population curves dispersion alpha adjust vcov ddf")
-    write_report(analyze(runs, **options, progress=step), given, step)
+    options = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf")
+    write_report(analyze(runs, **options, progress=step), arguments, step)
 
 
 @command(app, "demo", ("output",), "Write the report of the bundled runs.", needed=())
-def demo(given: SimpleNamespace, step: Step) -> None:
+def demo(arguments: SimpleNamespace, step: Step) -> None:
     """Write the report of the bundled runs: six hyperparameter optimisers on 20 benchmarks.
 
     The answer is printed in a few sentences; the last line is the path of the report.
@@ -132,11 +134,11 @@ def demo(given: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.data.datasets import load_hpo_runs
     from lmemtest.report.analysis import analyze
 
-    write_report(analyze(load_hpo_runs(), progress=step), given, step)
+    write_report(analyze(load_hpo_runs(), progress=step), arguments, step)
 
 
 @command(app, "check", (*RUNS, "whole", *WRITTEN), "Look for what can spoil a comparison.")
-def check(given: SimpleNamespace, step: Step) -> None:
+def check(arguments: SimpleNamespace, step: Step) -> None:
     """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
 
     The exit code is 1 if there are errors that stop a fit, and 0 otherwise. At most 60 lines are printed; with --all,
@@ -146,16 +148,18 @@ def check(given: SimpleNamespace, step: Step) -> None:
     Example:
       lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
     """
-    check_options(given)
-    checks = read_runs(given, settle=given.yes).check(progress=step)
-    if given.path is not None:
-        checks.save(given.path, escape=not given.raw_csv)
+    check_options(arguments)
+    checks = read_runs(arguments, settle=arguments.yes).check(progress=step)
+    if arguments.path is not None:
+        checks.save(arguments.path, escape=not arguments.raw_csv)
     step("")
     findings = checks.to_frame("findings")
-    typer.echo(findings.to_json(orient="records", indent=2) if given.json else checks.summary(whole=given.whole))
-    if given.path is not None:
-        typer.echo(str(given.path))
-    given.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
+    typer.echo(
+        findings.to_json(orient="records", indent=2) if arguments.json else checks.summary(whole=arguments.whole)
+    )
+    if arguments.path is not None:
+        typer.echo(str(arguments.path))
+    arguments.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
 
 
 @command(
@@ -165,7 +169,7 @@ def check(given: SimpleNamespace, step: Step) -> None:
     "Rank algorithms by a mixed model or by classical tests.",
     calls="bench.ranking.rank:rank",
 )
-def rank(given: SimpleNamespace, step: Step) -> Result:
+def rank(arguments: SimpleNamespace, step: Step) -> Result:
     """Rank the algorithms of a table and say which of them differ; with -o as a document, table or figure.
 
     Every benchmark counts once, however many seeds it has. The ranking is printed with its pairs in sentences.
@@ -175,13 +179,13 @@ def rank(given: SimpleNamespace, step: Step) -> Result:
       lmemtest rank accuracies.csv --wide --direction maximize --method frequentist
       lmemtest rank runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed -o rank.tex
     """
-    check_options(given)
-    runs = read_runs(given, settle=True)
-    given.curves = settled_curves(runs, given.curves, given.yes)
+    check_options(arguments)
+    runs = read_runs(arguments, settle=True)
+    arguments.curves = settled_curves(runs, arguments.curves, arguments.yes)
     step("ranking")
     from lmemtest.bench.ranking.rank import rank
 
-    return rank(runs, **chosen(given, "method test control alpha adjust vcov rope curves"), rng=0)
+    return rank(runs, **chosen(arguments, "method test control alpha adjust vcov rope curves"), rng=0)
 
 
 @command(
@@ -191,7 +195,7 @@ def rank(given: SimpleNamespace, step: Step) -> Result:
     "How often one algorithm is better than another.",
     calls="bench.outperforming.outperforming:outperforming",
 )
-def outperform(given: SimpleNamespace, step: Step) -> Result:
+def outperform(arguments: SimpleNamespace, step: Step) -> Result:
     """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
 
     Runs are paired by their seed on each benchmark. All pairs of algorithms are compared, with intervals for all of
@@ -202,18 +206,18 @@ def outperform(given: SimpleNamespace, step: Step) -> Result:
       lmemtest outperform runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
       lmemtest outperform runs.csv --yes --only HB --only RS --gamma 0.8 -o outperform.html
     """
-    check_options(given)
-    if given.gamma is not None:
+    check_options(arguments)
+    if arguments.gamma is not None:
         from lmemtest.bench.outperforming.verdict import check_gamma
 
-        check_gamma(given.gamma)
-    runs = read_runs(given, settle=True)
+        check_gamma(arguments.gamma)
+    runs = read_runs(arguments, settle=True)
     step("comparing runs")
     from lmemtest.bench.outperforming.outperforming import outperforming
 
-    algorithms = None if given.only is None else tuple(given.only)
-    options = chosen(given, "control gamma alpha method")
-    return outperforming(runs, algorithms=algorithms, paired=not given.unpaired, **options, rng=0)
+    algorithms = None if arguments.only is None else tuple(arguments.only)
+    options = chosen(arguments, "control gamma alpha method")
+    return outperforming(runs, algorithms=algorithms, paired=not arguments.unpaired, **options, rng=0)
 
 
 @command(
@@ -223,7 +227,7 @@ def outperform(given: SimpleNamespace, step: Step) -> Result:
     "Fit one mixed model and print it.",
     needed=("table", "formula"),
 )
-def fit(given: SimpleNamespace, step: Step) -> None:
+def fit(arguments: SimpleNamespace, step: Step) -> None:
     """Fit one mixed model and print its fixed effects and variance components.
 
     \b
@@ -233,13 +237,13 @@ def fit(given: SimpleNamespace, step: Step) -> None:
     step("reading the table")
     from lmemtest.lmm.formula.bars import parse_formula
 
-    groups = [column for bar in parse_formula(given.formula).bars for column in bar.groups]
-    groups += [given.dispersion] if given.dispersion is not None else []
-    data = read_table(given, labels=list(dict.fromkeys(groups)))
+    groups = [column for bar in parse_formula(arguments.formula).bars for column in bar.groups]
+    groups += [arguments.dispersion] if arguments.dispersion is not None else []
+    data = read_table(arguments, labels=list(dict.fromkeys(groups)))
     step("fitting the model")
     from lmemtest.lmm.model import fit_lmm
 
-    fitted = fit_lmm(given.formula, data, reml=not given.ml, dispersion=given.dispersion)
+    fitted = fit_lmm(arguments.formula, data, reml=not arguments.ml, dispersion=arguments.dispersion)
     step("")
     typer.echo(fitted.summary())
 
@@ -254,7 +258,7 @@ def fit(given: SimpleNamespace, step: Step) -> None:
     "Tuning curves with confidence bands.",
     calls="tuning:curves",
 )
-def bands(given: SimpleNamespace, step: Step) -> None:
+def bands(arguments: SimpleNamespace, step: Step) -> None:
     """Estimate how good the best of k trials is, for each algorithm on each benchmark, with confidence bands.
 
     Trials must be independent: random search. For adaptive optimisers give --unit seed with --seed and --budget. The
@@ -269,40 +273,40 @@ def bands(given: SimpleNamespace, step: Step) -> None:
     """
     from lmemtest.report.files import check_folder
 
-    folder = given.output or Path("lmemtest-bands")
+    folder = arguments.output or Path("lmemtest-bands")
     check_folder(folder)
-    data, by = read_trials(given)
+    data, by = read_trials(arguments)
     step("estimating the curves")
     from lmemtest.report.curves import headline, save_curves
     from lmemtest.tuning import curves
 
-    options = chosen(given, "score direction level band cost bounds adjust unit seed budget")
-    if given.statistic is not None:
-        options["statistic"] = _quantile(given.statistic)
-    found = curves(data, by=by, k=_budgets(given), simultaneous=not given.pointwise, **options)
-    paths = save_curves(found, folder, progress=step, escape=not given.raw_csv)
+    options = chosen(arguments, "score direction level band cost bounds adjust unit seed budget")
+    if arguments.statistic is not None:
+        options["statistic"] = _quantile(arguments.statistic)
+    result = curves(data, by=by, k=_budgets(arguments), simultaneous=not arguments.pointwise, **options)
+    paths = save_curves(result, folder, progress=step, escape=not arguments.raw_csv)
     step("")
-    for sentence in headline(found):
+    for sentence in headline(result):
         say(sentence)
     for path in paths:
         typer.echo(str(path))
 
 
-def _budgets(given: SimpleNamespace) -> list[float] | None:
+def _budgets(arguments: SimpleNamespace) -> list[float] | None:
     """The numbers of trials up to the last one, evenly on the log scale if there are many."""
-    if given.k_max is None:
+    if arguments.k_max is None:
         return None
     from lmemtest.core.validate import check_positive_int
     from lmemtest.errors import ArgumentError
 
-    check_positive_int(given.k_max, "--k-max")
-    if given.cost is not None or given.unit == "seed":
-        other = "--cost" if given.cost is not None else "--unit seed"
+    check_positive_int(arguments.k_max, "--k-max")
+    if arguments.cost is not None or arguments.unit == "seed":
+        other = "--cost" if arguments.cost is not None else "--unit seed"
         raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
     from lmemtest.tuning.checks import whole_budgets
     from lmemtest.tuning.curve import MOST_POINTS
 
-    return whole_budgets(given.k_max, MOST_POINTS).tolist()
+    return whole_budgets(arguments.k_max, MOST_POINTS).tolist()
 
 
 def _quantile(text: str) -> str | float:
@@ -326,7 +330,7 @@ def _quantile(text: str) -> str | float:
     "Compare models by the items of tasks: these items, items like these, and tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
 )
-def evaluate(given: SimpleNamespace, step: Step) -> Result:
+def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     """Say which models differ on these tasks, and which differ for tasks like these.
 
     Scores are 0 and 1 (solved or not) or between; items belong to tasks. Also: models that cannot be distinguished,
@@ -340,44 +344,44 @@ def evaluate(given: SimpleNamespace, step: Step) -> Result:
       lmemtest evaluate ratings.csv --model model --item prompt --judge judge --score rating --min 1 --max 10
       lmemtest evaluate answers.csv --model model --task task --item id --score score --epoch epoch -o out.html
     """
-    table, roles = _read_answers(given)
+    table, roles = _read_answers(arguments)
     step("comparing models")
     from lmemtest.bench.evaluation.evaluation import evaluate
 
-    options = chosen(given, "direction adjust vcov alpha power drop_duplicates")
+    options = chosen(arguments, "direction adjust vcov alpha power drop_duplicates")
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 
-def _answer_roles(given: SimpleNamespace) -> dict[str, Any]:
+def _answer_roles(arguments: SimpleNamespace) -> dict[str, Any]:
     """The arguments of `evaluate` about columns."""
-    columns = given.model or []
-    scale = {"min_score": 0.0, "max_score": 1.0} | chosen(given, "min_score max_score")
+    columns = arguments.model or []
+    scale = {"min_score": 0.0, "max_score": 1.0} | chosen(arguments, "min_score max_score")
     return {
         "model": columns[0] if len(columns) == 1 else columns or None,
-        **{name: getattr(given, name) for name in ANSWER_COLUMNS},
+        **{name: getattr(arguments, name) for name in ANSWER_COLUMNS},
         **(scale if tuple(scale.values()) != (0.0, 1.0) else {}),
     }
 
 
-def _lacking(given: SimpleNamespace) -> list[str]:
+def _lacking(arguments: SimpleNamespace) -> list[str]:
     """The options that are needed; rows are items where each model has a column."""
-    needed = ("model",) if len(given.model or []) > 1 else ("model", "item", "score")
-    return [f"--{name}" for name in needed if not getattr(given, name)]
+    needed = ("model",) if len(arguments.model or []) > 1 else ("model", "item", "score")
+    return [f"--{name}" for name in needed if not getattr(arguments, name)]
 
 
-def _answer_rows(given: SimpleNamespace, roles: dict[str, Any]) -> pd.DataFrame:
+def _answer_rows(arguments: SimpleNamespace, roles: dict[str, Any]) -> pd.DataFrame:
     """The rows that are asked for."""
     labels = [roles.get(name) for name in (*ANSWER_COLUMNS, "model") if name != "score"]
-    return read_table(given, labels=[name for name in labels if isinstance(name, str)])
+    return read_table(arguments, labels=[name for name in labels if isinstance(name, str)])
 
 
-def _answers_of_export(given: SimpleNamespace, export: Recognised) -> tuple[Any, dict[str, Any]]:
+def _answers_of_export(arguments: SimpleNamespace, export: Recognised) -> tuple[Any, dict[str, Any]]:
     """The answers in a file of a tool that evaluates models, if the user agrees to read it so."""
     from lmemtest.errors import ArgumentError
 
     if export.tool not in TOOLS or TOOLS[export.tool].items is None:
-        raise ArgumentError(export.in_words(name_of(given)))
-    runs = runs_of_export(export, name_of(given), given.yes)
+        raise ArgumentError(export.in_words(name_of(arguments)))
+    runs = runs_of_export(export, name_of(arguments), arguments.yes)
     if runs.failed is not None:
         raise ArgumentError("Answers without a score: convert them first, --score-failures 0 counts them as wrong.")
     epoch = dict(zip(["epoch"], runs.ignore, strict=False))
@@ -391,34 +395,34 @@ def _option_of(name: str, value: Any) -> list[str]:
     return [part for one in values for part in (flags(name)[0], f"{one:g}" if isinstance(one, float) else str(one))]
 
 
-def _read_answers(given: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
+def _read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
     from lmemtest.bench.data.roles import answer_roles
     from lmemtest.core.caller import command_with
     from lmemtest.core.words import listed
     from lmemtest.errors import ArgumentError
 
-    roles = _answer_roles(given)
-    export = export_in(given.table) if _lacking(given) else None
+    roles = _answer_roles(arguments)
+    export = export_in(arguments.table) if _lacking(arguments) else None
     if export is None:
-        table = _answer_rows(given, roles)
-        if not _lacking(given):
+        table = _answer_rows(arguments, roles)
+        if not _lacking(arguments):
             return table, roles
         from lmemtest.bench.data.recognised import recognised
 
-        export = recognised(table, str(given.table))
+        export = recognised(table, str(arguments.table))
     if export is not None and export.tool != EVALUATE:
-        return _answers_of_export(given, export)
-    message = f"{listed(_lacking(given))} must be given. Columns of {name_of(given)}: {listed(table.columns)}."
-    found = answer_roles(table, roles)
-    if found is None:
+        return _answers_of_export(arguments, export)
+    message = f"{listed(_lacking(arguments))} must be given. Columns of {name_of(arguments)}: {listed(table.columns)}."
+    answers = answer_roles(table, roles)
+    if answers is None:
         raise ArgumentError(message)
-    new = [part for name, value in found.items() if value != roles.get(name) for part in _option_of(name, value)]
-    if not taken(new, given.yes):
+    new = [part for name, value in answers.items() if value != roles.get(name) for part in _option_of(name, value)]
+    if not taken(new, arguments.yes):
         raise ArgumentError(
             f"{message} By names and structure:\n  {command_with(new)}\n--yes takes these roles without asking."
         )
-    return _answer_rows(given, found), found
+    return _answer_rows(arguments, answers), answers
 
 
 # ---------------------------------------------------------------------- gate
@@ -436,7 +440,7 @@ def _read_answers(given: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     needed=("table", "old", "margin"),
     wrong=NO_ANSWER,
 )
-def gate(given: SimpleNamespace, step: Step) -> None:
+def gate(arguments: SimpleNamespace, step: Step) -> None:
     """Decide whether a new version is worse than the old one, on every metric, over tasks like these.
 
     The exit code is 0 if it is not worse by the margin or more, 1 if it is worse by more than the margin, 2 if these
@@ -450,46 +454,46 @@ def gate(given: SimpleNamespace, step: Step) -> None:
     """
     from lmemtest.report.files import check_report_path
 
-    targets = [check_report_path(path) for path in given.output or ()]
-    new, old = (_read_version(given, path) for path in (given.table, given.old))
+    targets = [check_report_path(path) for path in arguments.output or ()]
+    new, old = (_read_version(arguments, path) for path in (arguments.table, arguments.old))
     step("comparing the versions")
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(given, "benchmark seed metric alpha power max_broken")
-    options |= {name: tuple(getattr(given, name) or ()) for name in ("family", "ignore", "allow")}
-    options |= {name: _by_metric(getattr(given, name) or (), f"--{name}") for name in ("margin", "direction")}
-    if given.tasks is not None:
-        options["tasks"] = given.tasks.replace("-", " ")
-    score = None if given.score is None else tuple(given.score)
-    decision = gate(new, old, score=score, seed_shared=not given.seed_own, **options)
+    options = chosen(arguments, "benchmark seed metric alpha power max_broken")
+    options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore", "allow")}
+    options |= {name: _by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
+    if arguments.tasks is not None:
+        options["tasks"] = arguments.tasks.replace("-", " ")
+    score = None if arguments.score is None else tuple(arguments.score)
+    decision = gate(new, old, score=score, seed_shared=not arguments.seed_own, **options)
     for target in targets:
-        decision.save(target, escape=not given.raw_csv)
+        decision.save(target, escape=not arguments.raw_csv)
     step("")
-    typer.echo(json_of(decision) if given.json else decision.summary(), nl=not given.json)
-    for target in () if given.json else targets:
+    typer.echo(json_of(decision) if arguments.json else decision.summary(), nl=not arguments.json)
+    for target in () if arguments.json else targets:
         typer.echo(str(target))
-    given.exit_code = decision.exit_code
+    arguments.exit_code = decision.exit_code
 
 
-def _read_version(given: SimpleNamespace, path: Path) -> Any:
+def _read_version(arguments: SimpleNamespace, path: Path) -> Any:
     """One of the two tables."""
-    labels = [*filter(None, (given.benchmark, given.metric)), *(given.family or ())]
-    typed = SimpleNamespace(**{**vars(given), "table": path})
-    return read_table(typed, labels=labels, seeds=[given.seed] if given.seed else [])
+    labels = [*filter(None, (arguments.benchmark, arguments.metric)), *(arguments.family or ())]
+    typed = SimpleNamespace(**{**vars(arguments), "table": path})
+    return read_table(typed, labels=labels, seeds=[arguments.seed] if arguments.seed else [])
 
 
-def _by_metric(given: list[str] | tuple[()], option: str) -> dict[str, str] | None:
+def _by_metric(arguments: list[str] | tuple[()], option: str) -> dict[str, str] | None:
     """What ``NAME=VALUE`` says by name, and what ``VALUE`` says of every other metric."""
-    found: dict[str, str] = {}
-    for text in given:
+    by_metric: dict[str, str] = {}
+    for text in arguments:
         name, sign, value = text.rpartition("=")
         key = name if sign else "*"
-        if key in found:
+        if key in by_metric:
             what = f"{name!r} has" if sign else "all metrics have"
             raise typer.BadParameter(f"{what} two values. Leave one of them out.", param_hint=option)
-        found[key] = value
-    return found or None
+        by_metric[key] = value
+    return by_metric or None
 
 
 # ---------------------------------------------------------------------- plan
@@ -516,7 +520,7 @@ def _by_metric(given: list[str] | tuple[()], option: str) -> dict[str, str] | No
     calls="bench.power.plan:plan",
     needed=(),
 )
-def plan(given: SimpleNamespace, step: Step) -> Result:
+def plan(arguments: SimpleNamespace, step: Step) -> Result:
     """Find the numbers of benchmarks, tuning runs, splits and seeds with the smallest standard error for a budget.
 
     Or, with --target or --effect, those that reach it at the least cost. How much scores vary is given by --sd, or
@@ -533,12 +537,12 @@ def plan(given: SimpleNamespace, step: Step) -> Result:
         --family suite --effect 0.02 --cost family=20 --cost benchmark=5
     """
     counts: dict[str, Any] = {
-        name: _numbers_by_name(getattr(given, name), name) or None for name in ("fixed", "at_most", "current")
+        name: _numbers_by_name(getattr(arguments, name), name) or None for name in ("fixed", "at_most", "current")
     }
-    hours = 1.0 if given.hours_per_training is None else given.hours_per_training
-    costs = {"training": hours, **_numbers_by_name(given.cost, "cost")}
-    components = _numbers_by_name(given.sd, "sd")
-    if components and (given.table is not None or given.source):
+    hours = 1.0 if arguments.hours_per_training is None else arguments.hours_per_training
+    costs = {"training": hours, **_numbers_by_name(arguments.cost, "cost")}
+    components = _numbers_by_name(arguments.sd, "sd")
+    if components and (arguments.table is not None or arguments.source):
         raise typer.BadParameter(
             "standard deviations are given by --sd or estimated from a table, not both.", param_hint="--sd"
         )
@@ -546,50 +550,50 @@ def plan(given: SimpleNamespace, step: Step) -> Result:
     from lmemtest.bench.power.plan import plan
 
     return plan(
-        components or _from_table(given),
-        n_algorithms=given.algorithms,
-        stages=given.stage,
-        shared=tuple(given.shared or ()),
+        components or _from_table(arguments),
+        n_algorithms=arguments.algorithms,
+        stages=arguments.stage,
+        shared=tuple(arguments.shared or ()),
         costs=costs,
         **counts,
-        **chosen(given, "budget target effect power trials alpha adjust"),
+        **chosen(arguments, "budget target effect power trials alpha adjust"),
     )
 
 
-def _numbers_by_name(given: list[str] | None, option: str) -> dict[str, float]:
+def _numbers_by_name(arguments: list[str] | None, option: str) -> dict[str, float]:
     """What ``NAME=NUMBER`` says, by name."""
-    found: dict[str, float] = {}
-    for text in given or []:
+    numbers: dict[str, float] = {}
+    for text in arguments or []:
         name, sign, value = text.rpartition("=")
         if not sign or not name:
             raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=flags(option)[0])
-        if name in found:
+        if name in numbers:
             raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=flags(option)[0])
-        found[name] = number(value)
-    return found
+        numbers[name] = number(value)
+    return numbers
 
 
-def _from_table(given: SimpleNamespace) -> Any:
+def _from_table(arguments: SimpleNamespace) -> Any:
     """Components from a variance study, or from the recommended model of a table of runs."""
     from lmemtest.errors import ArgumentError
 
-    if given.table is None:
+    if arguments.table is None:
         raise ArgumentError("--sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.")
-    if given.source:
+    if arguments.source:
         from lmemtest.bench.variation.variance_sources import variance_sources
 
-        if given.score is None:
+        if arguments.score is None:
             raise ArgumentError("--score must be given, the column of the scores.")
-        if given.family:
+        if arguments.family:
             raise ArgumentError("--family is of runs of several algorithms, and --source of a variance study.")
-        labels = [name for name in (given.algorithm, given.benchmark) if name is not None]
-        table = read_table(given, labels=labels, seeds=given.source)
-        roles = {"algorithm": given.algorithm, "benchmark": given.benchmark}
-        return variance_sources(table, score=given.score, sources=given.source, **roles).components()
+        labels = [name for name in (arguments.algorithm, arguments.benchmark) if name is not None]
+        table = read_table(arguments, labels=labels, seeds=arguments.source)
+        roles = {"algorithm": arguments.algorithm, "benchmark": arguments.benchmark}
+        return variance_sources(table, score=arguments.score, sources=arguments.source, **roles).components()
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.bench.power.components import VarianceComponents
     from lmemtest.lmm.model import fit_lmm
 
-    typed = {name: getattr(given, name) for name in (*TABLE, *PLAN_COLUMNS, "yes")}
+    typed = {name: getattr(arguments, name) for name in (*TABLE, *PLAN_COLUMNS, "yes")}
     model = recommend(read_runs(absent(RUNS, **typed), settle=True))
     return VarianceComponents.of(fit_lmm(model.formula, model.runs))

@@ -74,16 +74,16 @@ converter = typer.Typer(
 def _add(name: str, tool: Tool) -> None:
     """The command of a tool."""
 
-    def convert(given: SimpleNamespace, step: Callable[[str], None]) -> None:
+    def convert(arguments: SimpleNamespace, step: Callable[[str], None]) -> None:
         from lmemtest.report.files import check_report_path, write_atomically
 
-        output = given.output or WRITTEN
+        output = arguments.output or WRITTEN
         target = check_report_path(output, SUFFIXES)
         step("reading")
-        runs = _imported(name, tool, given)
-        runs = runs if given.score_failures is None else without_failures(given.score_failures, runs)
+        runs = _imported(name, tool, arguments)
+        runs = runs if arguments.score_failures is None else without_failures(arguments.score_failures, runs)
         step("writing")
-        write_atomically(target, _content(runs, target.suffix.lower(), given.raw_csv))
+        write_atomically(target, _content(runs, target.suffix.lower(), arguments.raw_csv))
         step("")
         for line in (*runs.notes, *_next(runs, output, tool)):
             say(line)
@@ -106,14 +106,16 @@ for _name, _tool in TOOLS.items():
     _add(_name, _tool)
 
 
-def _imported(name: str, tool: Tool, given: SimpleNamespace) -> Runs:
+def _imported(name: str, tool: Tool, arguments: SimpleNamespace) -> Runs:
     from lmemtest.bench import importers
 
-    typed = {argument: getattr(given, option_of(argument)) for argument in tool.options}
+    typed = {argument: getattr(arguments, option_of(argument)) for argument in tool.options}
     options = {argument: value for argument, value in typed.items() if value is not None}
     if "best_so_far" in options:
         options["best_so_far"] = not options["best_so_far"]  # --single-trials
-    runs: Runs = getattr(importers, name)(_by_name(given.files) if tool.by_name else _alone(given.files), **options)
+    runs: Runs = getattr(importers, name)(
+        _by_name(arguments.files) if tool.by_name else _alone(arguments.files), **options
+    )
     return runs
 
 
@@ -121,18 +123,18 @@ def _by_name(files: list[str]) -> Any:
     """The files by name, if they have names."""
     from lmemtest.errors import ArgumentError
 
-    found: dict[Any, list[str]] = {}
+    by_name: dict[Any, list[str]] = {}
     for text in files:
         name, sign, file = text.partition("=")
         if sign and name and "/" not in name and not Path(text).exists():
-            found.setdefault(tuple(name.split(",")), []).append(file)
+            by_name.setdefault(tuple(name.split(",")), []).append(file)
         else:
-            found.setdefault((), []).append(text)
-    if () not in found:
-        return {names if len(names) > 1 else names[0]: _alone(parts) for names, parts in found.items()}
-    if len(found) > 1:
-        raise ArgumentError(f"FILE must have a name for all or none, but {found[()][0]!r} has none. Give NAME=FILE.")
-    return _alone(found[()])
+            by_name.setdefault((), []).append(text)
+    if () not in by_name:
+        return {names if len(names) > 1 else names[0]: _alone(parts) for names, parts in by_name.items()}
+    if len(by_name) > 1:
+        raise ArgumentError(f"FILE must have a name for all or none, but {by_name[()][0]!r} has none. Give NAME=FILE.")
+    return _alone(by_name[()])
 
 
 def _alone(files: list[str]) -> Any:
@@ -161,16 +163,16 @@ def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
     failed = runs.failed is not None
     policy = ["--score-failures", "worst"] if failed else []
     commands = [["lmemtest", "report", str(output), *command_of(roles), *policy]]
-    said = [f"{runs.n_rows:,} rows in {output}. Compare them:"]
+    line = [f"{runs.n_rows:,} rows in {output}. Compare them:"]
     if failed:
-        said.append(f"({POLICIES} worst is one choice.)")
+        line.append(f"({POLICIES} worst is one choice.)")
     if tool.items is not None and failed:  # `evaluate` knows no failures
         again = command_with(["--score-failures", "0"])
-        said.insert(1, f"To evaluate answers without a score as wrong, convert them so: {again}")
+        line.insert(1, f"To evaluate answers without a score as wrong, convert them so: {again}")
     elif tool.items is not None:
         taken = {option: str(roles[role]) for option, role in tool.items.items()}
         taken |= {"score": runs.score, "direction": str(runs.direction)}
         taken |= dict(zip(["epoch"], runs.ignore, strict=False))
         options = [part for option, value in taken.items() for part in (f"--{option}", value)]
         commands.insert(0, ["lmemtest", "evaluate", str(output), *options])
-    return [*said, *(f"  {shell_line(command)}" for command in commands)]
+    return [*line, *(f"  {shell_line(command)}" for command in commands)]

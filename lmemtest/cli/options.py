@@ -258,45 +258,45 @@ def is_positional(place: str, option: str) -> bool:
 
 def names_in(place: str, options: Collection[str]) -> dict[str, str]:
     """What the arguments in Python are called in a command."""
-    known = {
+    columns = {
         option: OPTIONS[row(place, option)][1] if is_positional(place, option) else flags(option)[0]
         for option in (*RUNS, *options)
     }
-    known |= {argument: known[option] for argument, option in IN_PYTHON.items() if option in known}
-    return known | ({"path": "FILE"} if "files" in options else {})
+    columns |= {argument: columns[option] for argument, option in IN_PYTHON.items() if option in columns}
+    return columns | ({"path": "FILE"} if "files" in options else {})
 
 
-def absent(options: Iterable[str], **given: Any) -> SimpleNamespace:
+def absent(options: Iterable[str], **arguments: Any) -> SimpleNamespace:
     """What was typed, as if nothing but this was."""
-    return SimpleNamespace(**{name: False if OPTIONS[name][0] is bool else None for name in options} | given)
+    return SimpleNamespace(**{name: False if OPTIONS[name][0] is bool else None for name in options} | arguments)
 
 
-def chosen(given: SimpleNamespace, names: str) -> dict[str, Any]:
+def chosen(arguments: SimpleNamespace, names: str) -> dict[str, Any]:
     """Of some options those that were given, as arguments of a function."""
-    return {name: getattr(given, name) for name in names.split() if getattr(given, name) is not None}
+    return {name: getattr(arguments, name) for name in names.split() if getattr(arguments, name) is not None}
 
 
-def check_options(given: SimpleNamespace) -> None:
+def check_options(arguments: SimpleNamespace) -> None:
     """What can be wrong without a table, before anything slow is imported."""
     from lmemtest.core.options import CURVE_CHOICES, DDF_METHODS, REPORT_ADJUSTMENTS
     from lmemtest.core.validate import check_choice, check_fraction
 
-    typed: Mapping[str, Any] = vars(given)
+    typed: Mapping[str, Any] = vars(arguments)
     if typed.get("alpha") is not None:
-        check_fraction(given.alpha, "alpha")
+        check_fraction(arguments.alpha, "alpha")
     for name, choices in (("ddf", DDF_METHODS), ("curves", CURVE_CHOICES)):
         if typed.get(name) is not None:
             check_choice(typed[name], name if name == "ddf" else f"--{name}", choices)
     if typed.get("adjust") is not None and "ddf" in typed:
-        check_choice(given.adjust, "adjust", REPORT_ADJUSTMENTS)
-    if given.normalize is not None:
+        check_choice(arguments.adjust, "adjust", REPORT_ADJUSTMENTS)
+    if arguments.normalize is not None:
         from lmemtest.bench.data.baseline import check_anchors
         from lmemtest.bench.data.normalise import ALL_METHODS
 
-        check_choice(given.normalize, "--normalize", ALL_METHODS)
-        check_anchors(given.normalize, anchors(given))
+        check_choice(arguments.normalize, "--normalize", ALL_METHODS)
+        check_anchors(arguments.normalize, anchors(arguments))
         return
-    lonely = [name for name, value in anchors(given).items() if value is not None]
+    lonely = [name for name, value in anchors(arguments).items() if value is not None]
     if lonely:
         from lmemtest.errors import ArgumentError
 
@@ -304,17 +304,17 @@ def check_options(given: SimpleNamespace) -> None:
         raise ArgumentError(f"{flags(lonely[0])[0]} is used by --normalize only. Add --normalize {method}.")
 
 
-def anchors(given: SimpleNamespace) -> dict[str, str | None]:
+def anchors(arguments: SimpleNamespace) -> dict[str, str | None]:
     """What scores are to be relative to."""
-    return {name: getattr(given, name) for name in ("reference", "target", "best_known")}
+    return {name: getattr(arguments, name) for name in ("reference", "target", "best_known")}
 
 
-def roles_of(given: SimpleNamespace) -> dict[str, Any]:
+def roles_of(arguments: SimpleNamespace) -> dict[str, Any]:
     """The arguments of `Runs`; which runs failed is known when the columns are."""
-    single = {name: getattr(given, name) for name in ("score", "direction", "algorithm", "benchmark", "budget")}
-    several = {name: tuple(getattr(given, name) or ()) for name in ("family", "seed", "ignore")}
+    single = {name: getattr(arguments, name) for name in ("score", "direction", "algorithm", "benchmark", "budget")}
+    several = {name: tuple(getattr(arguments, name) or ()) for name in ("family", "seed", "ignore")}
     seeds = several.pop("seed")
     seed = seeds if len(seeds) > 1 else next(iter(seeds), None)
-    metafeatures = tuple(given.metafeature or ())
-    shared = not given.seed_own
+    metafeatures = tuple(arguments.metafeature or ())
+    shared = not arguments.seed_own
     return {**single, **several, "seed": seed, "metafeatures": metafeatures, "seed_shared": shared, "failed": None}

@@ -175,20 +175,20 @@ def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Rea
     from lmemtest.errors import ArgumentError
 
     table, roles = tidy.frame, {**roles, "failed": tidy.roles.get("failed")}
-    found = guess(table, roles, wide=tidy.methods is not None)
-    if found.sure and _agreed(found, found.readings[0].options(roles, wide=options.wide), options.yes):
-        return found.readings[0]
-    wide = tidy.methods is not None or any(reading.wide for reading in found.readings)
+    guessed = guess(table, roles, wide=tidy.methods is not None)
+    if guessed.sure and _agreed(guessed, guessed.readings[0].options(roles, wide=options.wide), options.yes):
+        return guessed.readings[0]
+    wide = tidy.methods is not None or any(reading.wide for reading in guessed.readings)
     needed = [f"--{name}" for name in NEEDED if roles[name] is None and (name == "direction" or not wide)]
     missing = " and ".join(", ".join(needed).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
-    told = found.told(roles, "", wide=options.wide)
+    told = guessed.told(roles, "", wide=options.wide)
     numbers = table.select_dtypes("number").shape[1]
-    if "algorithm" in found.lacking and numbers > 1 and table.shape[1] - numbers <= 1:
+    if "algorithm" in guessed.lacking and numbers > 1 and table.shape[1] - numbers <= 1:
         message += " If each algorithm has a column of its own, give --wide."
-    if found.sure:
+    if guessed.sure:
         told += "\n--yes takes these roles without asking."
-    raise ArgumentError(f"{message} {told}" if found.sure else f"{message}\n{told}".rstrip())
+    raise ArgumentError(f"{message} {told}" if guessed.sure else f"{message}\n{told}".rstrip())
 
 
 def _of_export(options: SimpleNamespace, export: Recognised, roles: dict[str, Any]) -> Runs:
@@ -210,9 +210,9 @@ def _from_wide(options: SimpleNamespace, source: Source, roles: dict[str, Any]) 
     names = ("benchmark",) if tidy.methods == "columns" else ()
     names = (*names, "direction", "family", "seed", "budget", "metafeatures", "seed_shared")
     frame = tidy.frame.drop(columns=[name for name in roles["ignore"] if name in tidy.frame])
-    given = {name: roles[name] for name in names}
+    direction = {name: roles[name] for name in names}
     say_if_answers(frame, options.table, name_of(options), None)
-    return Runs.from_wide(replace(tidy, frame=frame), **given, failed=tidy.roles["failed"], **new)
+    return Runs.from_wide(replace(tidy, frame=frame), **direction, failed=tidy.roles["failed"], **new)
 
 
 def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
@@ -247,10 +247,10 @@ def _anchor(text: str | None, runs: Runs) -> Any:
 
 def without_failures(policy: str, runs: Runs) -> Runs:
     """The runs without failures, as the option says."""
-    name, given, reference = policy.partition("=")
-    if given and name == "baseline":
-        found = next((level for level in runs.algorithms if str(level) == reference), reference)
-        return runs.score_failures(name, reference=found)
+    name, failure_policy, reference = policy.partition("=")
+    if failure_policy and name == "baseline":
+        failures = next((level for level in runs.algorithms if str(level) == reference), reference)
+        return runs.score_failures(name, reference=failures)
     try:
         value: str | float = float(policy)
     except ValueError:
@@ -267,13 +267,13 @@ WORDS_OF_CURVES = {
 }
 
 
-def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
+def settled_curves(runs: Runs, arguments: str | None, yes: bool) -> str | None:
     """What scores over a budget count: as given, by an answer on a terminal, or the default, which is shown."""
     from lmemtest.bench.data.per_run import curve_of
     from lmemtest.errors import LmemtestError
 
-    if given is not None:
-        return given
+    if arguments is not None:
+        return arguments
     try:
         how = curve_of(runs)
     except LmemtestError:  # the analysis says why
@@ -290,10 +290,10 @@ def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
     return str(answer)
 
 
-def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
+def _agreed(guessed_roles: Guess, options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
-        for line in found.taken(shell_line(options)):
+        for line in guessed_roles.taken(shell_line(options)):
             say(line, err=True)
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -302,7 +302,10 @@ def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
     for part in map(one_line, options):
         typer.echo(f"  {part:<14}" if part.startswith("--") else f" {part}\n", err=True, nl=False)
     typer.echo("", err=True)
-    for line in (*found.reasons, *([f"Left out: {', '.join(found.left_out)}"] if found.left_out else [])):
+    for line in (
+        *guessed_roles.reasons,
+        *([f"Left out: {', '.join(guessed_roles.left_out)}"] if guessed_roles.left_out else []),
+    ):
         say(line, err=True)
     return typer.confirm("Take these?", default=True, err=True)
 
@@ -341,11 +344,11 @@ def export_in(path: Path) -> Recognised | None:
     return recognised_file(path)
 
 
-def runs_of_export(export: Recognised, shown: str, yes: bool) -> Runs:
+def runs_of_export(export: Recognised, file_name: str, yes: bool) -> Runs:
     """The runs of a file that another tool wrote, if the user agrees to the command that reads it."""
     from lmemtest.errors import ArgumentError
 
-    message = export.in_words(shown)
+    message = export.in_words(file_name)
     if not export.command or export.lacking:
         raise ArgumentError(message)
     if not yes and not confirmed(message, "Read it so and go on?"):
@@ -375,10 +378,10 @@ def taken(options: list[str], yes: bool) -> bool:
     return confirmed(f"By names and structure of the columns:\n  {shell_line(options)}", "Take these?")
 
 
-def say_if_answers(table: Any, path: Path, shown: str, score: str | None) -> None:
+def say_if_answers(table: Any, path: Path, name: str, score: str | None) -> None:
     """Name the command that is made for answers of models to items, if a table holds them."""
     from lmemtest.bench.data.recognised import answers_in
 
-    found = answers_in(table, str(path), score)
-    if found is not None:
-        tell(found.in_words(shown))
+    answers = answers_in(table, str(path), score)
+    if answers is not None:
+        tell(answers.in_words(name))

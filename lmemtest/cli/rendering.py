@@ -45,16 +45,16 @@ def tell(message: str) -> None:
     typer.echo(logged(message), err=True)
 
 
-def write_report(analysis: Analysis, given: SimpleNamespace, step: Callable[[str], None]) -> None:
+def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[[str], None]) -> None:
     import dataclasses
 
     from lmemtest.core.caller import command_with
 
     analysis = dataclasses.replace(analysis, call=command_with(()))
-    escape = not getattr(given, "raw_csv", False)
-    path = None if given.path is None else analysis.save(given.path, progress=step, escape=escape)
+    escape = not getattr(arguments, "raw_csv", False)
+    path = None if arguments.path is None else analysis.save(arguments.path, progress=step, escape=escape)
     step("")
-    if getattr(given, "json", False):
+    if getattr(arguments, "json", False):
         typer.echo(analysis.to_json(), nl=False)
         return
     from lmemtest.report.document import plain
@@ -66,16 +66,16 @@ def write_report(analysis: Analysis, given: SimpleNamespace, step: Callable[[str
 
 
 def write_result(
-    found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+    result: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
 ) -> None:
     """A result: printed as text or json, and as the file that was asked for, whose path is the last line."""
     from lmemtest.report.files import json_of
 
     if target is not None:
         step("writing")
-        found.save(target, escape=not raw_csv)
+        result.save(target, escape=not raw_csv)
     step("")
-    typer.echo(json_of(found) if json else found.summary(), nl=not json)
+    typer.echo(json_of(result) if json else result.summary(), nl=not json)
     if target is not None:
         typer.echo(str(target))
 
@@ -83,7 +83,7 @@ def write_result(
 def answer(
     context: typer.Context,
     body: Callable[..., Result | None],
-    given: SimpleNamespace,
+    arguments: SimpleNamespace,
     names: dict[str, str],
     saves: bool,
 ) -> None:
@@ -94,12 +94,14 @@ def answer(
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), names), _errors():
         refuse_inputs(context)
         if saves:
-            path = given.output or (None if getattr(given, "json", False) else UNASKED.get(str(context.command.name)))
-            given.path = None if path is None else check_report_path(path)
+            path = arguments.output or (
+                None if getattr(arguments, "json", False) else UNASKED.get(str(context.command.name))
+            )
+            arguments.path = None if path is None else check_report_path(path)
         with progress() as step:
-            result = body(given, step)
+            result = body(arguments, step)
             if result is not None:
-                write_result(result, given.path, step, json=given.json, raw_csv=given.raw_csv)
+                write_result(result, arguments.path, step, json=arguments.json, raw_csv=arguments.raw_csv)
 
 
 @contextmanager
@@ -204,30 +206,30 @@ def refuse_inputs(context: Any) -> None:
     """
     from lmemtest.errors import ArgumentError
 
-    given = context.params.get(OUTPUT) or UNASKED.get(context.command.name)
-    outputs = [(path, found) for path in _outputs(given) if (found := _stat(path)) is not None]
-    for path, found in outputs:
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    written = context.params.get(OUTPUT) or UNASKED.get(context.command.name)
+    outputs = [(path, inputs) for path in _outputs(written) if (inputs := _stat(path)) is not None]
+    for path, inputs in outputs:
+        if not (stat.S_ISREG(inputs.st_mode) or stat.S_ISDIR(inputs.st_mode)):
             raise ArgumentError(f"-o must be a file, but {str(path)!r} is a pipe or a device. Choose another name.")
     if not outputs:
         return
-    for shown, input_stat, folder in _inputs(context):
-        for path, found in outputs:
-            if stat.S_ISDIR(found.st_mode):  # its files are outputs of their own
+    for name, input_stat, folder in _inputs(context):
+        for path, inputs in outputs:
+            if stat.S_ISDIR(inputs.st_mode):  # its files are outputs of their own
                 continue
             inside = folder is not None and folder in path.resolve().parents
-            if inside or os.path.samestat(found, input_stat):
-                where = f"is in the folder {shown}, which is read" if inside else f"is an input, {shown}"
+            if inside or os.path.samestat(inputs, input_stat):
+                where = f"is in the folder {name}, which is read" if inside else f"is an input, {name}"
                 raise ArgumentError(
                     f"-o must not be a file that the command reads, but {str(path)!r} {where}. Choose another name."
                 )
 
 
-def _outputs(given: Any) -> Iterator[Path]:
+def _outputs(arguments: Any) -> Iterator[Path]:
     """What would be written, the files of a folder included."""
     from lmemtest.report.files import CURVE_FILES
 
-    for text in given if isinstance(given, (list, tuple)) else [given]:
+    for text in arguments if isinstance(arguments, (list, tuple)) else [arguments]:
         if text is not None:
             path = _expanded(text)
             yield path
@@ -237,20 +239,20 @@ def _outputs(given: Any) -> Iterator[Path]:
 def _inputs(context: Any) -> Iterator[tuple[str, os.stat_result, Path | None]]:
     """Each input as what it is called, what it is, and its true path if it is a folder."""
     for parameter in context.command.params:
-        given = context.params.get(parameter.name)
+        values = context.params.get(parameter.name)
         names_file = parameter.param_type_name == "argument" or parameter.metavar == FILE
-        if given is None or parameter.name == OUTPUT or not names_file:
+        if values is None or parameter.name == OUTPUT or not names_file:
             continue
-        for text in given if isinstance(given, (list, tuple)) else [given]:
+        for text in values if isinstance(values, (list, tuple)) else [values]:
             if str(text) == "-":
                 yield from _standard_input()
                 continue
             for name in dict.fromkeys([str(text), str(text).partition("=")[2]]):  # NAME=FILE of `convert`
                 path = _expanded(name)
-                for found in [path, *map(Path, glob.glob(str(path), recursive=True))] if name else []:
-                    known = _stat(found)
-                    if known is not None:
-                        yield repr(str(found)), known, found.resolve() if stat.S_ISDIR(known.st_mode) else None
+                for inputs in [path, *map(Path, glob.glob(str(path), recursive=True))] if name else []:
+                    names = _stat(inputs)
+                    if names is not None:
+                        yield repr(str(inputs)), names, inputs.resolve() if stat.S_ISDIR(names.st_mode) else None
 
 
 def _standard_input() -> Iterator[tuple[str, os.stat_result, None]]:

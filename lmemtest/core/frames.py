@@ -66,8 +66,8 @@ def answering(table: Any) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__ == "builtins" and not isinstance(error, OSError):
             raise
-        known = isinstance(table, (nw.DataFrame, nw.LazyFrame))
-        backend = table.implementation.name.lower() if known else type(table).__module__.split(".")[0].strip("_")
+        narwhal = isinstance(table, (nw.DataFrame, nw.LazyFrame))
+        backend = table.implementation.name.lower() if narwhal else type(table).__module__.split(".")[0].strip("_")
         raise DataError(_failed(backend, error)) from error
 
 
@@ -125,8 +125,8 @@ def as_pandas(frame: AnyFrame) -> pd.DataFrame:
 def distinct_rows(table: AnyFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The combinations of some columns that occur, in any order; a group-by, as `unique` sorts on some backends."""
     with answering(table):
-        found = table.select(*columns).group_by(*columns).agg(nw.len().alias("".join(columns) + "#"))
-    return as_pandas(found)[[*columns]]
+        distinct = table.select(*columns).group_by(*columns).agg(nw.len().alias("".join(columns) + "#"))
+    return as_pandas(distinct)[[*columns]]
 
 
 def cell_sums(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
@@ -214,40 +214,42 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
     dtype = table.collect_schema()[name]
     if dtype.is_numeric():
         return
-    found = example_value(table, name)
-    values = _entries(table, name, found)
+    example = example_value(table, name)
+    values = _entries(table, name, example)
     words = [entry for entry, (is_number, _) in values.items() if not is_number]
-    if isinstance(found, str) or (words and _reads_as_number(found)):
-        shown, advice = _advice_on_text(name, values, words)
-        raise DataError(_not_numeric(table, name, argument, shown, advice))
+    if isinstance(example, str) or (words and _reads_as_number(example)):
+        description, advice = _advice_on_text(name, values, words)
+        raise DataError(_not_numeric(table, name, argument, description, advice))
     if dtype == nw.Duration:
         advice = f"It holds durations: convert them to seconds, for pandas with df[{name!r}].dt.total_seconds()."
     elif dtype == nw.Boolean:
         advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
-    elif found is None:
+    elif example is None:
         advice = "All its values are missing: choose another column."
-    elif isinstance(found, complex):
+    elif isinstance(example, complex):
         advice = "Choose its real part or its absolute value."
     elif not words:
         advice = f"Its values are numbers: convert it first, for pandas with df[{name!r}].astype(float)."
     else:
         advice = "Choose a numeric column."
-    raise DataError(_not_numeric(table, name, argument, repr(found), advice))
+    raise DataError(_not_numeric(table, name, argument, repr(example), advice))
 
 
-def _not_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, argument: str, shown: str, then: str) -> str:
+def _not_numeric(
+    table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, argument: str, description: str, then: str
+) -> str:
     return (
         f"{named(argument)} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
-        f"(for example {shown}). {then}"
+        f"(for example {description}). {then}"
     )
 
 
-def _entries(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, found: Any) -> dict[str, tuple[bool, int]]:
+def _entries(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, example: Any) -> dict[str, tuple[bool, int]]:
     """The entries of a column as code writes them: whether they read as a number, and the number of rows.
 
-    Of a lazy table only `found`, the one that was seen.
+    Of a lazy table only `example`, the one that was seen.
     """
-    values = table.get_column(name).drop_nulls().to_list() if isinstance(table, nw.DataFrame) else [found]
+    values = table.get_column(name).drop_nulls().to_list() if isinstance(table, nw.DataFrame) else [example]
     out: dict[str, tuple[bool, int]] = {}
     for value in values:
         entry = repr(value)

@@ -361,17 +361,17 @@ class Guided:
             return guess(self, name)
 
 
-def sought(package: str, name: str, known: Iterable[str]) -> Any:
+def sought(package: str, name: str, names: Iterable[str]) -> Any:
     """What a name that a package lacks stands for; an AttributeError that says what to write, if it is no synonym."""
     short = package.rpartition(".")[2]
-    synonyms, advice, known = SYNONYMS[short], dict(ADVICE[short]), list(known)
+    synonyms, advice, names = SYNONYMS[short], dict(ADVICE[short]), list(names)
     place = synonyms.get(name)
     if isinstance(place, str):
         module, _, attribute = place.rpartition(":")
         return getattr(importlib.import_module(f"lmemtest.{module}" if module else package), attribute)
-    if f"{name}_plot" in known:
+    if f"{name}_plot" in names:
         advice[name] = f"{short}.{name}_plot"
-    raise AttributeError(f"{package} has no {name!r}.{_instead(advice, name, [*known, *synonyms])}")
+    raise AttributeError(f"{package} has no {name!r}.{_instead(advice, name, [*names, *synonyms])}")
 
 
 def guess(owner: Any, name: str) -> Any:
@@ -383,12 +383,12 @@ def guess(owner: Any, name: str) -> Any:
     named = owner.question if kind.__name__ == "Answer" else kind.__name__
     guesses = [other for other in dir(owner) if not other.startswith("_")]
     for cls in dict.fromkeys((named, *(cls.__name__ for cls in kind.__mro__))):
-        synonyms, own = SYNONYMS.get(cls, {}), ADVICE.get(cls, {})
+        synonyms, of_class = SYNONYMS.get(cls, {}), ADVICE.get(cls, {})
         if name in synonyms and name not in advice:
             target = synonyms[name]
             return target(owner) if callable(target) else getattr(owner, target)
         guesses += synonyms
-        advice = {**own, **advice}
+        advice = {**of_class, **advice}
     advice = advice if name in advice else {**advice, **_further(owner, name)}
     raise AttributeError(f"{named} has no {name!r}.{_instead(advice, name, guesses)}")
 
@@ -401,20 +401,22 @@ def _further(owner: Any, name: str) -> dict[str, str]:
     wanted = re.sub("[^a-z0-9]", "", name.lower()).removesuffix("s")
     wanted = {"pval": "pvalue", "p": "pvalue", "ci": "cilow", "confint": "cilow"}.get(wanted, wanted)
     columns = [str(column) for column in owner.to_frame().columns] if hasattr(type(owner), "to_frame") else []
-    found = [column for column in columns if re.sub("[^a-z0-9]", "", column.lower()).removesuffix("s") == wanted]
-    return {name: f"to_frame()[{found[0]!r}], a column of its table"} if found else {}
+    columns_alike = [
+        column for column in columns if re.sub("[^a-z0-9]", "", column.lower()).removesuffix("s") == wanted
+    ]
+    return {name: f"to_frame()[{columns_alike[0]!r}], a column of its table"} if columns_alike else {}
 
 
-def _instead(advice: dict[str, str], name: str, known: list[str]) -> str:
+def _instead(advice: dict[str, str], name: str, names: list[str]) -> str:
     """A sentence on what to write instead of a name."""
     if name in advice:
         return f" Write {advice[name]}."
-    plain = {other.lower(): other for other in [*known, *advice]}
+    plain = {other.lower(): other for other in [*names, *advice]}
     alike = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=_ALIKE)
     if not alike:
         return " dir() lists the names that there are."
-    found = plain[alike[0]]
-    return f" Write {advice[found]}." if found in advice else f" Did you mean {found!r}?"
+    replacement = plain[alike[0]]
+    return f" Write {advice[replacement]}." if replacement in advice else f" Did you mean {replacement!r}?"
 
 
 def guided(function: F) -> F:
@@ -442,15 +444,15 @@ def _unknown(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
     """What to say of the first argument that a function does not have; None if it has them all."""
     from lmemtest.core.words import suggest
 
-    known = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return None
-    wrong = next((name for name in options if name not in known), None)
+    wrong = next((name for name in options if name not in parameters), None)
     if wrong is None:
         return None
     meant = ARGUMENTS.get(wrong, "")
     name, text = meant if isinstance(meant, tuple) else (meant, meant)
-    hint = f" It is {text} here." if name in known else suggest(wrong, known)
+    hint = f" It is {text} here." if name in parameters else suggest(wrong, parameters)
     owner = function.__qualname__.removesuffix(".__init__")
-    names = ", ".join(name for name in known if name != "self")
+    names = ", ".join(name for name in parameters if name != "self")
     return f"{owner}() has no argument {wrong!r}.{hint or f' Its arguments: {names}.'}"

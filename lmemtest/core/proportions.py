@@ -1,5 +1,7 @@
 r"""Intervals of a probability from successes in n trials, of any shape, and of a mean of values between two bounds.
 
+The sign test and the order statistics that hold a quantile refer to the same binomial distribution.
+
 Shares that were rounded are taken as well.
 
 *Bounded values.* x_1, ..., x_n are independent, whatever their distribution, b is the upper bound, (D_1, ..., D_{n+1})
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-__all__ = ["bounded_mean_interval", "clopper_pearson", "jeffreys", "wilson"]
+__all__ = ["bounded_mean_interval", "clopper_pearson", "jeffreys", "quantile_places", "sign_test", "wilson"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 _NODES, _WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS  # on (0, 1)
 _PRECISION = 1e-10  # of a limit, as a share of the range
+_AT_LEVEL = 1e-12  # relative rounding of a binomial probability that is at the level
 _ROUNDING = 1e-9  # successes that a rate times n may be off by, where there were none or nothing else
 
 
@@ -98,6 +101,45 @@ def wilson(estimate: ArrayLike, size: ArrayLike, quantile: ArrayLike) -> tuple[A
     half = np.sqrt(z2 * (p * (1.0 - p) + 0.25 * z2))
     low, high = ((p + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+
+# -------------------------------------------------------------------------------------- probabilities that are known
+
+
+def sign_test(win: ArrayLike, loss: ArrayLike) -> Array:
+    """Exact one-sided p-values of "A is more often better": at least as many wins of the pairs that are not tied.
+
+    Examples
+    --------
+    >>> sign_test([5, 4], [0, 1])
+    array([0.03125, 0.1875 ])
+    """
+    w, decided = np.asarray(win, dtype=float), np.asarray(win, dtype=float) + np.asarray(loss, dtype=float)
+    return np.where(w > 0, special.betainc(np.maximum(w, 1.0), decided - w + 1.0, 0.5), 1.0)
+
+
+def quantile_places(n: int, quantile: float, level: float, inner: int | None = None) -> tuple[int, int, float]:
+    """Which order statistics of n values enclose a quantile with this probability at least, half of the rest outside.
+
+    Numbers from 1 of the lower and the upper one (0 and n + 1: none is far enough out), and the coverage of the two;
+    with `inner` they enclose the order statistic of that number too. The coverage is exact for a continuous
+    distribution and a lower bound for others: with B binomial(n, quantile), the quantile lies below the value number r
+    with probability at most P(B <= r - 1), and above the value number s with probability at most P(B >= s).
+
+    Thompson (1936), On confidence ranges for the median, doi:10.1214/aoms/1177732502
+
+    Examples
+    --------
+    >>> quantile_places(10, 0.5, 0.95)
+    (2, 9, 0.978515...)
+    """
+    tail = 0.5 * (1.0 - level) * (1.0 + _AT_LEVEL)
+    below = np.concatenate([[0.0], special.bdtr(np.arange(n), n, quantile)])  # P(B <= r - 1), r = 0, ..., n
+    above = np.concatenate([special.bdtrc(np.arange(n), n, quantile), [0.0]])  # P(B >= s), s = 1, ..., n + 1
+    lower, upper = int(np.flatnonzero(below <= tail)[-1]), int(np.flatnonzero(above <= tail)[0]) + 1
+    if inner is not None:
+        lower, upper = min(lower, inner), max(upper, inner)
+    return lower, upper, max(float(1.0 - below[lower] - above[upper - 1]), 0.0)
 
 
 # ---------------------------------------------------------------------------------------- values between two bounds

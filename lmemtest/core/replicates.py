@@ -471,19 +471,19 @@ def progress_bar(
     bar = Progress(*columns, console=console, transient=True)
     row = bar.add_task(label, total=total)
     begin = time.monotonic()
-    shown = False
+    drawn_bar = False
 
     def advance(n: int) -> None:
-        nonlocal shown
+        nonlocal drawn_bar
         bar.advance(row, n)
         foresee(n)
-        if not shown and time.monotonic() - begin > _PATIENCE:
+        if not drawn_bar and time.monotonic() - begin > _PATIENCE:
             bar.start()
-            shown = True
+            drawn_bar = True
 
     try:
         with part():
             yield advance
     finally:
-        if shown:
+        if drawn_bar:
             bar.stop()

@@ -100,8 +100,8 @@ class Result(Guided):
             If there is no such part.
         """
         name = next(iter(self.parts)) if part is None else check_choice(part, "part", tuple(self.parts))
-        found = getattr(self, self.parts[name])
-        return found() if callable(found) else found.copy()
+        content = getattr(self, self.parts[name])
+        return content() if callable(content) else content.copy()
 
     def shown(self) -> pd.DataFrame:
         """The rows and columns that are printed."""
@@ -159,10 +159,10 @@ class Result(Guided):
 
     def summary(self) -> str:
         """The result as text: the table, what to know about it, and the findings."""
-        found = self.sentences()
-        more = len(found) - MOST_SENTENCES
+        sentences = self.sentences()
+        more = len(sentences) - MOST_SENTENCES
         rest = (f"... and {more} more in sentences().",) if more > 0 else ()
-        tail = ("", *map(one_line, found[:MOST_SENTENCES]), *rest) if found else ()
+        tail = ("", *map(one_line, sentences[:MOST_SENTENCES]), *rest) if sentences else ()
         return Text("\n".join([self.to_table().to_text(), *tail]), self._repr_html_())
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
@@ -221,8 +221,8 @@ class Result(Guided):
     def _repr_html_(self) -> str:
         from lmemtest.core.table import html_text
 
-        found = "".join(f"<li>{html_text(sentence)}</li>\n" for sentence in self.sentences()[:MOST_SENTENCES])
-        return self.to_table().to_html() + (f"\n<ul>\n{found}</ul>" if found else "")
+        items = "".join(f"<li>{html_text(sentence)}</li>\n" for sentence in self.sentences()[:MOST_SENTENCES])
+        return self.to_table().to_html() + (f"\n<ul>\n{items}</ul>" if items else "")
 
 
 @result

@@ -262,8 +262,8 @@ def capitalised(text: str) -> str:
 def listed(names: Iterable[Any], most: int = LISTED) -> str:
     """Names with commas between them; a long list is cut, with its length."""
     names = [one_line(name) for name in names]
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
+    first = ", ".join(names[:most])
+    return first if len(names) <= most else f"{first}, ... ({len(names):,} in all)"
 
 
 def suggest(name: str, options: Iterable[str]) -> str:
@@ -287,9 +287,9 @@ def suggest(name: str, options: Iterable[str]) -> str:
     " Did you mean 'algorithm'?"
     """
     by_lower = {str(option).lower().strip(): str(option) for option in options}
-    given = str(name).lower().strip()
-    begins = [option for option in by_lower if len(given) > 1 and option.startswith(given)]
-    close = begins if len(begins) == 1 else difflib.get_close_matches(given, by_lower, n=1, cutoff=0.6)
+    typed = str(name).lower().strip()
+    begins = [option for option in by_lower if len(typed) > 1 and option.startswith(typed)]
+    close = begins if len(begins) == 1 else difflib.get_close_matches(typed, by_lower, n=1, cutoff=0.6)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 

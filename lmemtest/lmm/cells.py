@@ -238,16 +238,16 @@ def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.nda
 
 
 def _aggregate_lazily(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> Groups:
-    found, sums = cell_sums(table, keys, score)
+    groups, sums = cell_sums(table, keys, score)
     n = sums["n"]
     for key in keys:
-        missing = int(n[found[key].isna().to_numpy()].sum())
+        missing = int(n[groups[key].isna().to_numpy()].sum())
         if missing:
             raise missing_values_error(key, missing)
-    index, kept = group_codes([found[key] for key in keys], len(n))
+    index, kept = group_codes([groups[key] for key in keys], len(n))
     order = np.argsort(index, kind="stable")
-    own = {name: values[order] for name, values in sums.items()}
-    return Groups(keys=kept, n_bad=own["n"] - own.pop("valid"), **own)
+    ordered = {name: values[order] for name, values in sums.items()}
+    return Groups(keys=kept, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
 
 
 def _require_room(table: nw.LazyFrame[Any], score: str) -> None:
@@ -309,9 +309,9 @@ def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) ->
         return "first at row " + ", ".join(f"{row} ({scores[row]})" for row in rows) + ", counted from 0"
     y = nw.col(score)
     bad = table.filter(~y.cast(nw.Float64).is_finite().fill_null(False)).head(EXAMPLES)
-    found = collected(bad).rows(named=True)
-    shown = [", ".join(f"{name}: {value}" for name, value in list(row.items())[:6]) for row in found]
-    return "for example " + "; ".join(f"{{{row}}}" for row in shown)
+    bad_rows = collected(bad).rows(named=True)
+    texts = [", ".join(f"{name}: {value}" for name, value in list(row.items())[:6]) for row in bad_rows]
+    return "for example " + "; ".join(f"{{{row}}}" for row in texts)
 
 
 def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:

@@ -97,8 +97,8 @@ def board_of(
             f"{', '.join(map(str, means))} cannot be estimated. The notes of the marginal means say why."
         )
     index = {level: position for position, level in enumerate(placed)}
-    found = (tuple(sorted(index[level] for level in group if level in index)) for group in decisions.groups)
-    groups = tuple(sorted({group for group in found if len(group) > 1}))
+    places = (tuple(sorted(index[level] for level in group if level in index)) for group in decisions.groups)
+    groups = tuple(sorted({group for group in places if len(group) > 1}))
     if len(groups) > MOST_GROUPS:
         raise ArgumentError(
             f"cd_diagram draws at most {MOST_GROUPS} groups as bars, and these decisions have {len(groups)}. "
@@ -263,8 +263,8 @@ def plan_of(
     """
     extra = _style.font_for((*board.names, *board.missing, title))
     ruler = _style.Ruler(ax, font, **extra)
-    labels, own = label_zones(board, width, ruler)
-    zones = (max(own[0], zones[0]), max(own[1], zones[1]))
+    labels, label_bounds = label_zones(board, width, ruler)
+    zones = (max(label_bounds[0], zones[0]), max(label_bounds[1], zones[1]))
     low, high = axis_range(board)
     if limits is not None:
         low, high = min(low, limits[0]), max(high, limits[1])

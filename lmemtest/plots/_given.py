@@ -25,40 +25,40 @@ from lmemtest.plots import _style
 _OPTIONS = tuple(inspect.signature(Decisions.of).parameters)[2:]
 
 
-def as_decisions(given: Any, decisions: Any, options: Mapping[str, Any], *, name: str = "decisions") -> Decisions:
+def as_decisions(subject: Any, decisions: Any, options: Mapping[str, Any], *, name: str = "decisions") -> Decisions:
     """The one conversion: what is drawn sees a `Decisions` only.
 
     Whatever holds one is taken for it: an analysis, an evaluation, or comparisons and means, which make it when asked.
     """
-    if not isinstance(given, (Decisions, Ranking)) and isinstance(given, Guided) and hasattr(given, "decisions"):
-        given = given.decisions() if callable(given.decisions) else given.decisions
-    if isinstance(given, (Decisions, Ranking)):
+    if not isinstance(subject, (Decisions, Ranking)) and isinstance(subject, Guided) and hasattr(subject, "decisions"):
+        subject = subject.decisions() if callable(subject.decisions) else subject.decisions
+    if isinstance(subject, (Decisions, Ranking)):
         if decisions is not None or options:
             what = "decisions" if decisions is not None else next(iter(options))
             raise ArgumentError(f"{what} is for means from elsewhere; {name} holds its own decisions. Leave it out.")
-        return given if isinstance(given, Decisions) else _of_ranking(given)
+        return subject if isinstance(subject, Decisions) else _of_ranking(subject)
     if decisions is None:
         raise ArgumentError(
             f"{name} must be the result of decisions() or rank(), or means beside a matrix of their decisions, got "
-            f"{type(given).__name__}."
+            f"{type(subject).__name__}."
         )
     for option in options:
         if option not in _OPTIONS:
             raise ArgumentError(f"There is no option {option!r} beside {listed(_OPTIONS)}.{suggest(option, _OPTIONS)}")
-    return Decisions.of(given, decisions, **options)
+    return Decisions.of(subject, decisions, **options)
 
 
 def _of_ranking(ranking: Ranking) -> Decisions:
     """The decisions of a ranking, with the intervals of its means, and what made them where these are no tests."""
-    found = ranking.decisions
+    decisions = ranking.decisions
     if ranking.method == "bayesian":
         above = f"posterior probability above {1.0 - ranking.alpha:g}"
-        found = replace(found, posterior=True, test=f"{found.test}, {above}", adjust="", alpha=math.nan)
-    table = ranking.table.set_index("algorithm").reindex(list(found.levels))
-    if found.ci_low is None and "mean" in table and found.statistic != "mean rank":
+        decisions = replace(decisions, posterior=True, test=f"{decisions.test}, {above}", adjust="", alpha=math.nan)
+    table = ranking.table.set_index("algorithm").reindex(list(decisions.levels))
+    if decisions.ci_low is None and "mean" in table and decisions.statistic != "mean rank":
         low, high = (tuple(table[end].astype(float)) for end in ("ci_low", "ci_high"))
-        found = replace(found, ci_low=low, ci_high=high, level=1.0 - ranking.alpha)
-    return found
+        decisions = replace(decisions, ci_low=low, ci_high=high, level=1.0 - ranking.alpha)
+    return decisions
 
 
 def aside(decisions: Decisions, levels: Sequence[str], what: str) -> tuple[tuple[str, ...], str]:
@@ -93,7 +93,7 @@ _SOURCE = "a ranking, pairs(), decisions, or means beside a matrix of their deci
 
 
 def pair_matrix(
-    given: Any, decisions: Any, wins: Any, ties: Any, options: Mapping[str, Any], *, name: str = "comparisons"
+    subject: Any, decisions: Any, wins: Any, ties: Any, options: Mapping[str, Any], *, name: str = "comparisons"
 ) -> tuple[Decisions, dict[str, Array], tuple[str, str, str | None]]:
     """Of a ranking, of comparisons, of decisions, or of means with decisions from anywhere: the decisions; the row
     against the column, ``(k, k)`` each; unit and name of the differences, and their direction.
@@ -102,12 +102,12 @@ def pair_matrix(
     far as there are any the adjusted p-values "p", the posterior probability that the row is better "chance", and
     counts of "wins" and "ties".
     """
-    if isinstance(given, (Ranking, Comparisons, Decisions)):
+    if isinstance(subject, (Ranking, Comparisons, Decisions)):
         if any(value is not None for value in (decisions, wins, ties)) or options:
             raise ArgumentError(f"decisions, wins, ties and options are for means from elsewhere; {name} has its own.")
-        return _of_result(given)
-    matrix, levels = decisions, external_means(given)[0]  # the order of an array without names
-    decisions = as_decisions(given, matrix, options, name=name)
+        return _of_result(subject)
+    matrix, levels = decisions, external_means(subject)[0]  # the order of an array without names
+    decisions = as_decisions(subject, matrix, options, name=name)
     p, has_p = external_decisions(matrix, levels)
     order = np.ix_(*[[levels.index(level) for level in decisions.levels]] * 2)
     cells = {"difference": _differences(decisions)}
@@ -122,21 +122,21 @@ def pair_matrix(
 
 
 def _of_result(
-    given: Ranking | Comparisons | Decisions,
+    subject: Ranking | Comparisons | Decisions,
 ) -> tuple[Decisions, dict[str, Array], tuple[str, str, str | None]]:
-    if isinstance(given, Comparisons):
-        if given.kind != "pairs":
-            raise ArgumentError(f"comparisons must be {_SOURCE}, got comparisons of the kind {given.kind!r}.")
-        if given.by:
+    if isinstance(subject, Comparisons):
+        if subject.kind != "pairs":
+            raise ArgumentError(f"comparisons must be {_SOURCE}, got comparisons of the kind {subject.kind!r}.")
+        if subject.by:
             raise ArgumentError(
-                f"A matrix shows one group, but these pairs are in groups by {', '.join(given.by)}. Select one first: "
-                f"pairs.select({first_group(given)})."
+                f"A matrix shows one group, but these pairs are in groups by {', '.join(subject.by)}. Select one "
+                f"first: pairs.select({first_group(subject)})."
             )
-        decisions, table = given.decisions(given.alpha), given.table
-    elif isinstance(given, Ranking):
-        decisions, table = as_decisions(given, None, {}), given.pairs
+        decisions, table = subject.decisions(subject.alpha), subject.table
+    elif isinstance(subject, Ranking):
+        decisions, table = as_decisions(subject, None, {}), subject.pairs
     else:
-        decisions, table = given, pd.DataFrame({"left": [], "right": []})
+        decisions, table = subject, pd.DataFrame({"left": [], "right": []})
     place = {level: i for i, level in enumerate(decisions.levels)}
     left, right = (table[side].map(place).to_numpy(dtype=np.intp) for side in ("left", "right"))
     cells = {} if "estimate" in table else {"difference": _differences(decisions)}
@@ -153,8 +153,8 @@ def _of_result(
             cells[name][left, right] = table[one].to_numpy(dtype=float)
             cells[name][right, left] = sign * table[other].to_numpy(dtype=float)
     # what was estimated for a pair may be in units of the score although mean ranks give the order
-    if isinstance(given, Ranking) and "estimate" in table and given.test not in ON_RANKS:
-        return decisions, cells, (given.score, "difference", given.direction)
+    if isinstance(subject, Ranking) and "estimate" in table and subject.test not in ON_RANKS:
+        return decisions, cells, (subject.score, "difference", subject.direction)
     return decisions, cells, (_unit(decisions), f"difference of {decisions.statistic}s", decisions.direction)
 
 

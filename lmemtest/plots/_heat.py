@@ -196,8 +196,8 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
     pale = np.ma.masked_where(~heat.exists, np.zeros(heat.values.shape))
     ax.pcolormesh(*edges, pale, cmap=ListedColormap([PALE]), label="_pale", **style)
-    shown = np.ma.masked_where(~heat.painted, heat.values)
-    ax.pcolormesh(*edges, shown, cmap=heat.mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
+    painted = np.ma.masked_where(~heat.painted, heat.values)
+    ax.pcolormesh(*edges, painted, cmap=heat.mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
     _draw_scale(ax, heat, font, place, lines)
     if not _draw_numbers(ax, heat, font, cell) and len(emphasised):  # dots mark cells where numbers do not fit
         row, column = emphasised.T

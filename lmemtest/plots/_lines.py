@@ -89,8 +89,8 @@ class Curve:
         """All values that the panel must show."""
         if self.low is None or self.high is None:
             return [self.y]
-        known = np.ones(len(self.x), dtype=bool) if self.known is None else self.known
-        return [self.y, self.low[known], self.high[known]]
+        drawn = np.ones(len(self.x), dtype=bool) if self.known is None else self.known
+        return [self.y, self.low[drawn], self.high[drawn]]
 
     def handle(self, font: float) -> Artist:
         """The entry of a legend."""
@@ -295,8 +295,8 @@ def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -
     lift = below + (strip + _GAP * font if lines.strip else 0.0)
     area = Cell(x + numbers, lift, size[0] - _canvas.PAD - x - numbers, size[1] - lift - above)
     names = lines.names()
-    shown = {name: _style.one_line(name) for name in names}
-    wide = _style.Ruler(ax, SMALL * font, **_style.font_for(list(shown.values())))
+    labels = {name: _style.one_line(name) for name in names}
+    wide = _style.Ruler(ax, SMALL * font, **_style.font_for(list(labels.values())))
     titles = [tuple(map(_style.one_line, panel.title)) for panel in lines.panels]
     title_ruler = _style.Ruler(ax, font, **_style.font_for([part for parts in titles for part in parts]))
     has_titles = any(titles)
@@ -308,7 +308,7 @@ def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -
         if any(panel.y.every for panel in lines.panels):
             left = min(left, _WIDEST_LABEL * cell.width)
         gap = (1.6 if len(lines.panels) > 1 else 0.8) * font
-        right = min(wide.widest(list(shown.values())), _WIDEST_NAME * cell.width) + LEAD * font if names else gap
+        right = min(wide.widest(list(labels.values())), _WIDEST_NAME * cell.width) + LEAD * font if names else gap
         return left, TICKS * font, right, head * font
 
     best: tuple[float, _Plan] | None = None
@@ -326,10 +326,10 @@ def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -
             words = [p.x for p in lines.panels if p.x.every]
             return inner if all(len(x.ticked(inner.width, small)[1]) == len(x.labels) for x in words) else None
 
-        found = _layout.arrange(len(lines.panels), area, inside, wide_first=lines.wide_first)
-        if found is None:
+        layout = _layout.arrange(len(lines.panels), area, inside, wide_first=lines.wide_first)
+        if layout is None:
             continue
-        places, ugly = found
+        places, ugly = layout
         place = places[-1]  # of which there may be several in a row
         left, right = edges[place]
         written = [""] * len(places)
@@ -342,7 +342,7 @@ def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -
         cost = ugly + (_CUT + 2.0 * lost if lost else 0.0)
         if best is not None and cost >= best[0]:
             continue
-        short = _style.shorten(list(shown.values()), right - LEAD * font + 0.01, wide)
+        short = _style.shorten(list(labels.values()), right - LEAD * font + 0.01, wide)
         names_shown = dict(zip(names, short, strict=True))
         rows = Cell(place.x, below + TICKS * font, place.width, strip) if lines.strip else None
         key = (key_names, columns)
@@ -413,7 +413,7 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
     """Coloured where the band says something, grey elsewhere up to the last coloured point; or bars."""
     bottom, top = sorted(y.limits)
     low, high = (np.clip(end, 2 * bottom - top, 2 * top - bottom) for end in band)
-    colour, known = curve.colour, curve.known
+    colour, drawn = curve.colour, curve.known
     if curve.bars:
         for x, start, end in zip(curve.x, low, high, strict=True):
             if math.isfinite(start) and math.isfinite(end):
@@ -421,13 +421,13 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
                 bar |= {"solid_capstyle": "butt", "alpha": curve.opacity, "transform": moved}
                 box.plot([x, x], [start, end], color=colour, label=curve.band_label, **bar)
         return
-    known = np.ones(len(curve.x), dtype=bool) if known is None else known
-    grey = ~known
-    grey[1:] |= ~known[:-1]
-    grey[:-1] |= ~known[1:]
+    drawn = np.ones(len(curve.x), dtype=bool) if drawn is None else drawn
+    grey = ~drawn
+    grey[1:] |= ~drawn[:-1]
+    grey[:-1] |= ~drawn[1:]
     for where, paint, opacity, label in (
         (grey, _style.FAINT, _TRIVIAL, "_trivial"),
-        (known, colour, curve.opacity, curve.band_label),
+        (drawn, colour, curve.opacity, curve.band_label),
     ):
         if where.any():
             step: Any = "post" if curve.step else None
@@ -435,7 +435,7 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
             area.set(linewidth=0.0, label=label, zorder=2 if label == curve.band_label else 1)
     for limit in (low, high) if curve.outlined else ():
         edge = {"color": colour, "linestyle": curve.dash, "linewidth": 0.09 * font}
-        box.plot(curve.x, np.where(known, limit, np.nan), label="_limit", zorder=2, **edge)
+        box.plot(curve.x, np.where(drawn, limit, np.nan), label="_limit", zorder=2, **edge)
 
 
 def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> None:
@@ -444,9 +444,9 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
     named = [curve for curve in panel.curves if curve.name]
     ends = []
     for curve in named:
-        known = np.flatnonzero(np.isfinite(curve.y))
-        last = known[-1] if len(known) else -1
-        ends.append((float(panel.x.share(curve.x[last])), float(y.share(curve.y[last])) if len(known) else 0.0))
+        finite = np.flatnonzero(np.isfinite(curve.y))
+        last = finite[-1] if len(finite) else -1
+        ends.append((float(panel.x.share(curve.x[last])), float(y.share(curve.y[last])) if len(finite) else 0.0))
     order = tie_order([end[1] for end in ends])
     heights = _layout.spread([ends[i][1] * place.height for i in order], LINE * size, (0.0, place.height))
     font = _style.font_for(list(plan.names.values()))
@@ -525,9 +525,9 @@ def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float])
     low, high = min(place.y for place in plan.places), max(place.top for place in plan.places)
     if ruler.width(texts[0]) > high - low:
         low, high = (bottom + font if plan.foot else pad), plan.area.top
-    shown = next((text for text in texts if ruler.width(text) <= high - low), None)
-    shown = shown or _style.shorten([texts[-1]], high - low, ruler)[0]
-    write(pad + 0.6 * font, (low + high) / 2.0, shown, font, ha="center", va="center", rotation=90)
+    words_that_fit = next((text for text in texts if ruler.width(text) <= high - low), None)
+    words_that_fit = words_that_fit or _style.shorten([texts[-1]], high - low, ruler)[0]
+    write(pad + 0.6 * font, (low + high) / 2.0, words_that_fit, font, ha="center", va="center", rotation=90)
     if entries := lines.entries():
         place: dict[str, Any] = {"loc": "upper left", "borderaxespad": 0.0}
         place |= {"bbox_to_anchor": (pad / size[0], 1.0 - 0.7 * pad / size[1])}

@@ -68,8 +68,8 @@ class Series:
         """Row, start and end of each interval."""
         if self.low is None or self.high is None:
             return []
-        known = np.isfinite(self.low) & np.isfinite(self.high)
-        return list(zip(self.row[known], self.low[known], self.high[known], strict=True))
+        finite = np.isfinite(self.low) & np.isfinite(self.high)
+        return list(zip(self.row[finite], self.low[finite], self.high[finite], strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

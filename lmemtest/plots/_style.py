@@ -171,9 +171,9 @@ class Ruler:
         self._probe.set_figure(self._figure)
         self._font = self._probe.get_fontproperties()
         self._agg = RendererAgg(1, 1, self._figure.dpi)
-        found = font_manager.findfont(self._font)
+        path = font_manager.findfont(self._font)
         names = tuple(self._font.get_family()), self._font.get_weight(), mpl.rcParams["text.hinting"]
-        self._known = _measured(found, *names, size, self._figure.dpi)
+        self._known = _measured(path, *names, size, self._figure.dpi)
         self._summed: dict[str, float] = {}
         self.size = size
 

@@ -145,16 +145,16 @@ def improvement_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
         table.loc[turned, ["probability", "ci_high", "ci_low"]].to_numpy()
     )
     table = table.iloc[in_tie_order(range(len(table)), table["probability"].__getitem__, descending=True)]
-    shown = table.head(_MOST_PAIRS)
-    clear = (shown["ci_low"] > 0.5).to_numpy()
-    place = np.arange(len(shown), dtype=np.intp)
+    drawn = table.head(_MOST_PAIRS)
+    clear = (drawn["ci_low"] > 0.5).to_numpy()
+    place = np.arange(len(drawn), dtype=np.intp)
     open_dot = {"colour": _style.NEUTRAL, "hollow": True}
     kinds: tuple[_rows.Kind, ...] = (("above one half", clear, {}), ("may be one half", ~clear, open_dot))
-    left_out = f"\n{len(table) - len(shown):,} pairs nearer to one half are left out." * (len(table) > len(shown))
+    left_out = f"\n{len(table) - len(drawn):,} pairs nearer to one half are left out." * (len(table) > len(drawn))
     content = _rows.Rows(
-        labels=list(zip(shown["left"], shown["right"], strict=True)),
+        labels=list(zip(drawn["left"], drawn["right"], strict=True)),
         between=" > ",
-        series=_rows.Series.kinds(shown, place, kinds, centre="probability"),
+        series=_rows.Series.kinds(drawn, place, kinds, centre="probability"),
         axis_label=f"Probability that a run of the first is better, by {_style.one_line(result.score)}\n"
         f"{result.band}{left_out}",
         reference=0.5,

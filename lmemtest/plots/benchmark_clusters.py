@@ -54,13 +54,13 @@ def benchmark_clusters_plot(clusters: Answer, /, *, kind: str = "dendrogram", ax
     table, series = clusters.benchmarks, []
     for row in clusters.clusters.to_dict("records"):
         place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
-        known = "" if not clusters.n_draws else f", {row['decision']} ({written(row['jaccard'], '.2f')})"
+        stability = "" if not clusters.n_draws else f", {row['decision']} ({written(row['jaccard'], '.2f')})"
         look: dict[str, Any] = {
             "colour": _style.colour(row["cluster"] - 1),
             "marker": _style.marker(row["cluster"] - 1),
         }
         zero = np.zeros(len(place))
-        name = f"cluster {row['cluster']}{known}"
+        name = f"cluster {row['cluster']}{stability}"
         series.append(_rows.Series(name=name, row=place, centre=zero, low=zero, high=heights[place], **look))
     unit = {"shape": "shape of the profiles", "noise": "standard deviations of a run"}[clusters.scale]
     label = f"Distance ({unit}), {clusters.method} linkage"
@@ -110,9 +110,9 @@ def _branches(clusters: Answer) -> tuple[list[_Branch], np.ndarray]:
             if side < len(names):
                 heights[order[names[side]]] = height
         (y1, h1, c1), (y2, h2, c2) = (nodes[side] for side in sides)
-        own = c1 if c1 == c2 else 0
-        branches.append((float(height), y1, h1, y2, h2, own))
-        nodes.append((0.5 * (y1 + y2), float(height), own))
+        shared_cluster = c1 if c1 == c2 else 0
+        branches.append((float(height), y1, h1, y2, h2, shared_cluster))
+        nodes.append((0.5 * (y1 + y2), float(height), shared_cluster))
     return branches, heights
 
 
@@ -120,8 +120,8 @@ def _draw_branches(ax: Axes, branches: list[_Branch]) -> None:
     size = float(ax.get_yticklabels()[0].get_fontsize())
     style: dict[str, Any] = {"linewidth": 0.12 * size, "linestyle": "-", "marker": "none"}
     style |= {"zorder": 2, "label": "_branch"}
-    for height, y1, h1, y2, h2, own in branches:
-        colour = _style.colour(own - 1) if own else _style.MUTED
+    for height, y1, h1, y2, h2, cluster in branches:
+        colour = _style.colour(cluster - 1) if cluster else _style.MUTED
         for y, start in ((y1, h1), (y2, h2)):
             if start > 0 or y != round(y):  # the branch of a leaf is drawn with it
                 ax.plot([start, height], [y, y], color=colour, **style)

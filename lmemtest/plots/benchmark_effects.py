@@ -95,9 +95,9 @@ def benchmark_effects_plot(
         return _draw_sorted(content, comparison, max_rows, ax)
     benchmarks = list(dict.fromkeys(content.table["benchmark"]))
     size = content.table.groupby("benchmark", sort=False, observed=True)["estimate"].agg(lambda x: x.abs().max())
-    shown = _rows.Shown.largest(size.loc[benchmarks].to_numpy(dtype=float), max_rows)
-    kept = [benchmarks[i] for i in shown.kept]
-    left_out = shown.sentence(f"{plural(content.noun)}, those with smaller effects,")
+    drawn = _rows.Shown.largest(size.loc[benchmarks].to_numpy(dtype=float), max_rows)
+    kept = [benchmarks[i] for i in drawn.kept]
+    left_out = drawn.sentence(f"{plural(content.noun)}, those with smaller effects,")
     if kind == "intervals":
         return _rows.draw_rows(_side_by_side(content, kept, left_out), ax)
     return _heat.draw_heat(_map(content, kept, left_out), ax)[0]
@@ -149,8 +149,10 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
 def _of_table(table: pd.DataFrame, direction: str | None) -> _Effects:
     missing = [name for name in COLUMNS if name not in table.columns]
     if missing:
-        found = ", ".join(map(str, table.columns))
-        raise UnknownColumnError(f"table must have the columns {', '.join(COLUMNS)}; {missing[0]!r} is not in {found}.")
+        columns = ", ".join(map(str, table.columns))
+        raise UnknownColumnError(
+            f"table must have the columns {', '.join(COLUMNS)}; {missing[0]!r} is not in {columns}."
+        )
     if table.empty:
         raise ArgumentError("table must have at least one row, got none.")
     repeated = table.duplicated(["benchmark", "algorithm"])
@@ -163,14 +165,14 @@ def _of_table(table: pd.DataFrame, direction: str | None) -> _Effects:
     names = table["algorithm"].map(format_level)
     rest = {"observed": np.nan, "overall": np.nan, "extrapolated": False}
     table = table.assign(comparison=names, **rest).rename(columns={"effect": "estimate"})
-    known = bool(table["ci_low"].notna().any())
+    with_intervals = bool(table["ci_low"].notna().any())
     return _Effects(
         table=table,
         comparisons=list(dict.fromkeys(names)),
         what="Deviation from the benchmark's mean",
         against_mean=True,
-        holds="the interval excludes zero." if known else "",
-        nothing="Every interval shown includes zero." if known else "",
+        holds="the interval excludes zero." if with_intervals else "",
+        nothing="Every interval shown includes zero." if with_intervals else "",
         direction=direction,
     )
 
@@ -212,9 +214,9 @@ def _side_by_side(content: _Effects, benchmarks: list[object], left_out: str) ->
     row = pd.Index(benchmarks).get_indexer(table["benchmark"])
     series = []
     for i, name in enumerate(content.comparisons):
-        own = (table["comparison"] == name).to_numpy()
+        of_comparison = (table["comparison"] == name).to_numpy()
         look: dict[str, Any] = {"colour": _style.colour(i), "marker": _style.marker(i), "offset": i}
-        series.append(_rows.Series.of(table[own], row[own], name=name, **look))
+        series.append(_rows.Series.of(table[of_comparison], row[of_comparison], name=name, **look))
     held = f"\n{content.held}" if content.held else ""
     return _rows.Rows(
         labels=[format_level(name) for name in benchmarks],
@@ -229,9 +231,9 @@ def _side_by_side(content: _Effects, benchmarks: list[object], left_out: str) ->
 def _draw_sorted(content: _Effects, comparison: str, max_rows: int, ax: Axes | None) -> Axes:
     part = content.table[content.table["comparison"] == comparison]
     rows = part.iloc[tie_order(part["estimate"])]
-    shown = _rows.Shown.ends(len(rows), max_rows)
-    labels = shown.labels(rows["benchmark"].map(format_level))
-    rows = rows.take(shown.kept.tolist())
+    drawn = _rows.Shown.ends(len(rows), max_rows)
+    labels = drawn.labels(rows["benchmark"].map(format_level))
+    rows = rows.take(drawn.kept.tolist())
     clear, guessed = _clear(rows), rows["extrapolated"].to_numpy(dtype=bool)
     seen = rows["observed"].notna().to_numpy()
     grey = {"colour": _style.MUTED, "hollow": True}
@@ -242,15 +244,15 @@ def _draw_sorted(content: _Effects, comparison: str, max_rows: int, ax: Axes | N
     )
     observed: dict[str, Any] = {"centre": "observed", "ends": None, "colour": _style.NEUTRAL, "marker": "|"}
     series = (
-        *((_rows.Series.of(rows[seen], shown.place[seen], name="observed", **observed),) if seen.any() else ()),
-        *_rows.Series.kinds(rows, shown.place, kinds),
+        *((_rows.Series.of(rows[seen], drawn.place[seen], name="observed", **observed),) if seen.any() else ()),
+        *_rows.Series.kinds(rows, drawn.place, kinds),
     )
     versus = " minus the mean" if content.against_mean else ""
     held = f"\n{content.held}{content.dashed}" if content.held else ""
-    left_out = shown.sentence(f"{plural(content.noun)}, those in the middle,")
+    left_out = drawn.sentence(f"{plural(content.noun)}, those in the middle,")
     content_rows = _rows.Rows(
         labels=labels,
-        headers=shown.headers,
+        headers=drawn.headers,
         series=series,
         axis_label=f"{_style.one_line(comparison)}{versus}{content.better}{held}{left_out}",
         reference=0.0,

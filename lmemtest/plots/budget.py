@@ -55,15 +55,15 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     algorithms = list(dict.fromkeys(table["algorithm"]))
     curves = []
     for i, (name, look) in enumerate(zip(algorithms, looks(len(algorithms)), strict=True)):
-        rows, own = table[table["algorithm"] == name], seen[seen["algorithm"] == name]
+        rows, points = table[table["algorithm"] == name], seen[seen["algorithm"] == name]
         x = np.array([position[b] for b in rows["budget"]])
         ends = ("ci_low", "ci_high") if len(algorithms) <= MOST_BANDS else None
         fitted: dict[str, Any] = {"opacity": 0.15, "label": "_mean", "band_label": "_interval"}
         curves.append(Curve.of(rows, x, "mean", ends, name=str(name), **look, **fitted))
-        x = np.array([position[b] if b in position else float(b) for b in own["budget"]])
-        size = 0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(own), 1))))
+        x = np.array([position[b] if b in position else float(b) for b in points["budget"]])
+        size = 0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(points), 1))))
         dots: dict[str, Any] = {"marker": _style.marker(i), "size": size, "width": 0.0, "front": 4}
-        curves.append(Curve.of(own, x, "mean", None, **look, label="_observed", **dots))
+        curves.append(Curve.of(points, x, "mean", None, **look, label="_observed", **dots))
     lines = Lines(
         what=f"a plot of {counted(len(algorithms), 'curve')}",
         panels=(Panel(x=axis, y=axis_around(curves), curves=tuple(curves)),),

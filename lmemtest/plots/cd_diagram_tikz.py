@@ -78,8 +78,8 @@ def cd_diagram_tikz(
     >>> r"A\_1" in text, r"B \& C" in text
     (True, True)
     """
-    found = as_decisions(result, decisions, options)
-    board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
+    diagram = as_decisions(result, decisions, options)
+    board = board_of(diagram, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     font = check_number(font, "font", low=3, high=30, meaning="a size in points")
     limits, title, points = checked_limits(limits), checked_title(title), _points(width)
     plan = plan_of(_canvas.scratch_axes(points / 72), board, points, font, limits=limits, title=title)
@@ -93,10 +93,10 @@ def cd_diagram_tikz(
 
 def _points(width: Any) -> float:
     """A length of TeX in points of figures."""
-    found = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]{2})", width.strip()) if isinstance(width, str) else None
-    if found is None or found[2] not in _UNITS or not 0.0 < float(found[1]) * _UNITS[found[2]] < 7200.0:
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]{2})", width.strip()) if isinstance(width, str) else None
+    if match is None or match[2] not in _UNITS or not 0.0 < float(match[1]) * _UNITS[match[2]] < 7200.0:
         raise ArgumentError(f"width must be a number with one of the units {', '.join(_UNITS)}, got {width!r}.")
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def _line(

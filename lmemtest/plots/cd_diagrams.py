@@ -115,8 +115,8 @@ def cd_diagram(
     >>> ax = lt.plots.cd_diagram(ranks, p, direction="minimize", statistic="mean rank", test="Conover", values=True)
     """
     _canvas.check_axes(ax)
-    found = as_decisions(result, decisions, options)
-    board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
+    diagram = as_decisions(result, decisions, options)
+    board = board_of(diagram, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     frame: dict[str, Any] = {"limits": checked_limits(limits), "title": checked_title(title)}
     if ax is None:
         width = figure_width([board])
@@ -209,26 +209,26 @@ def cd_diagrams(
             "panels must be a dict with decisions or ranking for each title, got "
             f"{'an empty one' if isinstance(panels, Mapping) else type(panels).__name__}."
         )
-    found = {
+    diagrams = {
         _style.one_line(title): as_decisions(one, None, {}, name=f"panels[{title!r}]") for title, one in panels.items()
     }
     names = (highlight,) if isinstance(highlight, str) else tuple(highlight)
-    known = {level for one in found.values() for level in one.levels}
+    levels = {level for one in diagrams.values() for level in one.levels}
     boards = [
         board_of(
             one,
             values=values,
             whiskers=whiskers,
-            highlight=[name for name in names if name in one.levels or name not in known],
+            highlight=[name for name in names if name in one.levels or name not in levels],
             left_only=left_only,
         )
-        for one in found.values()
+        for one in diagrams.values()
     ]
-    scales = {(one.score, one.statistic) for one in found.values()}
+    scales = {(one.score, one.statistic) for one in diagrams.values()}
     if share_axis and len(scales) > 1:
         several = ", ".join(f"{statistic} of {score}" for score, statistic in sorted(scales))
         raise ArgumentError(f"Diagrams of different means cannot share an axis: {several}. Pass share_axis=False.")
-    return draw_boards(boards, list(found), layout, ax, share_axis=share_axis)
+    return draw_boards(boards, list(diagrams), layout, ax, share_axis=share_axis)
 
 
 def draw_boards(
@@ -278,8 +278,8 @@ def _plans(
 ) -> list[Plan]:
     """Lay out all boards with one font, labels as wide in each, and ticks of one scale if they share it."""
     rulers = [_style.Ruler(ax, font, **_style.font_for(board.names)) for board in boards]
-    own = [label_zones(board, width, ruler)[1] for board, ruler in zip(boards, rulers, strict=True)]
-    left, right = (max(zone[side] for zone in own) for side in (0, 1))
+    zones = [label_zones(board, width, ruler)[1] for board, ruler in zip(boards, rulers, strict=True)]
+    left, right = (max(zone[side] for zone in zones) for side in (0, 1))
     frames: list[dict[str, Any]] = [{"zones": (left, right), "title": title} for title in titles]
     if share_axis:
         low, high = zip(*map(axis_range, boards), strict=True)

@@ -153,26 +153,26 @@ def benchmark_information_plot(result: Answer, /, *, max_rows: int = _rows.MOST_
     """
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
     table = result.table.sort_values("share", ascending=False, kind="stable", ignore_index=True)
-    shown = _rows.Shown.ends(len(table), max_rows)
-    labels = shown.labels(table["benchmark"])
-    table = table.take(shown.kept.tolist())
-    found, none = (
+    drawn = _rows.Shown.ends(len(table), max_rows)
+    labels = drawn.labels(table["benchmark"])
+    table = table.take(drawn.kept.tolist())
+    differing, none = (
         (table["informative"] == value).to_numpy(dtype=bool, na_value=False) for value in (True, False)
     )  # missing: no test was possible
     grey = {"colour": _style.NEUTRAL, "marker": _style.marker(1), "hollow": True}
-    kinds: tuple[_rows.Kind, ...] = (("algorithms differ", found, {}), ("no difference found", none, grey))
+    kinds: tuple[_rows.Kind, ...] = (("algorithms differ", differing, {}), ("no difference found", none, grey))
     columns = {"centre": "share", "ends": ("share_low", "share_high"), "scale": 100.0}
-    series = _rows.Series.kinds(table, shown.place, kinds, **columns)
+    series = _rows.Series.kinds(table, drawn.place, kinds, **columns)
     label = f"Variance between runs that algorithms explain, % ({100.0 * (1.0 - result.alpha):g} % interval)"
     if len(series) > 1:
         label += f"\nColours: Welch's F-test, {ADJUSTMENT_NAMES[result.adjust]} adjustment, level {result.alpha:g}."
     content = _rows.Rows(
         labels=labels,
         series=series,
-        headers=shown.headers,
+        headers=drawn.headers,
         legend=len(series) > 1,
         reference=0.0,
-        axis_label=label + shown.sentence("benchmarks, those in the middle,"),
+        axis_label=label + drawn.sentence("benchmarks, those in the middle,"),
     )
     return _rows.draw_rows(content, ax)
 
@@ -204,14 +204,14 @@ def failure_rates_plot(rates: Answer, /, *, ax: Axes | None = None) -> Axes:
     """
     table = rates.table
     names = list(dict.fromkeys(table["algorithm"]))
-    shown = [name for name in POPULATIONS if (table["population"] == name).any()]
+    populations = [name for name in POPULATIONS if (table["population"] == name).any()]
     place = {name: row for row, name in enumerate(names)}
     series = []
-    for i, population in enumerate(shown):
-        own = table[table["population"] == population]
-        row = np.array([place[name] for name in own["algorithm"]], dtype=np.intp)
+    for i, population in enumerate(populations):
+        rows = table[table["population"] == population]
+        row = np.array([place[name] for name in rows["algorithm"]], dtype=np.intp)
         look: dict[str, Any] = {"name": POPULATIONS[population], "colour": _style.colour(i), "offset": i}
-        series.append(_rows.Series.of(own, row, centre="rate", scale=100.0, marker=_style.marker(i), **look))
+        series.append(_rows.Series.of(rows, row, centre="rate", scale=100.0, marker=_style.marker(i), **look))
     runs = table[table["population"] == "run"]
     level = _style.nobreak(f"{100 * (1.0 - rates.alpha):.4g} %")
     most = 100.0 * float(np.nanmax(table["ci_high"]))
@@ -219,9 +219,9 @@ def failure_rates_plot(rates: Answer, /, *, ax: Axes | None = None) -> Axes:
         labels=[format_level(name) for name in names],
         series=tuple(series),
         axis_label=f"Runs that fail (%), with {level} intervals",
-        lanes=len(shown),
+        lanes=len(populations),
         aside=tuple(f"{k:,} of {n:,}" for k, n in zip(runs["n_failed"], runs["n_runs"], strict=True)),
         limits=(-_rows.MARGIN * most, (1.0 + _rows.MARGIN) * most),
-        legend=len(shown) > 1,
+        legend=len(populations) > 1,
     )
     return _rows.draw_rows(content, ax)

@@ -93,13 +93,13 @@ def scale_plot(diagnosis: Diagnosis, /, column: str | None = None, *, ax: Axes |
     ArgumentError
         If `diagnosis` is something else, has no such column, or `ax` is too small.
     """
-    known = {scale.column: scale for scale in diagnosis.scale}
-    if not known:
+    scales = {scale.column: scale for scale in diagnosis.scale}
+    if not scales:
         raise ArgumentError("diagnosis compares no scales: no column of the model has 2 to 200 levels.")
     if column is None:
-        column = _by_severity(list(known.values()))[0].column
-    check_choice(column, "column", tuple(known))
-    return _rows.draw_rows(_scale_rows(known[column], len(known[column].table)), ax)
+        column = _by_severity(list(scales.values()))[0].column
+    check_choice(column, "column", tuple(scales))
+    return _rows.draw_rows(_scale_rows(scales[column], len(scales[column].table)), ax)
 
 
 @_canvas.draws(Diagnosis, source="diagnose()")

@@ -110,8 +110,8 @@ def _order(em: Estimates, labels: tuple[str, ...]) -> list[str]:
     if em.direction is None:
         return distinct
     sign = -1.0 if em.direction == "maximize" else 1.0
-    known: dict[str, list[float]] = {label: [] for label in distinct}
+    values: dict[str, list[float]] = {label: [] for label in distinct}
     for label, mean in zip(labels, em.estimate, strict=True):
         if np.isfinite(mean):
-            known[label].append(float(mean))
-    return in_tie_order(distinct, lambda label: sign * float(np.mean(known[label])) if known[label] else np.nan)
+            values[label].append(float(mean))
+    return in_tie_order(distinct, lambda label: sign * float(np.mean(values[label])) if values[label] else np.nan)

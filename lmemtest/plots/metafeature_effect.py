@@ -148,23 +148,23 @@ def _contrasts(result: Answer) -> _rows.Rows:
 
     labels: list[str | tuple[str, ...]] = []
     headers: set[int] = set()
-    found: list[dict[Any, Any]] = []
+    contrasts: list[dict[Any, Any]] = []
     several = len(result.overall) > 1
     for overall in result.overall.to_dict("records"):
         what = tuple(format_level(overall[key]) for key in ("level", "reference"))
         if several:
             headers.add(len(labels))
             labels.append(what)
-        found.append({**overall, "row": len(labels), "kind": "mean"})
+        contrasts.append({**overall, "row": len(labels), "kind": "mean"})
         labels.append("mean over benchmarks")
         part = result.contrasts
         part = part[(part["level"] == overall["level"]) & (part["reference"] == overall["reference"])]
         for record in part.sort_values("contrast", kind="stable").to_dict("records"):
-            found.append(
+            contrasts.append(
                 {**record, "row": len(labels), "kind": "singled out" if record["singled_out"] else "benchmark"}
             )
             labels.append(format_level(record["benchmark"]))
-    table = pd.DataFrame(found)
+    table = pd.DataFrame(contrasts)
     row, of_kind = table["row"].to_numpy(dtype=np.intp), table["kind"].to_numpy()
     raw = table["raw"].notna().to_numpy()
     by_itself: dict[str, Any] = {"centre": "raw", "ends": None, "colour": _style.NEUTRAL, "marker": "x"}

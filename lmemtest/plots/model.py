@@ -63,12 +63,12 @@ def random_effects_plot(
     check_choice(effect, "effect", effects.effects)
     rows = effects.table[effects.table["effect"] == effect]
     rows = rows.iloc[tie_order(rows["estimate"])]
-    shown = _rows.Shown.ends(len(rows), max_rows)  # who stands out is at the ends
-    labels = shown.labels(rows["level"])
-    rows = rows.take(shown.kept.tolist())
+    drawn = _rows.Shown.ends(len(rows), max_rows)  # who stands out is at the ends
+    labels = drawn.labels(rows["level"])
+    rows = rows.take(drawn.kept.tolist())
     clear = ((rows["ci_low"] > 0) | (rows["ci_high"] < 0)).to_numpy()
     grey = {"colour": _style.MUTED, "hollow": True}
-    series = _rows.Series.kinds(rows, shown.place, (("differs from zero", clear, {}), ("may be zero", ~clear, grey)))
+    series = _rows.Series.kinds(rows, drawn.place, (("differs from zero", clear, {}), ("may be zero", ~clear, grey)))
     what = "Deviation" if effect == "Intercept" else f"Effect of {_style.one_line(effect)}"
     group, response = _style.one_line(effects.group), _style.one_line(effects.score)
     content = _rows.Rows(
@@ -77,8 +77,8 @@ def random_effects_plot(
         axis_label=f"{what} by {group}, on the scale of {response}\n"
         + _rows.intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous)
         + (", given the fixed effects" if effects.target == "conditional" else "")
-        + shown.sentence("levels, those in the middle,"),
-        headers=shown.headers,
+        + drawn.sentence("levels, those in the middle,"),
+        headers=drawn.headers,
         reference=0.0,
         legend=len(series) > 1,
     )
@@ -243,14 +243,14 @@ def _path(result: ChosenModel) -> _rows.Rows:
     likelihood = result.criterion == "glrt"
     path = result.path.assign(value=-2.0 * result.path["llf"] if likelihood else result.path[result.criterion])
     step, chosen = path["step"].to_numpy(dtype=np.intp), path["chosen"].to_numpy(dtype=bool)
-    known = np.isfinite(path["value"].to_numpy(dtype=float))
+    finite = np.isfinite(path["value"].to_numpy(dtype=float))
     labels = ["start", *(f"+ {term}" for term in result.chosen)]
-    left = known & ~chosen
+    left = finite & ~chosen
     if (step[left] == len(labels)).any():
         labels.append("nothing more")
     kinds: tuple[_rows.Kind, ...] = (
         ("tried", left, {"colour": _style.NEUTRAL, "hollow": True}),
-        ("added", chosen & known, {}),
+        ("added", chosen & finite, {}),
     )
     if likelihood:
         aside = ["", *map(format_p, result.steps["p_value"].iloc[1:])]
@@ -277,7 +277,9 @@ def _number(value: float) -> str:
 
 
 def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> Axes:
-    terms = [text for text in result.terms if any(text in own for own in table["terms"])] or ["(no term)"]
+    terms = [text for text in result.terms if any(text in terms_of_model for terms_of_model in table["terms"])] or [
+        "(no term)"
+    ]
     right = _GAP + _BAR + _NUMBERS
     if ax is None:
         font = _style.base_font() / 72
@@ -289,9 +291,9 @@ def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> A
     room: dict[str, Any] = {"beside": (0.0, right, right), "above": 1.6, "head_share": _HEAD_SHARE}
     shared = f"Every model holds {_style.one_line(result.start.formula)}; dots: the terms that it has beyond."
     size, cells, *_ = _heat.grid(ax, names, terms, what, note=[shared], tight=(_TIGHT, _TIGHT), upright=True, **room)
-    for row, (own, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
+    for row, (terms_of_model, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
         ax.axhline(row, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
-        has = np.array([text in own for text in terms])
+        has = np.array([text in terms_of_model for text in terms])
         filled = _style.ACCENT if best else _style.INK  # a faint dot where the model lacks the term
         for mask, colour, scale, label in ((has, filled, 0.7, "_has"), (~has, _style.FAINT, 0.35, "_lacks")):
             places = np.flatnonzero(mask)

@@ -84,7 +84,7 @@ def posterior_maps_plot(
     check_choice(show, "show", SHOWN)
     names, better, equivalent, decision, rope = _matrices(pairs, order)
     has_rope = bool((rope > 0).any())
-    shown = (show,) if show != "all" else SHOWN[1:] if has_rope else ("better", "decision")
+    maps = (show,) if show != "all" else SHOWN[1:] if has_rope else ("better", "decision")
     exists = ~np.eye(len(names), dtype=bool)
     heats = {
         name: _heat.Heat(
@@ -107,19 +107,19 @@ def posterior_maps_plot(
     }
     width, height = _heat.figure_size(heats["better"])
     width += 2.0 * _style.base_font() / 72.0  # the key of the decisions is wider than a colour scale
-    if len(shown) == 1:
+    if len(maps) == 1:
         if show == "decision":
             axes = _canvas.new_axes(width, height) if ax is None else ax
             return _draw_decisions(names, decision, exists, exists & np.isfinite(better), axes)
         return _heat.draw_heat(heats[show], ax)[0]
-    rows, width, height = len(shown) // 2, min(width, WIDEST), min(height, WIDEST)
+    rows, width, height = len(maps) // 2, min(width, WIDEST), min(height, WIDEST)
     if ax is None:
         ax = _canvas.new_axes(2.0 * width, rows * height)
     _canvas.size_in_points(ax)  # lets a layout engine run before the rectangle is read
     _canvas.bare(ax)
     (x0, y0), (x1, y1) = ax.figure.transSubfigure.inverted().transform(ax.get_window_extent().corners()[[0, 3]])
     width, height = (x1 - x0) / 2.0, (y1 - y0) / rows
-    for i, name in enumerate(shown):
+    for i, name in enumerate(maps):
         box = ax.figure.add_axes((x0 + (i % 2) * width, max(y1 - (1 + i // 2) * height, 0.0), width, height))
         if name == "decision":
             _draw_decisions(names, decision, exists, exists & np.isfinite(better), box)
@@ -293,14 +293,14 @@ def draw_posterior_maps(
         what, note = f"a map of {len(names)} populations", ["A in rows, B in columns"]
         font, _, cell, _ = _heat.grid(ax, names[:-1], names[1:], what, beside=(0.4, 0.6, 0.6), note=note, above=ABOVE)
         edges = np.arange(len(names)) - 0.5
-        shown = np.ma.masked_where(~above | np.isnan(values), values)
-        ax.pcolormesh(edges, edges, shown, cmap=cells.cmap, norm=norm, edgecolors="white", linewidth=0.8)
+        painted = np.ma.masked_where(~above | np.isnan(values), values)
+        ax.pcolormesh(edges, edges, painted, cmap=cells.cmap, norm=norm, edgecolors="white", linewidth=0.8)
         ax.set_title(TITLES[which], loc="left", pad=0.5 * font, **_style.text_style(font))
         ink = (INK if annot_colors is None else annot_colors)[which]
         per_point = _style.Ruler(ax, font).width("?" if signs else "0.00") / font
         size = min(0.9 * font, cell[0] / (per_point + 0.5), cell[1] / 1.4)
-        for row, column in np.argwhere(~np.ma.getmaskarray(shown)) if size >= _heat.LEAST_NUMBER else ():
-            value = float(shown[row, column])
+        for row, column in np.argwhere(~np.ma.getmaskarray(painted)) if size >= _heat.LEAST_NUMBER else ():
+            value = float(painted[row, column])
             text = signs[int(value)] if signs else written(value, ".2f")
             colour = ink[int(_heat.luminance(cells.to_rgba(np.array([value]))[0, :3]) < LIGHT)]
             ax.text(column, row, text, ha="center", va="center", **_style.text_style(size, color=colour))
@@ -340,5 +340,5 @@ def _default(cmap: str | Colormap) -> Colormap:
 
 def _resolved(cmap: Any, count: int) -> Colormap:
     """A colour map by its name, with `count` colours if that is given."""
-    found = cmap if isinstance(cmap, Colormap) else mpl.colormaps[cmap]
-    return found if count in (0, found.N) else found.resampled(count)
+    colormap = cmap if isinstance(cmap, Colormap) else mpl.colormaps[cmap]
+    return colormap if count in (0, colormap.N) else colormap.resampled(count)

@@ -77,15 +77,15 @@ def _centres(ranking: Ranking) -> _rows.Rows:
     direction = "minimize" if centre == "mean_rank" else ranking.direction
     limits, table = _bounded(table, centre)
     what = f"{centre.replace('_', ' ').capitalize()} of {_style.one_line(ranking.score)}"
-    said = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
+    lines = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
     letters: tuple[str, ...] = ()
     if ranking.control is None:
         letters, reading = aside(decisions, decisions.levels, "Algorithms")
-        said.append(f"{reading} ({decided_by(decisions)}).")
+        lines.append(f"{reading} ({decided_by(decisions)}).")
     return _rows.Rows(
         labels=list(decisions.levels),
         series=(_rows.Series.of(table, np.arange(len(table), dtype=np.intp), centre=centre),),
-        axis_label="\n".join([*said, *filter(None, [omnibus_text(decisions)])]),
+        axis_label="\n".join([*lines, *filter(None, [omnibus_text(decisions)])]),
         limits=limits,
         aside=letters,
     )
@@ -119,12 +119,12 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     what = f"mean ranks by {ranking.score}" if ranks else ranking.score
     level = f"{_level(ranking)} ({adjustment_name(decisions.adjust)})"
     better = READINGS["minimize" if ranks else ranking.direction]
-    said = [f"Difference of {_style.one_line(what)}{better}, {level}", *_unbounded(limits)]
-    said.append(f"Decisions: {decided_by(decisions)}. {omnibus_text(decisions)}".strip())
+    lines = [f"Difference of {_style.one_line(what)}{better}, {level}", *_unbounded(limits)]
+    lines.append(f"Decisions: {decided_by(decisions)}. {omnibus_text(decisions)}".strip())
     return _rows.Rows(
         labels=pairs,
         series=_rows.Series.kinds(table, np.arange(len(table), dtype=np.intp), kinds),
-        axis_label="\n".join(said),
+        axis_label="\n".join(lines),
         aside=tuple(UNTESTED if np.isnan(p) else format_p(p) for p in table["p_value"]),
         aside_title="p-value",
         limits=limits,
@@ -139,8 +139,8 @@ def _against(table: pd.DataFrame, control: str) -> pd.DataFrame:
     other = table.rename(columns={"left": "right", "right": "left", "ci_low": "ci_high", "ci_high": "ci_low"})
     for name in ("estimate", "ci_low", "ci_high"):
         other[name] = -other[name]
-    shown = ["left", "right", "estimate", "ci_low", "ci_high", "p_value"]
-    return pd.concat([table.loc[~turned, shown], other.loc[turned, shown]]).sort_index()
+    columns = ["left", "right", "estimate", "ci_low", "ci_high", "p_value"]
+    return pd.concat([table.loc[~turned, columns], other.loc[turned, columns]]).sort_index()
 
 
 def _bounded(
@@ -230,20 +230,20 @@ def leaderboard_plot(
     if measure not in table:
         raise ArgumentError("measure='rank' needs sets of ranks, which this leaderboard has not: its notes say why.")
     table = table.iloc[tie_order(table[measure], descending=measure not in ("mean_rank", "rank"))]
-    shown = _rows.Shown.ends(len(table), max_rows)
-    labels = shown.labels(table["algorithm"])
+    drawn = _rows.Shown.ends(len(table), max_rows)
+    labels = drawn.labels(table["algorithm"])
     win_rates: list[str] = []
     if measure == "elo":
-        win_rates = [percent(share) for share in table["win_rate"].iloc[shown.kept]]
-        for row in shown.headers:
+        win_rates = [percent(share) for share in table["win_rate"].iloc[drawn.kept]]
+        for row in drawn.headers:
             win_rates.insert(row, "")
     scale = 100.0 if measure in PERCENT else 1.0
-    kept = table.iloc[shown.kept]
+    kept = table.iloc[drawn.kept]
     provisional = 2 * kept["n"].to_numpy() < table["n"].max()
     grey: dict[str, Any] = {"colour": _style.MUTED, "hollow": True}
     series = _rows.Series.kinds(
         kept,
-        shown.place,
+        drawn.place,
         [
             (f"on half of the {plural(board.unit)} or more", ~provisional, {}),
             ("on fewer: provisional", provisional, grey),
@@ -261,8 +261,8 @@ def leaderboard_plot(
         labels=labels,
         series=series,
         axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n{where}{reading}"
-        + shown.sentence("algorithms, those in the middle,"),
-        headers=shown.headers,
+        + drawn.sentence("algorithms, those in the middle,"),
+        headers=drawn.headers,
         aside=tuple(win_rates),
         aside_title="win rate" if win_rates else "",
         legend=bool(provisional.any()),
@@ -343,19 +343,19 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
     count = int(result.table["n_benchmarks"].iloc[0])
     families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
     single = ""
-    shown = _from_half(result.table, max_rows)
-    labels = [f"All {count} benchmarks{families}"] if alone else shown.labels(pairs)
-    left_out = shown.sentence("pairs, those nearest to one half,")
-    series = [_rows.Series.of(result.table.iloc[shown.kept], shown.place, centre="estimate")]
+    drawn = _from_half(result.table, max_rows)
+    labels = [f"All {count} benchmarks{families}"] if alone else drawn.labels(pairs)
+    left_out = drawn.sentence("pairs, those nearest to one half,")
+    series = [_rows.Series.of(result.table.iloc[drawn.kept], drawn.place, centre="estimate")]
     if alone and count > 1:
-        shown = _from_half(result.benchmarks, max_rows)
-        kept = result.benchmarks.iloc[shown.kept]
-        series.append(_rows.Series.of(kept, shown.place + 1, centre="estimate", colour=_style.MUTED))
+        drawn = _from_half(result.benchmarks, max_rows)
+        kept = result.benchmarks.iloc[drawn.kept]
+        series.append(_rows.Series.of(kept, drawn.place + 1, centre="estimate", colour=_style.MUTED))
         names = result.benchmarks["benchmark"].astype(str)
         if names.duplicated().any():  # the same data set in several families
             names = names + " in " + result.benchmarks["family"]
-        labels = [*labels, *shown.labels(names)]
-        left_out = shown.sentence("benchmarks, those nearest to one half,")
+        labels = [*labels, *drawn.labels(names)]
+        left_out = drawn.sentence("benchmarks, those nearest to one half,")
         single = "; below it individual score intervals of the benchmarks"
     of = "a run of {} is better than one of {}".format(*ends[0]) if alone else "a run of the first is better"
     return _rows.draw_rows(
@@ -375,12 +375,12 @@ def _from_half(table: pd.DataFrame, most: int) -> _rows.Shown:
 
 
 @_canvas.draws(Evaluation, source="evaluate()")
-def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
+def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
     """Draw the accuracy of each model with its interval for every population, and the groups beside it.
 
     Parameters
     ----------
-    found : Evaluation
+    evaluation : Evaluation
         From `lmemtest.evaluate`.
     max_rows : int, >= 2
         Of more models, those at both ends are drawn, and a row and the axis label say how many were left out.
@@ -401,9 +401,9 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['B', 'A']
     """
-    shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
-    table = found.models.iloc[shown.kept]
-    names = found.populations if len(found.populations) > 1 else {"these": ""}
+    drawn = _rows.Shown.ends(len(evaluation.models), check_positive_int(max_rows, "max_rows", minimum=2))
+    table = evaluation.models.iloc[drawn.kept]
+    names = evaluation.populations if len(evaluation.populations) > 1 else {"these": ""}
     looks: tuple[dict[str, Any], ...] = (
         {"colour": _style.ACCENT},
         {"colour": _style.colour(1), "marker": "s", "hollow": True},
@@ -412,7 +412,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     series = tuple(
         _rows.Series.of(
             table,
-            shown.place,
+            drawn.place,
             centre=f"accuracy_{suffix}",
             ends=(f"ci_low_{suffix}", f"ci_high_{suffix}"),
             name=name,
@@ -423,19 +423,19 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     )
     letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
     reading = "models that share a letter cannot be distinguished"
-    reading = reading if found.lettered else "at the right: ranks that are left open"
-    for row in shown.headers:
+    reading = reading if evaluation.lettered else "at the right: ranks that are left open"
+    for row in drawn.headers:
         letters.insert(row, "")
-    measured = found.noun.capitalize() + ", mean over tasks" * (found.n_tasks > 1)
+    measured = evaluation.noun.capitalize() + ", mean over tasks" * (evaluation.n_tasks > 1)
     content = _rows.Rows(
-        labels=shown.labels(found.models["model"]),
+        labels=drawn.labels(evaluation.models["model"]),
         series=series,
-        axis_label=f"{measured}\n{_rows.intervals(1.0 - found.alpha, simultaneous=False)}; {reading}"
-        + shown.sentence("models, those in the middle,"),
-        headers=shown.headers,
+        axis_label=f"{measured}\n{_rows.intervals(1.0 - evaluation.alpha, simultaneous=False)}; {reading}"
+        + drawn.sentence("models, those in the middle,"),
+        headers=drawn.headers,
         lanes=len(names),
         aside=tuple(letters),
-        aside_title="groups" if found.lettered else "ranks",
+        aside_title="groups" if evaluation.lettered else "ranks",
         legend=len(names) > 1,
     )
     return _rows.draw_rows(content, ax)

@@ -85,13 +85,13 @@ def tuning_curve_plot(
     named = _named(curves, "TuningCurve", "curves", "tuning.curve()", ax)
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
-    lines, asked = [], [(curve.k, curve.estimate) for curve in named.values()]
+    lines, estimates = [], [(curve.k, curve.estimate) for curve in named.values()]
     for look, (name, curve) in zip(looks(len(named), dashed=True), named.items(), strict=True):
         lines.append(_stepped(curve.drawn(), "k", name, look))
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
     note = f"{_facts(curve.cdf_band.describe(number=False) for curve in named.values())}, for all k at once."
-    return _draw(ax, lines, ("Trials k", words, note), asked=asked, limits=checked_limits(limits), whole=True)
+    return _draw(ax, lines, ("Trials k", words, note), asked=estimates, limits=checked_limits(limits), whole=True)
 
 
 def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | None = None) -> Axes:
@@ -173,15 +173,15 @@ def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: 
     ['U', 'V']
     """
     named = _named(results, "tuning.expected_best", "results", "expected_best()", ax)
-    _same(named, lambda found: found.direction, "direction")
+    _same(named, lambda estimate: estimate.direction, "direction")
     lines = []
-    for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
-        order = np.argsort(found.k, kind="stable")
-        lines.append(Curve(name=name, x=found.k[order], y=found.estimate[order], **look, label="_estimate"))
+    for look, (name, estimate) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+        order = np.argsort(estimate.k, kind="stable")
+        lines.append(Curve(name=name, x=estimate.k[order], y=estimate.estimate[order], **look, label="_estimate"))
     best = "largest" if next(iter(named.values())).direction == "maximize" else "smallest"
     note = "Point estimates: how much another sample would change them is not shown."
-    asked = [(line.x, line.y) for line in lines]
-    return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=asked, whole=True)
+    estimates = [(line.x, line.y) for line in lines]
+    return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=estimates, whole=True)
 
 
 def _named(results: Any, question: str, argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
@@ -207,14 +207,14 @@ def _facts(facts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(facts))
 
 
-def _stepped(shown: Any, x: str, name: str, look: dict[str, Any], **style: Any) -> Curve:
+def _stepped(steps: Any, x: str, name: str, look: dict[str, Any], **style: Any) -> Curve:
     """The curve of something with an estimate and a band that may say nothing."""
-    at = getattr(shown, x)
+    at = getattr(steps, x)
     order = np.argsort(at, kind="stable")
     columns = {"y": "estimate", "low": _BAND[0], "high": _BAND[1]}
-    values = {key: getattr(shown, column)[order] for key, column in columns.items()}
-    known = ~shown.trivial[order]
-    return Curve(name=name, x=at[order], known=known, **look, label="_estimate", **values, **style)
+    values = {key: getattr(steps, column)[order] for key, column in columns.items()}
+    inside = ~steps.trivial[order]
+    return Curve(name=name, x=at[order], known=inside, **look, label="_estimate", **values, **style)
 
 
 def _look(curve: Curve) -> dict[str, Any]:
@@ -279,7 +279,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     >>> [panel.get_title(loc="left") for panel in curves.plot().child_axes]
     ['cancer', 'diabetes', 'digits', 'vote']
     """
-    asked = {curve.key: curve for curve in curves.curves}
+    by_key = {curve.key: curve for curve in curves.curves}
     curves = replace(curves, curves=tuple(curve.drawn() for curve in curves.curves))
     every = dict(zip(curves.algorithms, looks(len(curves.algorithms), dashed=True), strict=True))
     opacity = 0.1 if len(every) > _CROWDED else 0.2
@@ -287,9 +287,11 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     for benchmark, group in zip(curves.benchmarks, curves.panels(), strict=True):
         lines, dots = [], []
         for curve in group:
-            name, look, own = curve.name, every[curve.name], asked[curve.key]
+            name, look, curve_of_key = curve.name, every[curve.name], by_key[curve.key]
             lines.append(_stepped(curve, "grid", name, look, opacity=opacity, step=curves.unit == "seed"))
-            dots += [_dots(own.grid, own.estimate, look, 0.3)] * (len(own.grid) <= _FEW_MARKED)
+            dots += [_dots(curve_of_key.grid, curve_of_key.estimate, look, 0.3)] * (
+                len(curve_of_key.grid) <= _FEW_MARKED
+            )
         shared = curves.curves if curves.axis == "trials" else group  # trials mean the same everywhere
         x = np.concatenate([curve.grid for curve in shared])
         panels.append(
@@ -347,11 +349,11 @@ def tuning_compare_plot(comparison: Answer, /, *, ax: Axes | None = None) -> Axe
     >>> [text.get_text() for text in found.plot().get_legend().get_texts()]
     ['MLP', 'SVM']
     """
-    asked, curves, dots = comparison.grid, [], []
+    grid, curves, dots = comparison.grid, [], []
     for curve, look in zip((comparison.a, comparison.b), _LOOKS, strict=True):
         curves.append(_stepped(curve.drawn(), "grid", curve.name, look))
-        dots += [_dots(asked, curve.estimate, look)] * (len(asked) <= _MARKED)
-    x = _budgets(asked, comparison.axis)
+        dots += [_dots(grid, curve.estimate, look)] * (len(grid) <= _MARKED)
+    x = _budgets(grid, comparison.axis)
     lines = Lines(
         what="a plot of curves",
         panels=(Panel(x=x, y=axis_around(curves), curves=(*curves, *dots)),),
@@ -372,12 +374,12 @@ def _other_evidence(comparison: Answer) -> str:
         named = 0 < label <= EVIDENCE.index(evidence) and comparison.better in (better, None)
         if not named:
             where.setdefault((evidence, better), []).append(span(start, stop))
-    found = []
+    remarks = []
     for (evidence, better), spans in where.items():
         trials = "trial" if spans == ["1"] else "trials"
         at = f"at {', '.join(spans)} {trials}" if comparison.axis == "trials" else f"at a cost of {', '.join(spans)}"
-        found.append(f"{evidence} evidence that {better} is better {at}")
-    return f" {'Elsewhere' if label else 'At some'}: {'; '.join(found)}." if found else ""
+        remarks.append(f"{evidence} evidence that {better} is better {at}")
+    return f" {'Elsewhere' if label else 'At some'}: {'; '.join(remarks)}." if remarks else ""
 
 
 def _evidence(comparison: Answer, axis: Axis) -> tuple[Span, ...]:
@@ -420,10 +422,10 @@ def tuning_best_of_plot(result: BestOf, /, *, ax: Axes | None = None) -> Axes:
     >>> ax.texts[-1].get_text()
     'P(best of new beats best of old), %'
     """
-    shown = result.drawn()
-    low, estimate, high = (100.0 * values for values in (shown.band_low, shown.estimate, shown.band_high))
+    drawn = result.drawn()
+    low, estimate, high = (100.0 * values for values in (drawn.band_low, drawn.estimate, drawn.band_high))
     name = f"estimate with {100 * result.level:.4g} % band"
-    curves = [Curve(name=name, x=shown.grid, y=estimate, low=low, high=high, label="_estimate")]
+    curves = [Curve(name=name, x=drawn.grid, y=estimate, low=low, high=high, label="_estimate")]
     if len(result.grid) <= _MARKED:
         curves.append(_dots(result.grid, 100.0 * result.estimate, _look(curves[0])))
     first, second = (_style.one_line(name) for name in result.names)

@@ -127,9 +127,9 @@ def _score_axis(table: pd.DataFrame) -> Axis:
 def _fitted(fit: ParametricFit, q: float, x: Axis, colour: str) -> list[Curve]:
     """Solid up to the number of scores, dashed beyond."""
     start, end = x.limits
-    known = min(max(float(fit.n_scores), start), end)
+    last_k = min(max(float(fit.n_scores), start), end)
     curves = []
-    for name, first, last, dash in (("fitted curve", start, known, "-"), ("beyond the scores", known, end, "--")):
+    for name, first, last, dash in (("fitted curve", start, last_k, "-"), ("beyond the scores", last_k, end, "--")):
         if last > first:
             k = np.geomspace(first, last, _POINTS)
             y = np.asarray(fit.quantile_curve(k, q=q))

@@ -113,9 +113,9 @@ def _of_runs(sources: VarianceSources, table: pd.DataFrame, hidden: pd.DataFrame
 
 
 def _of_trainings(study: VarianceSources, table: pd.DataFrame, values: str | None) -> _rows.Rows:
-    known = study.relative_to is not None and bool(study.sources["relative"].notna().any())
-    shown = ("relative" if known else "share") if values is None else check_choice(values, "values", VALUES)
-    if shown == "relative" and not known:
+    with_unit = study.relative_to is not None and bool(study.sources["relative"].notna().any())
+    quantity = ("relative" if with_unit else "share") if values is None else check_choice(values, "values", VALUES)
+    if quantity == "relative" and not with_unit:
         raise ArgumentError(
             "values='relative' needs a source that is the unit: variance_sources(..., relative_to=...)."
         )
@@ -131,39 +131,39 @@ def _of_trainings(study: VarianceSources, table: pd.DataFrame, values: str | Non
         labels = sources
         at = {(s, n): i for i, s in enumerate(sources) for n in names}
         headers = frozenset()
-    low, high = _ENDS.get(shown, ("ci_low", "ci_high"))
-    most = float(np.nanmax([table[shown].max(), float(shown == "relative"), 1e-300]))
+    low, high = _ENDS.get(quantity, ("ci_low", "ci_high"))
+    most = float(np.nanmax([table[quantity].max(), float(quantity == "relative"), 1e-300]))
     limit = min(float(np.nanmax([table[high].max(), most])), _FARTHEST * most)
     cut = bool((table[high] > limit).any())
     table[high] = np.minimum(table[high], 2.0 * limit)  # an end may be infinite
-    root = shown == "relative"  # one source can vary a hundred times as much as another
+    root = quantity == "relative"  # one source can vary a hundred times as much as another
     margin = _rows.MARGIN**2 if root else _rows.MARGIN
     series = []
     for i, name in enumerate(names):
         rows = table[table["study"] == name]
         place = np.array([at[source, name] for source in rows["source"]], dtype=np.intp)
         look: dict[str, Any] = {"colour": _style.colour(i), "marker": _style.marker(i), "name": name, "offset": i}
-        series.append(_rows.Series.of(rows, place, centre=shown, ends=(low, high), **(look if lanes > 1 else {})))
+        series.append(_rows.Series.of(rows, place, centre=quantity, ends=(low, high), **(look if lanes > 1 else {})))
     return _rows.Rows(
         labels=labels,
         series=tuple(series),
-        axis_label=_label(study, shown) + "; those that reach the right edge go on" * cut,
+        axis_label=_label(study, quantity) + "; those that reach the right edge go on" * cut,
         lanes=lanes,
         headers=headers,
-        reference=1.0 if shown == "relative" else 0.0,
+        reference=1.0 if quantity == "relative" else 0.0,
         limits=(-margin * limit, (1.0 if cut else 1.0 + _rows.MARGIN) * limit),
         root=root,
         legend=lanes > 1,
     )
 
 
-def _label(sources: VarianceSources, shown: str) -> str:
+def _label(sources: VarianceSources, quantity: str) -> str:
     score, level = _style.one_line(sources.score), _style.nobreak(f"{100 * (1.0 - sources.alpha):.4g} %")
     text = {
         "relative": f"Variance of {score} over that of {sources.relative_to} (square-root scale)",
         "share": f"Share of the variance of {score}",
         "sd": f"Standard deviation of {score}",
-    }[shown]
+    }[quantity]
     return f"{text}\nIndividual {level} intervals"
 
 

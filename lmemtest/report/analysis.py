@@ -206,8 +206,8 @@ class Analysis(Result):
     @property
     def claim(self) -> str:
         """What the decisions are about, where benchmarks have families: "new search spaces"; empty elsewhere."""
-        known = self.runs.study.families and not self.own_formula and self.n_benchmarks > 1
-        return str(self.recommendation.claim) if known else ""
+        families = self.runs.study.families and not self.own_formula and self.n_benchmarks > 1
+        return str(self.recommendation.claim) if families else ""
 
     @property
     def incomparable(self) -> bool:
@@ -228,8 +228,8 @@ class Analysis(Result):
     def versions(self) -> dict[str, str]:
         """Of lmemtest, Python and the packages behind the numbers."""
         package = importlib.import_module("lmemtest")
-        found = {"lmemtest": str(package.__version__), "Python": platform.python_version()}
-        return {**found, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
+        versions = {"lmemtest": str(package.__version__), "Python": platform.python_version()}
+        return {**versions, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
 
     @cached_property
     def comparable(self) -> tuple[str, ...]:
@@ -241,12 +241,12 @@ class Analysis(Result):
             if math.isfinite(gap):
                 gaps[left][right], gaps[right][left] = -gap, gap
         first = max(levels, key=lambda level: len(gaps[level]))  # estimable differences make classes: the largest
-        found = tuple(level for level in levels if level in gaps[first])
+        shared = tuple(level for level in levels if level in gaps[first])
         means = dict(zip(levels, self.decisions.means, strict=True))
-        if all(math.isfinite(means[level]) for level in found):
-            return found  # in the order of the tables, also where rounding decides
+        if all(math.isfinite(means[level]) for level in shared):
+            return shared  # in the order of the tables, also where rounding decides
         sign = 1.0 if self.runs.direction == "minimize" else -1.0
-        return tuple(in_tie_order(found, lambda level: sign * gaps[first][level]))
+        return tuple(in_tie_order(shared, lambda level: sign * gaps[first][level]))
 
     # ------------------------------------------------------------------ shown
 
@@ -296,11 +296,11 @@ class Analysis(Result):
         """The answer, the means and the differences as text."""
         from lmemtest.report.leaders import leaders, left_out
 
-        shown = leaders(self)
+        names = leaders(self)
         # what decisions say of the best level would be a verdict where the means are over unlike things
-        means = shown.decisions.to_table().to_text() if self.incomparable else shown.decisions.summary()
-        parts = [one_line(self.headline()), means, shown.pairs.to_table().to_text()]
-        parts += [left_out(self)] if shown is not self else []
+        means = names.decisions.to_table().to_text() if self.incomparable else names.decisions.summary()
+        parts = [one_line(self.headline()), means, names.pairs.to_table().to_text()]
+        parts += [left_out(self)] if names is not self else []
         return Text("\n\n".join(parts), self._repr_html_())
 
     def sentences(self) -> tuple[str, ...]:
@@ -391,8 +391,8 @@ class Analysis(Result):
         from lmemtest.report.render import render_fragment
         from lmemtest.report.wording import headline
 
-        shown = leaders(self)
-        return render_fragment(headline(self), (shown.decisions.to_table(), shown.pairs.to_table()))
+        names = leaders(self)
+        return render_fragment(headline(self), (names.decisions.to_table(), names.pairs.to_table()))
 
 
 @guided
@@ -656,13 +656,13 @@ def _reduced(table: Runs, curves: str | None, dispersion: str | None) -> Runs:
     lost = dispersion is not None and dispersion not in {*table.study.columns} - {table.budget}
     if lost and table.budget is not None and curves is None:
         return table
-    found = reduced(table, curves)
-    if lost and found.curve is not None:
+    trials = reduced(table, curves)
+    if lost and trials.curve is not None:
         raise ArgumentError(
             f"dispersion={dispersion!r} is no column of one score per run. Give it a role, or curves='model', which "
             "keeps the scores at each budget."
         )
-    return found
+    return trials
 
 
 def _of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
@@ -796,6 +796,6 @@ def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
 
 def _call(runs: Runs, options: dict[str, Any], curves: TuningCurves | None) -> str:
     roles = ", ".join(f"{name}={value!r}" for name, value in stated(runs.roles()).items())
-    given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
-    given += [f"trials={call_of(curves)}"] if curves is not None else []
-    return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {', '.join(given)})"
+    arguments = [f"{name}={value!r}" for name, value in options.items() if value is not None]
+    arguments += [f"trials={call_of(curves)}"] if curves is not None else []
+    return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {', '.join(arguments)})"

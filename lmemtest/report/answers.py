@@ -55,14 +55,14 @@ NAMES = 12  # in a sentence
 # ---------------------------------------------------------------------- rankings
 
 
-def ranking_document(found: Ranking | Variants) -> Document:
+def ranking_document(ranked: Ranking | Variants) -> Document:
     """A ranking, or several side by side: the answer, tables, figure, and the paragraph for a paper."""
-    rankings = found.rankings if isinstance(found, Variants) else {"ranking": found}
+    rankings = ranked.rankings if isinstance(ranked, Variants) else {"ranking": ranked}
     first = next(iter(rankings.values()))
-    head, *rest = found.sentences()
+    head, *rest = ranked.sentences()
     sections = [Section(name, _test_title(ranking), _ranking_blocks(ranking)) for name, ranking in rankings.items()]
-    if isinstance(found, Variants):
-        sections.insert(0, Section("tests", "The tests side by side", _side_by_side(found)))
+    if isinstance(ranked, Variants):
+        sections.insert(0, Section("tests", "The tests side by side", _side_by_side(ranked)))
     return answered(
         f"Ranking of {len(first.levels)} algorithms by {first.score}",
         head,
@@ -101,13 +101,13 @@ def _ranking_blocks(ranking: Ranking) -> tuple[Block, ...]:
 
 def pairs_table(ranking: Ranking) -> ResultTable:
     """The pairs as printed: who, by how much, how sure, in how many blocks."""
-    shown = [
+    columns = [
         name
         for name in ("left", "right", "estimate", "ci_low", "ci_high", "p_value", "p_left", "p_equal", "p_right")
         if name in ranking.pairs
     ]
     counts = zip(*(ranking.pairs[name] for name in ("wins", "ties", "losses")), strict=True)
-    frame = ranking.pairs[[*shown, "effect_size", "magnitude"]].assign(
+    frame = ranking.pairs[[*columns, "effect_size", "magnitude"]].assign(
         **{"w/t/l": ["/".join(map(str, row)) for row in counts], "decision": ranking.pairs["decision"]}
     )
     note = (
@@ -117,8 +117,8 @@ def pairs_table(ranking: Ranking) -> ResultTable:
     return ResultTable("Pairs", frame, (note,), {"effect_size": ".2f"})
 
 
-def _side_by_side(found: Variants) -> tuple[Block, ...]:
-    return (closed_if_long(f"Table of all {len(found.table)} pairs", found.to_table(), MOST_RANKED_PAIRS),)
+def _side_by_side(variants: Variants) -> tuple[Block, ...]:
+    return (closed_if_long(f"Table of all {len(variants.table)} pairs", variants.to_table(), MOST_RANKED_PAIRS),)
 
 
 def rankings_section(analysis: Analysis) -> Section | None:
@@ -126,49 +126,51 @@ def rankings_section(analysis: Analysis) -> Section | None:
     if analysis.incomparable or analysis.fit.design.parsed.response_function is not None:
         return None
     try:
-        found = beside(analysis.pairs, analysis.decisions.levels, analysis.runs, analysis.alpha)
+        variants = beside(analysis.pairs, analysis.decisions.levels, analysis.runs, analysis.alpha)
     except LmemtestError:  # too few blocks for them; the report stands without
         return None
-    unit = found.blocks.unit
-    head, *rest = found.sentences()
-    tests = joined([TEST_NAMES[name] for name in found.tests if name != "lmem"], most=len(found.tests))
+    unit = variants.blocks.unit
+    head, *rest = variants.sentences()
+    tests = joined([TEST_NAMES[name] for name in variants.tests if name != "lmem"], most=len(variants.tests))
     text = (
         f"Classical tests give each algorithm one score per {unit}; {tests} stand here beside the model. {head} The "
         "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         call = advice("all_pairs")
-        return Section("classical", RANKINGS, (paragraph(" ".join([text, *found.trap, call]).rstrip()),))
-    table = folded(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", *_side_by_side(found))
+        return Section("classical", RANKINGS, (paragraph(" ".join([text, *variants.trap, call]).rstrip()),))
+    table = folded(
+        f"All pairs, by the model and by {len(variants.tests) - 1} classical tests", *_side_by_side(variants)
+    )
     return Section("classical", RANKINGS, (paragraph(text), *_one_or_list(rest), table))
 
 
 # ---------------------------------------------------------------------- single runs
 
 
-def outperforming_document(found: Answer) -> Document:
+def outperforming_document(answer: Answer) -> Document:
     """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
-    head, *rest = found.sentences()
-    several = len(found.benchmarks) > len(found.table)
-    whole, count = found.to_table(), len(found.table)
-    kept = sorted(tie_order(found.table["ci_low"], descending=True)[:MOST_TABLE_ROWS])
+    head, *rest = answer.sentences()
+    several = len(answer.benchmarks) > len(answer.table)
+    whole, count = answer.to_table(), len(answer.table)
+    kept = sorted(tie_order(answer.table["ci_low"], descending=True)[:MOST_TABLE_ROWS])
     frame = whole.frame.drop(columns=["n_families", "n_benchmarks", "mean"], errors="ignore")  # too wide for a page
     left_out = (
         f"The {len(kept)} of {count:,} pairs with the highest lower ends; {advice('to_frame', part='table')} has all."
     )
     notes = (*whole.notes, *([left_out] if len(kept) < count else []))
     pairs = replace(whole, frame=frame.iloc[kept], notes=notes)
-    sections = [Section("pairs", "Pairs", (pairs, *_pairs_figure(found, head)))]
+    sections = [Section("pairs", "Pairs", (pairs, *_pairs_figure(answer, head)))]
     if several:
         parts = {"benchmarks": "Each benchmark by itself", "replicability": "Better on at least u benchmarks"}
-        folds = (folded(title, _first_pairs(found, part, title)) for part, title in parts.items())
+        folds = (folded(title, _first_pairs(answer, part, title)) for part, title in parts.items())
         sections.append(Section("benchmarks", "By benchmark", tuple(folds)))
-    said = [rest[place] for place in kept] if len(rest) == count else rest
-    return answered(found.title, head, *_folded_list(said, count), sections=sections, subtitle=found.facts[0])
+    sentences = [rest[place] for place in kept] if len(rest) == count else rest
+    return answered(answer.title, head, *_folded_list(sentences, count), sections=sections, subtitle=answer.facts[0])
 
 
-def _first_pairs(found: Answer, part: str, title: str) -> ResultTable:
-    frame = found.to_frame(part)
+def _first_pairs(answer: Answer, part: str, title: str) -> ResultTable:
+    frame = answer.to_frame(part)
     rows, notes = first_rows(list(frame.index), advice("to_frame", part=part))
     return ResultTable(
         title,
@@ -184,11 +186,11 @@ def _folded_list(texts: list[str], count: int) -> tuple[Block, ...]:
     return (folded(title, bullets(texts)) if len(texts) > MOST_SAID else bullets(texts),) if texts else ()
 
 
-def _pairs_figure(found: Answer, said: str) -> tuple[Block, ...]:
-    if len(found.table) > MOST_DRAWN_PAIRS:
+def _pairs_figure(answer: Answer, sentence: str) -> tuple[Block, ...]:
+    if len(answer.table) > MOST_DRAWN_PAIRS:
         return ()
-    caption = f"{found.title}; the dashed line is gamma = {found.gamma_adjusted:.3g}."
-    return (figure(found.plot, alt=f"{found.title}. {said}", caption=(caption,)),)
+    caption = f"{answer.title}; the dashed line is gamma = {answer.gamma_adjusted:.3g}."
+    return (figure(answer.plot, alt=f"{answer.title}. {sentence}", caption=(caption,)),)
 
 
 def outperforming_section(analysis: Analysis) -> Section | None:
@@ -202,10 +204,10 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     apart = analysis.means.apart()
     others = [name for name in rest if (best, name) not in apart]
     try:
-        found = _runs_compared(analysis, best, others)
+        answer = _runs_compared(analysis, best, others)
     except LmemtestError as error:
         return Section("outperforming", OUTPERFORMING, (paragraph(f"Single runs are not compared: {error}"),))
-    compared = found.table.set_index("right")
+    compared = answer.table.set_index("right")
     means = analysis.decisions.significant.loc[best].loc[list(compared.index)].to_numpy(dtype=bool)
     runs = (compared["conclusion"] != NOT_SIGNIFICANT).to_numpy()
     turned = below(compared["ci_high"].to_numpy(), 0.5)
@@ -214,17 +216,17 @@ def outperforming_section(analysis: Analysis) -> Section | None:
         best=best,
         k=len(analysis.decisions.levels),
         n_others=len(compared),
-        families=plural(found.family) if found.family is not None else "",
+        families=plural(answer.family) if answer.family is not None else "",
         means_of_these=analysis.recommendation.population != "family",
-        paired=found.paired,
+        paired=answer.paired,
         conclusions=_conclusions(best, compared),
         slower=list(compared.index[turned]),
         unseen=list(compared.index[means & ~runs & ~turned]),
         not_by_mean=list(compared.index[runs & ~means]),
         most_named=NAMES,
     )
-    drawn = _pairs_figure(found, _conclusions(best, compared))
-    return Section("outperforming", OUTPERFORMING, (*text, _advantage_table(found, best, compared), *drawn))
+    drawn = _pairs_figure(answer, _conclusions(best, compared))
+    return Section("outperforming", OUTPERFORMING, (*text, _advantage_table(answer, best, compared), *drawn))
 
 
 def _runs_compared(analysis: Analysis, best: str, others: list[str]) -> Answer:
@@ -247,91 +249,95 @@ def _runs_compared(analysis: Analysis, best: str, others: list[str]) -> Answer:
         return compare((best, *others[:OTHERS]), paired=False)
 
 
-def _conclusions(best: str, shown: pd.DataFrame) -> str:
+def _conclusions(best: str, rows: pd.DataFrame) -> str:
     """For whom each of the conclusions holds."""
     parts = []
     for conclusion in CONCLUSIONS:
-        names = shown.index[shown["conclusion"] == conclusion]
+        names = rows.index[rows["conclusion"] == conclusion]
         if len(names):
             parts.append(f"{conclusion} against {joined(list(names), most=NAMES)}")
     return f"The advantage of {best} is {'; '.join(parts)}."
 
 
-def _advantage_table(found: Answer, best: str, shown: pd.DataFrame) -> ResultTable:
-    interval = f"{percent(1.0 - found.alpha_adjusted)} CI"
-    ends = zip(shown["ci_low"], shown["ci_high"], strict=True)
+def _advantage_table(answer: Answer, best: str, rows: pd.DataFrame) -> ResultTable:
+    interval = f"{percent(1.0 - answer.alpha_adjusted)} CI"
+    ends = zip(rows["ci_low"], rows["ci_high"], strict=True)
     frame = pd.DataFrame(
         {
-            f"{best} over": shown.index,
-            "pairs" if found.paired else "comparisons": shown["n_pairs"].to_numpy(),
-            "probability": shown["estimate"].to_numpy(),
+            f"{best} over": rows.index,
+            "pairs" if answer.paired else "comparisons": rows["n_pairs"].to_numpy(),
+            "probability": rows["estimate"].to_numpy(),
             interval: [
                 MISSING if np.isnan(low) else f"{written(low, '.3f')} to {written(high, '.3f')}" for low, high in ends
             ],
         }
     )
-    if "risk_difference" in shown:
-        frame["difference of the shares"] = shown["risk_difference"].to_numpy()
-    frame["conclusion"] = shown["conclusion"].to_numpy()
-    if shown["n_benchmarks"].max() > 1:
-        counts = zip(shown["better_on"], shown["n_benchmarks"], shown["better_on_most"], strict=True)
+    if "risk_difference" in rows:
+        frame["difference of the shares"] = rows["risk_difference"].to_numpy()
+    frame["conclusion"] = rows["conclusion"].to_numpy()
+    if rows["n_benchmarks"].max() > 1:
+        counts = zip(rows["better_on"], rows["n_benchmarks"], rows["better_on_most"], strict=True)
         frame["better on"] = [f"{u} of {n}" if most else MISSING for u, n, most in counts]
     formats = dict.fromkeys(["probability", "difference of the shares"], ".3f")
     replicated = "Better on: at least so many benchmarks, by partial conjunction of their own tests."
-    notes = (*found.facts, *([replicated] if "better on" in frame else []), *found.notes)
+    notes = (*answer.facts, *([replicated] if "better on" in frame else []), *answer.notes)
     return ResultTable(f"Probability that a run of {best} is better", frame, notes, formats)
 
 
 # ---------------------------------------------------------------------- evaluations
 
 
-def evaluation_document(found: Evaluation) -> Document:
+def evaluation_document(evaluation: Evaluation) -> Document:
     """The answers to both questions, and what they rest on."""
-    head, *rest = found.sentences()
+    head, *rest = evaluation.sentences()
     sections = [
-        Section("models", "Models", (figure(found.plot, alt=f"{found.title}. {head}", caption=(f"{found.title}.",)),)),
+        Section(
+            "models",
+            "Models",
+            (figure(evaluation.plot, alt=f"{evaluation.title}. {head}", caption=(f"{evaluation.title}.",)),),
+        ),
         *(
-            Section(suffix, f"{'For' if suffix == 'like' else 'On'} {tasks}", tuple(_question(found, suffix)))
-            for suffix, tasks in found.populations.items()
+            Section(suffix, f"{'For' if suffix == 'like' else 'On'} {tasks}", tuple(_question(evaluation, suffix)))
+            for suffix, tasks in evaluation.populations.items()
         ),
     ]
     further = [
         ("noise", "Identical runs", "Standard deviations between runs of one model"),
-        ("detectable", "Differences that are found", f"Found with {percent(found.power)} power"),
+        ("detectable", "Differences that are found", f"Found with {percent(evaluation.power)} power"),
         ("sources", "Sources of variation", "Standard deviations by source"),
         ("judges", "Judges", "Mean scores by judge"),
     ]
-    tables = [(part, title, ResultTable(caption, found.to_frame(part))) for part, title, caption in further]
+    tables = [(part, title, ResultTable(caption, evaluation.to_frame(part))) for part, title, caption in further]
     sections += [Section(part, title, (table,)) for part, title, table in tables if len(table.frame)]
-    if found.notes:
-        sections.append(Section("notes", "What to know", (bullets(found.notes),)))
-    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=sections)
+    if evaluation.notes:
+        sections.append(Section("notes", "What to know", (bullets(evaluation.notes),)))
+    return answered(evaluation.title, head, *([bullets(rest)] if rest else []), sections=sections)
 
 
-def _question(found: Evaluation, suffix: str) -> list[Block]:
+def _question(evaluation: Evaluation, suffix: str) -> list[Block]:
     """Mean scores with their intervals, best first; then all pairs."""
     models = pd.DataFrame(
         {
-            "model": found.models["model"],
-            "items": found.models["n_items"],
-            found.noun: found.models[f"accuracy_{suffix}"],
-            "interval": _intervals(found.models, suffix),
-            "groups" if found.lettered else "ranks": groups_column(found.models, suffix),
+            "model": evaluation.models["model"],
+            "items": evaluation.models["n_items"],
+            evaluation.noun: evaluation.models[f"accuracy_{suffix}"],
+            "interval": _intervals(evaluation.models, suffix),
+            "groups" if evaluation.lettered else "ranks": groups_column(evaluation.models, suffix),
         }
     )
     pairs = pd.DataFrame(
         {
-            "left": found.pairs["left"],
-            "right": found.pairs["right"],
-            "difference": found.pairs[f"estimate_{suffix}"],
-            "interval": _intervals(found.pairs, suffix),
-            "p_value": found.pairs[f"p_value_{suffix}"],
+            "left": evaluation.pairs["left"],
+            "right": evaluation.pairs["right"],
+            "difference": evaluation.pairs[f"estimate_{suffix}"],
+            "interval": _intervals(evaluation.pairs, suffix),
+            "p_value": evaluation.pairs[f"p_value_{suffix}"],
         }
     )
-    level = percent(1.0 - found.alpha)
+    level = percent(1.0 - evaluation.alpha)
     reading = (
         "Models that share a letter cannot be distinguished."
-        if found.lettered
+        if evaluation.lettered
         else f"Ranks: those that the decisions leave open, for all models at once ({level})."
     )
     alone = f"{level} intervals, not simultaneous. {reading}"
@@ -339,11 +345,11 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
     table = ResultTable(
         f"Differences, {count}",
         pairs,
-        (capitalised(found.samples[suffix]), found.facts[len(found.samples)]),
+        (capitalised(evaluation.samples[suffix]), evaluation.facts[len(evaluation.samples)]),
         {"difference": ".3f"},
     )
     return [
-        ResultTable(f"{found.noun.capitalize()} of the models", models, (alone,), {found.noun: ".3f"}),
+        ResultTable(f"{evaluation.noun.capitalize()} of the models", models, (alone,), {evaluation.noun: ".3f"}),
         folded(f"All {count}", table) if len(pairs) > MOST_EVALUATED_PAIRS else table,
     ]
 

@@ -50,8 +50,8 @@ def call_of(curves: TuningCurves) -> str:
     }
     options |= {"unit": "seed", "simultaneous": curves.simultaneous} if curves.unit == "seed" else {"band": curves.band}
     roles = {name: getattr(curves, name) for name in ("cost", "seed", "budget")}
-    given = {**roles, "k": curves.grid, "bounds": curves.bounds, "from_k": curves.from_k}
-    options |= {name: value for name, value in given.items() if value is not None}
+    arguments = {**roles, "k": curves.grid, "bounds": curves.bounds, "from_k": curves.from_k}
+    options |= {name: value for name, value in arguments.items() if value is not None}
     options |= {"adjust": curves.adjust} if curves.adjust != "none" else {}
     if "k" in options:
         options["k"] = options["k"].tolist()

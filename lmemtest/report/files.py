@@ -147,7 +147,7 @@ def write_atomically(target: Path, content: str | bytes) -> None:
 
 
 def save(
-    found: Result,
+    result: Result,
     path: str | os.PathLike[str],
     *,
     escape: bool = True,
@@ -155,55 +155,58 @@ def save(
 ) -> Path:
     """Write it where the path says, as its suffix says."""
     target = check_report_path(path)
-    write_atomically(target, content_of(found, target.suffix.lower(), escape=escape, progress=progress))
+    write_atomically(target, content_of(result, target.suffix.lower(), escape=escape, progress=progress))
     return target
 
 
 def content_of(
-    found: Result, suffix: str, *, escape: bool = True, progress: Callable[[str], None] | None = None
+    result: Result, suffix: str, *, escape: bool = True, progress: Callable[[str], None] | None = None
 ) -> str | bytes:
     """What a file with this suffix holds; `progress` is called with the name of each step of a report."""
     if suffix == ".csv":
-        return found.to_csv(escape=escape)
+        return result.to_csv(escape=escape)
     if suffix == ".json":
-        return json_of(found)
+        return json_of(result)
     if suffix == ".png":
-        return png_of(found.plot)
+        return png_of(result.plot)
     from lmemtest.report import render
     from lmemtest.report.document import in_words
 
     if suffix not in KINDS:
-        return render.render_html(document_of(found, progress))
+        return render.render_html(document_of(result, progress))
     with in_words():
-        return render.render_text(document_of(found, progress), KINDS[suffix])
+        return render.render_text(document_of(result, progress), KINDS[suffix])
 
 
-def document_of(found: Result, progress: Callable[[str], None] | None = None) -> Document:
+def document_of(result: Result, progress: Callable[[str], None] | None = None) -> Document:
     """A report, or a ranking, evaluation or comparison of runs; else the table and the sentences."""
-    if hasattr(type(found), "document"):
-        return found.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
+    if hasattr(type(result), "document"):
+        return result.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
     from lmemtest.bench.evaluation.evaluated import Evaluation
     from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.report import answers
     from lmemtest.report.document import Section, answered, bullets
 
-    if isinstance(found, Ranking) or found.question == "rank":
-        return answers.ranking_document(found)  # type: ignore[arg-type]
-    if found.question == "outperforming":
-        return answers.outperforming_document(found)  # type: ignore[arg-type]
-    if isinstance(found, Evaluation):
-        return answers.evaluation_document(found)
-    head, *rest = said = found.sentences() or (found.title,)
+    if isinstance(result, Ranking) or result.question == "rank":
+        return answers.ranking_document(result)  # type: ignore[arg-type]
+    if result.question == "outperforming":
+        return answers.outperforming_document(result)  # type: ignore[arg-type]
+    if isinstance(result, Evaluation):
+        return answers.evaluation_document(result)
+    head, *rest = sentences = result.sentences() or (result.title,)
     tables = tuple(  # what the sentences say is not said again
-        replace(table, notes=tuple(note for note in table.notes if note not in said)) for table in found.to_tables()
+        replace(table, notes=tuple(note for note in table.notes if note not in sentences))
+        for table in result.to_tables()
     )
-    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=[Section("table", "Table", tables)])
+    return answered(
+        result.title, head, *([bullets(rest)] if rest else []), sections=[Section("table", "Table", tables)]
+    )
 
 
-def json_of(found: Result) -> str:
+def json_of(result: Result) -> str:
     """Tables and sentences with all digits; what is not known is null."""
     version = importlib.import_module("lmemtest").__version__
-    return json_text({"generator": f"lmemtest {version}", **_with_records(found.contents())})
+    return json_text({"generator": f"lmemtest {version}", **_with_records(result.contents())})
 
 
 def _with_records(content: Any) -> Any:

@@ -37,14 +37,14 @@ _CITED = {
 
 def model_section(analysis: Analysis) -> Section:
     """Which model, what each term assumes, and what could not be in it."""
-    recommended, fit, own = analysis.recommendation, analysis.fit, analysis.own_formula
+    recommended, fit, formula = analysis.recommendation, analysis.fit, analysis.own_formula
     reasons = ["algorithms are compared"]
     if analysis.n_benchmarks > 1:
         reasons.append(f"{analysis.sample.nouns} are a sample of those that could have been used")
     if "run" in set(analysis.components["kind"]):
         reasons.append("scores of one run are correlated")
-    why = texts("model.why", own_formula=own, recommended=recommended.formula, reasons=reasons)
-    title = "Recommended terms" if own else "Terms and what they assume"
+    why = texts("model.why", own_formula=formula, recommended=recommended.formula, reasons=reasons)
+    title = "Recommended terms" if formula else "Terms and what they assume"
     terms = ResultTable(title, recommended.to_frame())
     blocks: list[Block] = [code(analysis.formula), *why, terms]
     if fit.dispersion is not None:
@@ -159,10 +159,10 @@ def reference(key: str) -> Text:
     >>> reference("piepho")[-1].text
     'doi:10.1198/1061860043515'
     """
-    known = files("lmemtest.report").joinpath("references.md").read_text(encoding="utf-8")
-    found = re.search(rf"^- {key}: (.*?)(?: doi:(\S+))?$", known, re.MULTILINE)
-    assert found is not None, key
-    text, doi = found.groups()
+    references = files("lmemtest.report").joinpath("references.md").read_text(encoding="utf-8")
+    entry = re.search(rf"^- {key}: (.*?)(?: doi:(\S+))?$", references, re.MULTILINE)
+    assert entry is not None, key
+    text, doi = entry.groups()
     return (text, " ", Words(f"doi:{doi}", "link", f"https://doi.org/{doi}")) if doi else (text,)
 
 

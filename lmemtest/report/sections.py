@@ -134,10 +134,10 @@ def _roles(analysis: Analysis) -> ResultTable:
 def _findings(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = []
     for (severity, kind), group in groupby(analysis.check.findings, lambda f: (f.severity, f.kind)):
-        found = list(group)
-        items = [finding.message for finding in found[:SHOWN]]
-        items += [f"... and {len(found) - SHOWN:,} more of this kind."] if len(found) > SHOWN else []
-        advice = dict.fromkeys(finding.advice for finding in found[:SHOWN])
+        findings = list(group)
+        items = [finding.message for finding in findings[:SHOWN]]
+        items += [f"... and {len(findings) - SHOWN:,} more of this kind."] if len(findings) > SHOWN else []
+        advice = dict.fromkeys(finding.advice for finding in findings[:SHOWN])
         todo = [paragraph(strong("What to do:"), f" {text}") for text in advice]
         blocks.append(callout(severity, kind.replace("_", " ").capitalize(), bullets(items), *todo))
     nothing = "The checks found no problems: no notable missing, duplicated, constant or tied scores."
@@ -156,8 +156,8 @@ def _overview(analysis: Analysis) -> ResultTable:
         return str(high) if low == high else f"{low} to {high}"
 
     def weighted(group: pd.DataFrame) -> float:
-        known = group[group["mean"].notna() & (group["n"] > 0)]
-        return float(np.average(known["mean"], weights=known["n"])) if len(known) else float("nan")
+        observed = group[group["mean"].notna() & (group["n"] > 0)]
+        return float(np.average(observed["mean"], weights=observed["n"])) if len(observed) else float("nan")
 
     cells = check.cells.assign(benchmark=check.cells["benchmark"].map(name))
     rows, more = first_rows(list(dict.fromkeys(cells["benchmark"])), "analysis.check.cells")
@@ -188,9 +188,9 @@ def _overview(analysis: Analysis) -> ResultTable:
 def _means(analysis: Analysis) -> Section:
     from lmemtest.plots import emmeans_plot
 
-    shown, more, score = leaders(analysis), left_out(analysis), analysis.means.score
-    letters = shown.decisions.lettered
-    frame = shown.to_frame()
+    leading, more, score = leaders(analysis), left_out(analysis), analysis.means.score
+    letters = leading.decisions.lettered
+    frame = leading.to_frame()
     interval = f"{100 * analysis.means.level:.4g} % CI"
     worse = frame.pop("worse_than_best")
     ranks = [rank_span(*ends) for ends in zip(frame.pop("rank_low"), frame.pop("rank_high"), strict=True)]
@@ -204,7 +204,7 @@ def _means(analysis: Analysis) -> Section:
     notes = sentences_of(
         "sections.means",
         letters=letters,
-        simultaneous=shown.decisions.simultaneous and not analysis.incomparable,
+        simultaneous=leading.decisions.simultaneous and not analysis.incomparable,
         level=f"{100 * (1 - analysis.alpha):g} %",
         mostly_difficulty=parts["benchmark"] > parts["interaction"],
     )
@@ -215,10 +215,10 @@ def _means(analysis: Analysis) -> Section:
         (*notes, *analysis.means.notes),
         {"df": ".1f", **formats},
     )
-    ranked = zip(shown.decisions.levels, shown.decisions.means, strict=True)
+    ranked = zip(leading.decisions.levels, leading.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
     drawn = figure(
-        lambda: emmeans_plot(shown.means, decisions=shown.decisions if letters else None),
+        lambda: emmeans_plot(leading.means, decisions=leading.decisions if letters else None),
         alt=f"Marginal means with {interval}s, best first: {means}",
         caption=(f"Marginal means of {score} with {interval}s ({wording.better(analysis)} is better).",),
     )
@@ -235,65 +235,68 @@ def _untested(analysis: Analysis) -> str:
 def _pairs(analysis: Analysis) -> Section:
     from lmemtest.plots import pairs_matrix_plot, pairs_plot
 
-    pairs, k, shown = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
-    found: list[Block] = []
-    said, untested, n = wording.pairs_sentence(analysis), _untested(analysis), len(pairs.to_frame())
+    pairs, k, names = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
+    content: list[Block] = []
+    sentence, untested, n = wording.pairs_sentence(analysis), _untested(analysis), len(pairs.to_frame())
     text = paragraph(
-        f"{said} {untested + ' ' * bool(untested)}A difference that is not significant may be zero, or may be anything "
-        f"else inside its interval: it is not evidence of equality.{best_only(analysis)}"
+        f"{sentence} {untested + ' ' * bool(untested)}A difference that is not significant may be zero, or may be "
+        f"anything else inside its interval: it is not evidence of equality.{best_only(analysis)}"
     )
     check = wording.cautious(analysis)
     if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
         rests_on = wording.rests_on(analysis)
         why = texts("sections.cautious", rests_on=rests_on, n_benchmarks=analysis.n_benchmarks)
-        found += [*why, check.to_table()]
+        content += [*why, check.to_table()]
     if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
         beside = analysis.agreement
         changes = list(beside.changes[:MOST_NAMES])
         if len(beside.changes) > MOST_NAMES:
             changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
         words = " ".join((beside.overview, *changes, *beside.notes))
-        found += [paragraph(words), folded("Both scores, pair by pair", beside.to_table())]
-    found += _both_populations(analysis)
-    table, alt = _pairs_table(shown), f"{said} The table has the numbers."
+        content += [paragraph(words), folded("Both scores, pair by pair", beside.to_table())]
+    content += _both_populations(analysis)
+    table, alt = _pairs_table(names), f"{sentence} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {intervals_text(pairs)}."
         drawn = figure(lambda: pairs_plot(pairs), alt=alt, caption=(caption,))
-        return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *found, drawn))
+        return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *content, drawn))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means."
     )
-    drawn = figure(lambda: pairs_matrix_plot(shown.pairs), alt=alt, caption=(caption,))
+    drawn = figure(lambda: pairs_matrix_plot(names.pairs), alt=alt, caption=(caption,))
     title = f"Table of all {n} differences of {k} algorithms"
-    if shown is not analysis:
-        title = f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.decisions.levels)} best"
-    blocks = (*_no_verdict(analysis), text, drawn, folded(title, table), *found)
+    if names is not analysis:
+        title = f"Table of the {len(names.pairs.to_frame())} differences of the {len(names.decisions.levels)} best"
+    blocks = (*_no_verdict(analysis), text, drawn, folded(title, table), *content)
     return Section("pairs", "Pairwise differences", blocks)
 
 
 def _both_populations(analysis: Analysis) -> list[Block]:
     """The decisions for new families and for new benchmarks of these, and the pairs on which they differ."""
-    found = analysis.populations
-    if found is None or analysis.incomparable:
+    populations = analysis.populations
+    if populations is None or analysis.incomparable:
         return []
-    changed = found.changed()
+    changed = populations.changed()
     if changed.empty:
-        return [paragraph(f"{found.overview} {found.counts}")]
-    columns = ("first", "second", *(f"better {phrase}" for phrase in found.phrases.values()))
-    frame = changed[["left", "right", *found.phrases]].set_axis(list(columns), axis=1)
-    p_values = {f"p {found.phrases[name]}": found.p_value[i, changed.index] for i, name in enumerate(found.phrases)}
+        return [paragraph(f"{populations.overview} {populations.counts}")]
+    columns = ("first", "second", *(f"better {phrase}" for phrase in populations.phrases.values()))
+    frame = changed[["left", "right", *populations.phrases]].set_axis(list(columns), axis=1)
+    p_values = {
+        f"p {populations.phrases[name]}": populations.p_value[i, changed.index]
+        for i, name in enumerate(populations.phrases)
+    }
     table = ResultTable(
         "Pairs that are decided otherwise for the other population",
         frame.assign(**p_values),
-        tuple(f"{capitalised(meaning)}." for meaning in found.meanings.values()),
+        tuple(f"{capitalised(meaning)}." for meaning in populations.meanings.values()),
         dict.fromkeys(p_values, format_p),
     )
     families = plural(analysis.runs.study.families[-1][-1])
-    first, second = found.phrases.values()
+    first, second = populations.phrases.values()
     text = (
-        f"{found.overview} {found.counts} Claims {first} are as sure as the number of {families} allows; claims "
-        f"{second} are surer, and say nothing about other {families}."
+        f"{populations.overview} {populations.counts} Claims {first} are as sure as the number of {families} allows; "
+        f"claims {second} are surer, and say nothing about other {families}."
     )
     return [paragraph(text), closed_if_long(table.title, table, MOST_PAIRS)]
 
@@ -313,8 +316,8 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
     decision = []
     for pair in zip(frame["left"], frame["right"], strict=True):
         untested = "no common benchmark" if pair in apart else "not tested"
-        found = decided.loc[pair]
-        decision.append(untested if pd.isna(found) else "yes" if found else "no")
+        row_of_pair = decided.loc[pair]
+        decision.append(untested if pd.isna(row_of_pair) else "yes" if row_of_pair else "no")
     interval = f"{100 * pairs.level:.4g} % CI"
     frame.columns = ["first", "second", "difference", "SE", "df", "t", "p", f"{interval} low", f"{interval} high"]
     sign = "negative" if analysis.runs.direction == "minimize" else "positive"
@@ -333,8 +336,8 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
 
 def _estimates(se: pd.Series[Any]) -> Callable[[float], str]:
     """One way to write estimates, standard errors and intervals: three digits of the smallest standard error."""
-    known = se[np.isfinite(se) & (se > 0)]
-    return wording.writer(float(known.min()) / 10.0) if len(known) else format_number
+    positive = se[np.isfinite(se) & (se > 0)]
+    return wording.writer(float(positive.min()) / 10.0) if len(positive) else format_number
 
 
 def _ranking(analysis: Analysis) -> Section | None:
@@ -342,8 +345,8 @@ def _ranking(analysis: Analysis) -> Section | None:
 
     if analysis.incomparable:
         return None  # a diagram of decisions would be a verdict
-    shown = leaders(analysis)
-    sep = shown.decisions
+    names = leaders(analysis)
+    sep = names.decisions
     low, high = map(format_number, sep.critical_difference)
     width = low if np.isclose(*sep.critical_difference) else f"{low} to {high}, depending on the pair"
     groups = [group for group in sep.groups if len(group) > 1]
@@ -411,9 +414,9 @@ def _benchmarks(analysis: Analysis) -> Section:
     if effects is None:
         text = paragraph("The runs have no benchmark column, so there is nothing to compare between benchmarks.")
         return Section("benchmarks", title, (text,))
-    shown = leaders(analysis)
-    shown_effects = shown.effects or effects
-    table, winners = _plotted(shown, shown_effects), wording.winners_sentence(analysis)
+    names = leaders(analysis)
+    shown_effects = names.effects or effects
+    table, winners = _plotted(names, shown_effects), wording.winners_sentence(analysis)
     benchmarks, rule = telling(table)
     intervals = f", with {100 * effects.level:.4g} % intervals, not simultaneous." if effects.replicates else "."
     drawn = _try_figure(
@@ -422,13 +425,13 @@ def _benchmarks(analysis: Analysis) -> Section:
         caption=f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}{intervals}"
         f"{UNITS * analysis.check.scales_differ}{rule}{best_only(analysis)}",
     )
-    of_whom = "all effects" if shown is analysis else f"the effects of the {len(shown.decisions.levels)} best"
+    of_whom = "all effects" if names is analysis else f"the effects of the {len(names.decisions.levels)} best"
     blocks = (
         paragraph(" ".join(filter(None, (winners, wording.order_sentence(analysis))))),
         paragraph(_effects_method(analysis, effects)),
         drawn,
-        folded(f"Table of the means by {noun}", _wide_table(analysis, effects, shown.decisions.levels)),
-        folded(f"Table of {of_whom}, observed and shrunken", _effects_table(shown, shown_effects)),
+        folded(f"Table of the means by {noun}", _wide_table(analysis, effects, names.decisions.levels)),
+        folded(f"Table of {of_whom}, observed and shrunken", _effects_table(names, shown_effects)),
     )
     return Section("benchmarks", title, blocks)
 
@@ -460,7 +463,7 @@ def _plotted(analysis: Analysis, effects: Answer) -> pd.DataFrame:
     return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
-def _wide_table(analysis: Analysis, effects: Answer, shown: tuple[str, ...]) -> ResultTable:
+def _wide_table(analysis: Analysis, effects: Answer, names: tuple[str, ...]) -> ResultTable:
     """Observed means of the algorithms shown, one row per benchmark; the best of all is named."""
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
@@ -468,7 +471,7 @@ def _wide_table(analysis: Analysis, effects: Answer, shown: tuple[str, ...]) -> 
     wide = table.pivot(index="benchmark", columns="algorithm", values="mean").loc[rows, list(analysis.decisions.levels)]
     best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
     winners = [joined(wide.columns[row], most=3) for row in wide.eq(best, axis=0).to_numpy()]
-    wide = wide[list(shown)]
+    wide = wide[list(names)]
     written = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
     written.insert(0, analysis.unit, wide.index.to_numpy())
     written["best"] = winners
@@ -478,8 +481,8 @@ def _wide_table(analysis: Analysis, effects: Answer, shown: tuple[str, ...]) -> 
 
 def _same_decimals(values: np.ndarray) -> list[str]:
     """Numbers of one benchmark with as many decimals as their differences need."""
-    known = values[np.isfinite(values)]
-    step = max(np.ptp(known) / 10.0, 1e-6 * np.abs(known).max()) if len(known) else 0.0
+    finite = values[np.isfinite(values)]
+    step = max(np.ptp(finite) / 10.0, 1e-6 * np.abs(finite).max()) if len(finite) else 0.0
     write = wording.writer(float(step))
     return [write(value) if np.isfinite(value) else MISSING for value in values]
 
@@ -516,10 +519,12 @@ def _variation(analysis: Analysis) -> Section:
     if column is not None:
         variances = fit.residual_variances.astype(float)
         names = [format_level(level) for level in variances.index]
-        own = pd.DataFrame({column: names, "residual variance": variances.array, "sd": np.sqrt(variances.array)})
+        variances_of_levels = pd.DataFrame(
+            {column: names, "residual variance": variances.array, "sd": np.sqrt(variances.array)}
+        )
         note = "The residual of the table above is their mean over the rows."
         formats = dict.fromkeys(("residual variance", "sd"), format_number)
-        blocks.append(ResultTable(f"Residual variance by {column}", own, (note,), formats))
+        blocks.append(ResultTable(f"Residual variance by {column}", variances_of_levels, (note,), formats))
     return Section("variation", "Where the variation comes from", tuple(blocks))
 
 
@@ -539,11 +544,11 @@ def study_size_section(analysis: Analysis) -> Section | None:
     except ArgumentError:  # no study of benchmarks and runs alone, as with budgets in the model
         return None
     families = components.pilot.n_families if components.pilot else None
-    given = {"n_seeds": components.pilot.n_seeds if components.pilot else 1.0}
+    unrounded = {"n_seeds": components.pilot.n_seeds if components.pilot else 1.0}
     if families:
-        given = {"n_benchmarks": n_benchmarks / families, **given}
+        unrounded = {"n_benchmarks": n_benchmarks / families, **unrounded}
     size: dict[str, Any] = {"n_families": families} if families else {"n_benchmarks": n_benchmarks}
-    size |= {name: max(1, round(number)) for name, number in given.items()}
+    size |= {name: max(1, round(number)) for name, number in unrounded.items()}
     both: dict[str, Any] = {name: (number, 2 * number) for name, number in size.items()}
     planned = power(
         components,
@@ -562,7 +567,7 @@ def study_size_section(analysis: Analysis) -> Section | None:
         n_open=n_open,
         n_pairs=k * (k - 1) // 2,
         size=size,
-        about={name for name, number in given.items() if abs(number - size[name]) >= 1e-6},  # numbers that differ
+        about={name for name, number in unrounded.items() if abs(number - size[name]) >= 1e-6},  # numbers that differ
         effects=[format_number(effect) for effect in effects],
         power=POWER,
         nouns=_nouns(size),

@@ -61,9 +61,9 @@ def check_scores(scores: Any, name: str = "scores") -> Array:
         raise DataError(f"{name} must hold at least 1 score, got none.")
     missing = np.flatnonzero(np.isnan(values))
     if len(missing):
-        shown = ", ".join(map(str, missing[:SHOWN])) + (", ..." if len(missing) > SHOWN else "")
+        indices = ", ".join(map(str, missing[:SHOWN])) + (", ..." if len(missing) > SHOWN else "")
         raise DataError(
-            f"{name} must not be missing: {len(missing):,} of {len(values):,} are NaN (position {shown}). "
+            f"{name} must not be missing: {len(missing):,} of {len(values):,} are NaN (position {indices}). "
             "Score a failed run as the worst value: dropping it would make the search look better than it was."
         )
     return values

@@ -149,5 +149,5 @@ def _sentence(row: dict[Any, Any]) -> str:
             parts.append(f"evidence for {row[side]} on {sum(levels.values())} ({each})")
     words = {"both_ways": "both ways", "none": "without evidence", "not_comparable": "not comparable"}
     rest = [f"{row[name]} {word}" for name, word in words.items() if row[name]]
-    found = "; ".join([", ".join(parts), ", ".join(rest)]).strip("; ")
-    return f"{row['first']} and {row['second']}, {counted(row['benchmarks'], 'benchmark')}: {found}."
+    text = "; ".join([", ".join(parts), ", ".join(rest)]).strip("; ")
+    return f"{row['first']} and {row['second']}, {counted(row['benchmarks'], 'benchmark')}: {text}."

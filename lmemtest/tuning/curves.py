@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.caller import advice
+from lmemtest.core.proportions import quantile_places
 from lmemtest.core.result import Answer, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, check_positive_int
@@ -119,10 +120,10 @@ class TuningCurves(CurveResult):
 
     def panels(self) -> tuple[tuple[BudgetCurve, ...], ...]:
         """The curves of each benchmark."""
-        found: dict[tuple[Any, ...], list[BudgetCurve]] = {}
+        panels: dict[tuple[Any, ...], list[BudgetCurve]] = {}
         for curve in self.curves:
-            found.setdefault(curve.key[:-1], []).append(curve)
-        return tuple(map(tuple, found.values()))
+            panels.setdefault(curve.key[:-1], []).append(curve)
+        return tuple(map(tuple, panels.values()))
 
     def _frame(self) -> pd.DataFrame:
         """One row per curve and budget: the columns `by`, k (trials), estimate, band_low, band_high, trivial.
@@ -212,8 +213,8 @@ class TuningCurves(CurveResult):
 def _common_places(panel: tuple[BudgetCurve, ...]) -> list[int]:
     """Where on their grids curves have the last budget at which all have two limits, or else their first common one."""
     shared = set.intersection(*(set(curve.grid.tolist()) for curve in panel))
-    known = set.intersection(*(set(curve.grid[~curve.trivial].tolist()) for curve in panel))
-    chosen = max(known) if known else min(shared) if shared else None
+    in_all = set.intersection(*(set(curve.grid[~curve.trivial].tolist()) for curve in panel))
+    chosen = max(in_all) if in_all else min(shared) if shared else None
     return [
         int(np.flatnonzero(curve.grid == chosen)[0]) if chosen is not None else int(curve.grid.argmin())
         for curve in panel
@@ -480,26 +481,15 @@ def quantile_ranks(n_scores: int, quantile: float = 0.5, *, level: float = 0.8) 
     """Order statistics that enclose a quantile with at least the probability asked for, half of the rest at either end.
 
     The numbers of the lower limit, the estimate and the upper limit, from 1 (0 and n_scores + 1, the ends of the
-    support, where no score is far enough), and the coverage. It is exact for a continuous distribution and a lower
-    bound for others: with B binomial(n_scores, quantile), the quantile lies below the score number r with probability
-    at most P(B <= r - 1), and above the score number s with probability at most P(B >= s).
-
-    Thompson (1936), On confidence ranges for the median, doi:10.1214/aoms/1177732502
+    support, where no score is far enough), and the coverage, see `core.proportions.quantile_places`.
 
     >>> quantile_ranks(25, level=0.95)
     (8, 13, 18, 0.956714...)
     """
-    from scipy import special
-
     n, quantile = check_positive_int(n_scores, "n_scores"), check_fraction(quantile, "quantile")
-    error = 0.5 * (1.0 - check_fraction(level, "level"))
-    below = np.concatenate([[0.0], special.bdtr(np.arange(n), n, quantile)])  # P(B <= r - 1), r = 0, ..., n
-    above = np.concatenate([special.bdtrc(np.arange(n), n, quantile), [0.0]])  # P(B >= s), s = 1, ..., n + 1
     estimate = int(np.clip(np.ceil(n * quantile - SLACK), 1, n))
-    lower = min(int(np.flatnonzero(below <= error)[-1]), estimate)
-    upper = max(int(np.flatnonzero(above <= error)[0]) + 1, estimate)
-    coverage = float(1.0 - below[lower] - above[upper - 1])
-    return lower, estimate, upper, max(coverage, 0.0)
+    lower, upper, coverage = quantile_places(n, quantile, check_fraction(level, "level"), inner=estimate)
+    return lower, estimate, upper, coverage
 
 
 def seed_curve(

@@ -163,8 +163,8 @@ class EmpiricalDistribution(Result):
         """
         values = check_probabilities(p, "p")
         rank = np.searchsorted(self.n_scores * self.cumulative, self.n_scores * values - SLACK, side="left")
-        found = self.scores[np.minimum(rank, self.n_scores - 1)]
-        return plain(np.where(values == 0.0, self.bounds[0], found))
+        quantiles = self.scores[np.minimum(rank, self.n_scores - 1)]
+        return plain(np.where(values == 0.0, self.bounds[0], quantiles))
 
     def sample(self, size: int | tuple[int, ...] | None = None, *, rng: int | np.random.Generator | None = None) -> Any:
         """Draw scores with replacement.

@@ -30,6 +30,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.core.arrays import Array, Mask
+from lmemtest.core.resampling import dealt, random_signs
 from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_number, check_positive_int, resolve_rng
 from lmemtest.core.words import percent
@@ -303,11 +304,10 @@ def draw_relabelled(a: Array, b: Array, read: Any, *, paired: bool) -> Draw:
 
     def draw(size: int, rng: np.random.Generator) -> tuple[Reading, Reading]:
         if paired:
-            swap = rng.random((size, len(a))) < 0.5
-            rows = np.where(swap, b, a), np.where(swap, a, b)
+            turned = random_signs(len(a), size, rng) < 0.0
+            rows = np.where(turned, b, a), np.where(turned, a, b)
         else:
-            dealt = rng.permuted(np.broadcast_to(pooled, (size, len(pooled))), axis=1)
-            rows = dealt[:, : len(a)], dealt[:, len(a) :]
+            rows = tuple(np.split(dealt(pooled, size, rng), [len(a)], axis=1))
         return read[0](np.sort(rows[0], axis=1)), read[1](np.sort(rows[1], axis=1))
 
     return draw

@@ -20,8 +20,8 @@ from lmemtest.bench.permutation.permutation import (
     permutation_test,
 )
 from lmemtest.bench.permutation.sign_flips import max_t_p_values
+from lmemtest.core.resampling import sign_patterns
 from lmemtest.errors import ArgumentError, DataError, EstimationError
-from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
 
 NAIVE = "loss ~ tool + (1|task)"
 

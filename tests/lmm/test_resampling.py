@@ -13,8 +13,9 @@ from refusals import refusal
 from scipy import stats
 
 import lmemtest as lt
+from lmemtest.core.resampling import acceleration, bca_shares
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, bootstrap
+from lmemtest.lmm.intervals.bootstrap import bootstrap
 
 FORMULA = "loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)"
 

@@ -9,7 +9,7 @@ from study import runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.permutation.sign_flips import max_t_p_values
-from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
+from lmemtest.core.resampling import sign_patterns
 
 NULLS = ("alike", "erratic", "grades", "twins", "heavy tails", "outlier")
 

@@ -214,20 +214,20 @@ def benchmark_clusters(
 def _finding(clusters: pd.DataFrame, n: int, n_draws: int) -> str:
     """How many clusters there are and whether they are stable."""
     k = len(clusters)
-    found = f"{n} benchmarks in {k} clusters"
+    finding = f"{n} benchmarks in {k} clusters"
     if not n_draws:
-        return f"{found}; without repeated runs nothing is known of their stability."
+        return f"{finding}; without repeated runs nothing is known of their stability."
     stable = clusters.loc[clusters["decision"] == "stable", "size"]
     if len(stable) == k:
-        return f"{found}, all of them stable when the runs are redrawn."
+        return f"{finding}, all of them stable when the runs are redrawn."
     if not len(stable) or (len(stable) == 1 and 2 * int(stable.iloc[0]) > n):
         bulk = ": only the bulk of the benchmarks stays together" if len(stable) else ""
         return (
-            f"{found}, but no grouping is stable when the runs are redrawn{bulk}. The clusters should not be "
+            f"{finding}, but no grouping is stable when the runs are redrawn{bulk}. The clusters should not be "
             "interpreted."
         )
     return (
-        f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be due to chance in the "
+        f"{finding}, {len(stable)} of them stable when the runs are redrawn; the others may be due to chance in the "
         "runs and should not be interpreted."
     )
 
@@ -317,10 +317,10 @@ def silhouettes(distances: Array, labels: Index) -> Array:
     sizes = member.sum(axis=0)
     total = distances @ member
     n = np.arange(len(labels))
-    own = total[n, labels] / np.maximum(sizes[labels] - 1, 1)
+    within = total[n, labels] / np.maximum(sizes[labels] - 1, 1)
     other = np.where(member > 0, np.inf, total / sizes).min(axis=1)
-    largest = np.maximum(own, other)
-    ratio = np.divide(other - own, largest, out=np.zeros(len(labels)), where=largest > 0)
+    largest = np.maximum(within, other)
+    ratio = np.divide(other - within, largest, out=np.zeros(len(labels)), where=largest > 0)
     return np.where(sizes[labels] > 1, ratio, 0.0)
 
 
@@ -331,9 +331,9 @@ def _chosen(tree: Array, distances: Array, n_clusters: int | None) -> tuple[int,
     square = squareform(distances)
     most = min(_MOST_CLUSTERS, len(square) - 1)
     options = range(2, most + 1) if n_clusters is None else [n_clusters]
-    found = {k: silhouettes(square, _cut(tree, k)) for k in options}
-    best = in_tie_order(found, lambda k: float(found[k].mean()), descending=True)[0]
-    return best, found[best]
+    widths = {k: silhouettes(square, _cut(tree, k)) for k in options}
+    best = in_tie_order(widths, lambda k: float(widths[k].mean()), descending=True)[0]
+    return best, widths[best]
 
 
 # ---------------------------------------------------------------------- stability
@@ -357,19 +357,19 @@ def jaccard(labels: Index, redrawn: Index) -> Array:
 
 
 def _stability(labels: Index, redrawn: Index, names: list[str]) -> pd.DataFrame:
-    found = jaccard(labels, redrawn)
+    similarity = jaccard(labels, redrawn)
     rows: list[dict[str, Any]] = []
     for cluster in range(labels.max() + 1):
         members = [names[i] for i in np.flatnonzero(labels == cluster)]
-        mean = float(found[:, cluster].mean()) if len(found) else float("nan")
-        decision = "unknown" if not len(found) else "stable" if mean >= STABLE else "uncertain"
+        mean = float(similarity[:, cluster].mean()) if len(similarity) else float("nan")
+        decision = "unknown" if not len(similarity) else "stable" if mean >= STABLE else "uncertain"
         rows.append(
             {
                 "cluster": cluster + 1,
                 "size": len(members),
                 "jaccard": mean,
-                "recovered": float((found[:, cluster] > STABLE).mean()) if len(found) else float("nan"),
-                "dissolved": float((found[:, cluster] <= DISSOLVED).mean()) if len(found) else float("nan"),
+                "recovered": float((similarity[:, cluster] > STABLE).mean()) if len(similarity) else float("nan"),
+                "dissolved": float((similarity[:, cluster] <= DISSOLVED).mean()) if len(similarity) else float("nan"),
                 "decision": "dissolved" if mean < DISSOLVED else decision,
                 "members": ", ".join(members),
             }

@@ -140,18 +140,18 @@ class BenchmarkEffects(Result):
         return (f"That advantages change between families, {beyond}, is not shown ({test}).",)
 
     def _of_intervals(self) -> tuple[str, ...]:
-        known = self.table.dropna(subset="ci_low")
-        if known.empty:
+        estimated = self.table.dropna(subset="ci_low")
+        if estimated.empty:
             return (f"No difference between algorithms is seen to change between {plural(self.unit)}.",)
-        guessed = int(known["extrapolated"].sum())
-        known = known[~known["extrapolated"]]
-        if known.empty:
+        guessed = int(estimated["extrapolated"].sum())
+        estimated = estimated[~estimated["extrapolated"]]
+        if estimated.empty:
             return (
                 f"No {self.unit} has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated.",
             )
-        clear = (known["ci_low"] > 0) | (known["ci_high"] < 0)
-        against = known[clear & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
-        text = f"{int(clear.sum())} of {len(known)} intervals ({self._family}) exclude zero"
+        clear = (estimated["ci_low"] > 0) | (estimated["ci_high"] < 0)
+        against = estimated[clear & (np.sign(estimated["estimate"]) != np.sign(estimated["overall"]))]
+        text = f"{int(clear.sum())} of {len(estimated)} intervals ({self._family}) exclude zero"
         if not clear.any():
             text += "."
         elif against.empty:
@@ -301,10 +301,10 @@ def benchmark_effects(
     level = 1.0 - check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
     means = mean_over_budgets(runs, task="benchmarks are compared")
-    given = recommend(means).formula if formula is None else formula
+    text = recommend(means).formula if formula is None else formula
     if isinstance(dispersion, str) and dispersion == "auto" and "auto" not in means.columns:
-        dispersion = _unequal_noise(means, parse_formula(given))
-    fit = fit_lmm(given, means, dispersion=dispersion)
+        dispersion = _unequal_noise(means, parse_formula(text))
+    fit = fit_lmm(text, means, dispersion=dispersion)
     _check_formula(fit, means)
     _check_size(means, contrast)
     cells, weights, observed, gaps = effect_plan(means, contrast, by)
@@ -335,9 +335,9 @@ def benchmark_effects(
 
 def _without_families(fit: LmmFit) -> Answer:
     """The model against the one whose advantages change between benchmarks alone."""
-    own = {*family_columns(fit.data), fit.data.algorithm}
+    columns = {*family_columns(fit.data), fit.data.algorithm}
     parsed = fit.design.parsed
-    bars = tuple(bar for bar in parsed.bars if set(bar.groups) != own)
+    bars = tuple(bar for bar in parsed.bars if set(bar.groups) != columns)
     return glrt(with_terms(fit, parse_formula(str(replace(parsed, bars=bars)))), fit)
 
 
@@ -397,9 +397,9 @@ class Differences:
         problem, x, at = fit.problem, fit.optim.theta, fit.optim.criterion
         new = [np.linalg.solve(R.T, K) for R, K in zip(problem.R, self.unseen, strict=True)]
         unit = at.sigma2 * problem.y_scale**2
-        found = prediction.slopes(problem, x, at, self.fixed, self.random)
-        found[:, : problem.n_theta] += unit * theta_slopes(problem, x, new, len(found)).T
-        return found
+        slopes = prediction.slopes(problem, x, at, self.fixed, self.random)
+        slopes[:, : problem.n_theta] += unit * theta_slopes(problem, x, new, len(slopes)).T
+        return slopes
 
 
 def _rows_of(fit: LmmFit, cells: pd.DataFrame, index: int, k: int) -> tuple[Array, NDArray[np.intp], int]:
@@ -436,12 +436,12 @@ def _check_size(runs: Runs, contrast: str) -> None:
 
 
 def _check_formula(fit: LmmFit, runs: Runs) -> None:
-    known = {runs.algorithm, *runs.instance, *runs.family}
-    others = [name for name in (*fit.design.factors, *fit.design.numeric) if name not in known]
+    roles = {runs.algorithm, *runs.instance, *runs.family}
+    others = [name for name in (*fit.design.factors, *fit.design.numeric) if name not in roles]
     if others:
         raise ArgumentError(
             f"formula has {others[0]!r} in its fixed part, on which differences on a benchmark would depend. Use "
-            f"{', '.join(map(repr, sorted(known)))} only, or take one level first: runs.filter(...)."
+            f"{', '.join(map(repr, sorted(roles)))} only, or take one level first: runs.filter(...)."
         )
 
 
@@ -478,8 +478,8 @@ def _predicted(
         kept = ~zero[rows]
         use, error = rows[kept], whole[np.ix_(kept, kept)]
         if len(use):
-            found, note = effect_intervals(estimate[use], error, df[use], simultaneous, level, rng)
-            table.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
+            limits, note = effect_intervals(estimate[use], error, df[use], simultaneous, level, rng)
+            table.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = limits.to_numpy()
             table.loc[use, "se"] = np.sqrt(np.maximum(error.diagonal(), 0.0))
             notes += [note] if note and not notes else []  # how the intervals were made; alike for all comparisons
     table["extrapolated"] = table["observed"].isna()
@@ -497,9 +497,9 @@ def _gap_notes(gaps: dict[str, tuple[str, ...]], table: pd.DataFrame, by: str) -
     """A note on benchmarks or families without runs of some algorithm."""
     if not gaps:
         return []
-    shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
+    first = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
     return [
-        f"On {len(gaps)} of {table['benchmark'].nunique()} {plural(by)} some algorithm was not run ({shown}"
+        f"On {len(gaps)} of {table['benchmark'].nunique()} {plural(by)} some algorithm was not run ({first}"
         f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
         "if it were missing by chance; an algorithm that failed there is probably worse."
     ]
@@ -522,12 +522,12 @@ def _unequal_noise(runs: Runs, parsed: ParsedFormula) -> str | None:
     if len(shared) == 1 and str(runs.benchmark) in shared[0]:
         places = [name for name in shared[0] if name != runs.seed]
         cells = compress(runs, shared[0], score=runs.score, transform=parsed.response_transform)
-        found = cells.frame.assign(n=cells.n, mean=cells.mean).groupby(places, observed=True)
-        size = found["n"].agg(["min", "max", "size"])
+        groups = cells.frame.assign(n=cells.n, mean=cells.mean).groupby(places, observed=True)
+        size = groups["n"].agg(["min", "max", "size"])
         if (size["min"] == size["max"]).all():
             free = size["size"] - 1
             level = size.index.get_level_values(str(runs.benchmark))
-            between = (size["max"] * free * found["mean"].var(ddof=1)).groupby(level, observed=True).sum()
+            between = (size["max"] * free * groups["mean"].var(ddof=1)).groupby(level, observed=True).sum()
             squares = np.maximum(squares - between.to_numpy(), 0.0)
             df = df - free.groupby(level, observed=True).sum().to_numpy()
     judged = df >= _FEWEST_DF
@@ -546,10 +546,10 @@ def _own_variances(fit: LmmFit) -> LmmFit:
     rest = replace(parsed, bars=tuple(bar for bar in parsed.bars if bar is not common[0]))
     algorithm = quote_name(runs.algorithm)
     coded = f"C({algorithm})" if f"C({algorithm})" in str(parsed) else algorithm  # names that are numbers
-    own = f"{rest} + diag({coded} | {quote_name(str(runs.benchmark))})"
+    formula = f"{rest} + diag({coded} | {quote_name(str(runs.benchmark))})"
     try:
-        found = fit_lmm(own, runs, dispersion=fit.dispersion)
-        return found if below(glrt(fit, found).p_value, _SELECT_P) else fit
+        refitted = fit_lmm(formula, runs, dispersion=fit.dispersion)
+        return refitted if below(glrt(fit, refitted).p_value, _SELECT_P) else fit
     except (DesignError, EstimationError):
         return fit
 

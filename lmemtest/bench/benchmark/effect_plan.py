@@ -47,11 +47,11 @@ def effect_plan(
         comparisons = [(names[i], names[j]) for i, j in pairs]
     ran, used = np.isfinite(means), C != 0
     if by == "family":
-        own = family_columns(runs)
-        at = places.groupby([*own, *runs.study.conditions], sort=False, observed=True).ngroup().to_numpy()
-        columns = [*own, *runs.study.conditions, str(runs.benchmark)]
+        families = family_columns(runs)
+        at = places.groupby([*families, *runs.study.conditions], sort=False, observed=True).ngroup().to_numpy()
+        columns = [*families, *runs.study.conditions, str(runs.benchmark)]
         instances, places = places, places.loc[np.unique(at, return_index=True)[1], columns].reset_index(drop=True)
-        unit, units = pd.factorize(labels(places, own))
+        unit, units = pd.factorize(labels(places, families))
         whole = (ran[:, None] | ~used).all(axis=2)
         differences = pd.DataFrame(np.where(whole, np.nan_to_num(means) @ C.T, np.nan))
         observed = differences.groupby(unit[at]).mean().to_numpy().T.ravel()

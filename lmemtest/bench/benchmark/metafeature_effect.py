@@ -164,13 +164,16 @@ def metafeature_effect(
         "model": {"dispersion": dispersion},
         "outcomes": {"test": test, "unit": unit, "adjust": adjust, "n_draws": n_draws},
     }
-    given = {name: {key: value for key, value in own.items() if value is not None} for name, own in options.items()}
-    own = given.pop(check_choice(method, "method", METHODS))
-    for other, wrong in given.items():
+    by_method = {
+        name: {key: value for key, value in of_method.items() if value is not None}
+        for name, of_method in options.items()
+    }
+    of_method = by_method.pop(check_choice(method, "method", METHODS))
+    for other, wrong in by_method.items():
         if wrong:
             raise ArgumentError(f"{next(iter(wrong))} is for method={other!r}, got method={method!r}. Leave it out.")
     compare = metafeature_outcomes if method == "outcomes" else _by_model
-    return compare(runs, algorithms, metafeature, levels=levels, alpha=alpha, rng=rng, **own)
+    return compare(runs, algorithms, metafeature, levels=levels, alpha=alpha, rng=rng, **of_method)
 
 
 def _by_model(
@@ -371,7 +374,7 @@ def _of_benchmarks(
         means = np.nansum(losses, axis=(3, 4)) / np.isfinite(losses).sum(axis=(3, 4))
     raw = means[:, :, 1] - means[:, :, 0]  # of the means of all runs
     there, levels = ran(losses), axes["level"]
-    own, variance, df = _own_advantages(fit, y, there, _run_variances(fit, axes["benchmark"])[:, None])
+    advantages, variance, df = _own_advantages(fit, y, there, _run_variances(fit, axes["benchmark"])[:, None])
     pairs, compared = level_pairs(levels), np.asarray(there.any(axis=(2, 3)))
     members = [np.flatnonzero(compared[:, late] & compared[:, early]) for late, early in pairs]
     m = sum(len(b) for b in members if len(b) >= FEWEST)
@@ -388,7 +391,7 @@ def _of_benchmarks(
         freedom = np.concatenate([df[b, late], df[b, early]], axis=1)
         total = parts_of.sum(axis=1)
         pooled = pool(
-            own[b, late] - own[b, early], total, total**2 / (parts_of**2 / freedom).sum(axis=1)
+            advantages[b, late] - advantages[b, early], total, total**2 / (parts_of**2 / freedom).sum(axis=1)
         )  # Satterthwaite
         part = pd.DataFrame({"benchmark": [axes["benchmark"][i] for i in b], "level": level, "reference": reference})
         part["raw"] = raw[b, late] - raw[b, early]
@@ -478,20 +481,20 @@ def _scatter(squares: Array, df: Array) -> tuple[Array, Array]:
     """
     all_df = df.sum(axis=0)
     common = np.where(all_df > 0, squares.sum(axis=0) / np.maximum(all_df, 1.0), 1.0)
-    own = np.moveaxis(np.where(df > 0, squares / np.maximum(df, 1.0), np.nan), 0, -1)
+    of_instance = np.moveaxis(np.where(df > 0, squares / np.maximum(df, 1.0), np.nan), 0, -1)
     d = np.moveaxis(np.where(df > 0, df, 1.0), 0, -1)
     floor = _SMALL * common[..., None]
-    location, prior_df = fit_scaled_f(np.fmax(own, floor), d)
+    location, prior_df = fit_scaled_f(np.fmax(of_instance, floor), d)
     prior = np.where(np.isfinite(prior_df), location, common)[..., None]
-    shown = np.where(np.isnan(own), prior, own)
-    value, freedom = squeeze(shown, d, prior, prior_df[..., None], among=len(df))
+    pooled = np.where(np.isnan(of_instance), prior, of_instance)
+    value, freedom = squeeze(pooled, d, prior, prior_df[..., None], among=len(df))
     most = np.where(all_df > 0, all_df, max(df.sum(), 1.0))
     return np.maximum(np.moveaxis(value, -1, 0), common), np.minimum(np.moveaxis(freedom, -1, 0), most)
 
 
 def _run_variances(fit: LmmFit, benchmarks: tuple[Any, ...]) -> Array:
     """``(m,)``: variance of a run on each benchmark."""
-    found = fit.residual_variances
+    variances = fit.residual_variances
     if fit.dispersion is None:
-        return np.full(len(benchmarks), float(found.iloc[0]))
-    return found.loc[[format_level(name) for name in benchmarks]].to_numpy(dtype=float)
+        return np.full(len(benchmarks), float(variances.iloc[0]))
+    return variances.loc[[format_level(name) for name in benchmarks]].to_numpy(dtype=float)

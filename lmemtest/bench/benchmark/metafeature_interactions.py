@@ -80,12 +80,13 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
     >>> found.df_num, found.significant(0.05)
     (2, True)
     """
-    found = [_tested(runs, name, response, ddf) for name in runs.metafeatures]
-    known = [test for test in found if not test.reason]
-    adjusted = adjust_raw(np.array([test.p_value for test in known]), "holm", max(len(known), 1))
-    p = dict(zip((test.metafeature for test in known), adjusted.tolist(), strict=True))
+    tests = [_tested(runs, name, response, ddf) for name in runs.metafeatures]
+    testable = [test for test in tests if not test.reason]
+    adjusted = adjust_raw(np.array([test.p_value for test in testable]), "holm", max(len(testable), 1))
+    p = dict(zip((test.metafeature for test in testable), adjusted.tolist(), strict=True))
     return {
-        test.metafeature: replace(test, p_value=p.get(test.metafeature, math.nan), tests=len(known)) for test in found
+        test.metafeature: replace(test, p_value=p.get(test.metafeature, math.nan), tests=len(testable))
+        for test in tests
     }
 
 

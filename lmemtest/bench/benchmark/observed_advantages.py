@@ -156,8 +156,8 @@ def _moments(
         mean[instance, algorithm] = cells.mean
     else:
         code, seeds = pd.factorize(cells.frame[seed])
-        known, number = np.unique(instance * len(seeds) + code, return_inverse=True)
-        place = number - np.searchsorted(known, instance * len(seeds))  # of a seed among those of its instance
+        runs_of_seeds, number = np.unique(instance * len(seeds) + code, return_inverse=True)
+        place = number - np.searchsorted(runs_of_seeds, instance * len(seeds))  # of a seed among those of its instance
         runs = np.full((*shape, place.max() + 1), np.nan)
         runs[instance, algorithm, place] = cells.mean
         ran = np.isfinite(runs)
@@ -173,11 +173,11 @@ def _moments(
             about -= np.nansum(about, axis=2, keepdims=True) / n[..., None]
             within = np.sqrt(np.nansum(about**2, axis=2) / (n - 1) / n)
     k = (n > 0).sum(axis=1, keepdims=True)
-    own, other = 1.0 - 1.0 / k, 1.0 / k
+    of_itself, other = 1.0 - 1.0 / k, 1.0 / k
 
     def combined(parts: Array, power: int) -> Array:
         total = np.where(n > 0, parts, 0.0).sum(axis=1, keepdims=True)
-        return (own**power - other**power) * parts + other**power * total
+        return (of_itself**power - other**power) * parts + other**power * total
 
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(n > 1, ss / (n - 1), np.nan) / n
@@ -195,13 +195,13 @@ def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Index, runs: Runs) -
     instances where the differences of the fixed part depend on other factors.
     """
     design = fit.design
-    known = {runs.algorithm, *runs.instance}
-    held = {name: mean for name, mean in design.numeric.items() if name not in known}
+    roles = {runs.algorithm, *runs.instance}
+    held = {name: mean for name, mean in design.numeric.items() if name not in roles}
     frame = frame[[runs.algorithm, *runs.instance]].reset_index(drop=True).assign(**held)
-    others = {name: levels for name, levels in design.factors.items() if name not in known}
+    others = {name: levels for name, levels in design.factors.items() if name not in roles}
     values = _fixed_part(fit, frame, first, others)
     for index, (term, bar) in enumerate(zip(design.random, design.parsed.bars, strict=True)):
-        if not set(bar.groups) <= known:
+        if not set(bar.groups) <= roles:
             continue
         try:
             basis, codes = design.random_rows(index, frame)
@@ -289,11 +289,11 @@ def cautious_check(effects: Answer, leader: str) -> Answer:
         se = sd / np.sqrt(n)
         alike = np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean))  # all differences are the same
         t = np.where(n > 1, np.where(se > 0.0, mean / se, alike), np.nan)
-    found = {"algorithm": others, "n_benchmarks": n, "difference": mean, "se": se, "df": np.maximum(n - 1, 0)}
-    table = pd.DataFrame({**found, "t_ratio": t})
+    columns = {"algorithm": others, "n_benchmarks": n, "difference": mean, "se": se, "df": np.maximum(n - 1, 0)}
+    table = pd.DataFrame({**columns, "t_ratio": t})
     raw = two_sided_p(table["t_ratio"].to_numpy(), np.maximum(table["df"].to_numpy(dtype=float), 1.0))
     table["p_value"] = adjust_raw(raw, "holm", len(table))
-    shown = ["compared with", "benchmarks", f"{leader} − other", "SE", "df", "t", "p"]
+    heads = ["compared with", "benchmarks", f"{leader} − other", "SE", "df", "t", "p"]
     fact = (
         f"Paired t-tests of {leader} against each other algorithm, over one mean per benchmark and "
         "algorithm; p-values adjusted by Holm's method."
@@ -304,6 +304,6 @@ def cautious_check(effects: Answer, leader: str) -> Answer:
         tables={"table": table},
         values={"leader": leader},
         facts=(fact,),
-        printed=table.set_axis(shown, axis=1),
+        printed=table.set_axis(heads, axis=1),
         formats={"t": ".2f", "p": "p"},
     )

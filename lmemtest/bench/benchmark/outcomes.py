@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
+from lmemtest.core.resampling import batches, p_of_draws, random_signs
+from lmemtest.lmm.distributions.student import df_of_sum, t_quantile, two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
 
 if TYPE_CHECKING:
@@ -137,10 +138,6 @@ def _unit(cells: list[Residuals], losses: Array) -> Array:
     return unit
 
 
-def _signs(n: int, n_seeds: int, rng: np.random.Generator) -> Array:
-    return np.asarray(2.0 * rng.integers(0, 2, size=(n, n_seeds)) - 1.0)
-
-
 def flip_p(
     losses: Array, late: int, early: int, observed: float, *, test: str, alpha: float, n: int, rng: np.random.Generator
 ) -> float:
@@ -151,12 +148,12 @@ def flip_p(
     (left, at_late), (right, at_early) = (_residuals(losses, level, test) for level in (late, early))
     common = 0.5 * (at_late + at_early)
     unit = _unit([*left, *right], losses)
-    extreme, size = 0, max(_CHUNK // max(len(common), 1), 1)
-    for start in range(0, n, size):
-        signs = _signs(min(n - start, size), losses.shape[2], rng)
+    extreme = 0
+    for batch in batches(n, max(len(common), 1), _CHUNK):
+        signs = random_signs(losses.shape[2], batch, rng)
         drawn = [_flipped(cells, common, unit, signs, alpha) for cells in (left, right)]
         extreme += int((np.abs(drawn[0] - drawn[1]) >= abs(observed) - _SAME).sum())
-    return (1.0 + extreme) / (n + 1.0)
+    return p_of_draws(float(extreme), n)
 
 
 # ---------------------------------------------------------------------- between all instances
@@ -197,7 +194,7 @@ def instance_contrasts(
     means = mean_outcomes(test_points(losses, test, alpha)["outcome"])
     b, v = np.nonzero(np.isfinite(means))
     observed = means[b, v]
-    signs = _signs(n_draws, losses.shape[3], rng)
+    signs = random_signs(losses.shape[3], n_draws, rng)
     draws, df = np.empty((n_draws, len(observed))), np.empty(len(observed))
     for column, (benchmark, level) in enumerate(zip(b.tolist(), v.tolist(), strict=True)):
         cells, difference = _residuals(losses[benchmark], level, test)
@@ -209,14 +206,14 @@ def instance_contrasts(
     i, j = np.triu_indices(len(observed), k=1)
     se = np.sqrt(np.maximum(variance[i] + variance[j] - 2.0 * covariance[i, j], 0.0) + 4.0 * unseen)
     floor = variance + unseen
-    df_pair = (floor[i] + floor[j]) ** 2 / (floor[i] ** 2 / df[i] + floor[j] ** 2 / df[j])
+    df_pair = df_of_sum(np.stack([floor[i], floor[j]]), np.stack([df[i], df[j]]))
     contrast = observed[i] - observed[j]
     contrast = np.where(np.abs(contrast) < _ROUNDING, 0.0, contrast)
     t, k = contrast / se, len(observed)
     half = qtukey(1.0 - alpha, k, df_pair) / np.sqrt(2.0) * se
-    own = t_quantile(alpha / 2.0, df) * np.sqrt(floor)
+    half_of_one = t_quantile(alpha / 2.0, df) * np.sqrt(floor)
     of = {"benchmark": [axes["benchmark"][x] for x in b], "level": [axes["level"][x] for x in v], "outcome": observed}
-    error = {"se": np.sqrt(floor), "df": df, "ci_low": observed - own, "ci_high": observed + own}
+    error = {"se": np.sqrt(floor), "df": df, "ci_low": observed - half_of_one, "ci_high": observed + half_of_one}
     p = ptukey(np.sqrt(2.0) * np.abs(t), k, df_pair, upper=True)
     pairs = {"left": i, "right": j, "contrast": contrast, "se": se, "df": df_pair, "t_ratio": t, "p_value": p}
     interval = {"ci_low": contrast - half, "ci_high": contrast + half}

@@ -149,7 +149,7 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
         return listed([format_level(name) for name in itertools.compress(benchmarks, which)], 6)
 
     notes = []
-    known, there = np.isfinite(losses), ran(losses)
+    finite, there = np.isfinite(losses), ran(losses)
     count = there.sum(axis=3)
     compared = np.asarray((count >= 2).all(axis=2))
     if count.max() < 2:
@@ -167,7 +167,7 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
         where = [f"{format_level(benchmarks[b])} at {format_level(levels[v])}" for b, v in left_out]
         notes.append(f"Left out, as one of the algorithms has fewer than two runs there: {listed(where, 6)}.")
     there &= compared[:, :, None, None]
-    shared: Mask = (known | ~there[..., None]).all(axis=(1, 2, 3)) & np.asarray(compared.any(axis=1))[:, None]
+    shared: Mask = (finite | ~there[..., None]).all(axis=(1, 2, 3)) & np.asarray(compared.any(axis=1))[:, None]
     if not shared.any():
         raise DataError(
             f"No benchmark has a budget ({runs.budget}) at which all runs of {pair[0]} and {pair[1]} have a score. "
@@ -176,7 +176,7 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
     empty = np.asarray(compared.any(axis=1) & ~shared.any(axis=1))
     if empty.any():
         notes.append(f"Left out, as no budget is shared by all runs there: {named(empty)}.")
-    occurring: Mask = np.asarray((known & there[..., None]).any(axis=(1, 2, 3)))
+    occurring: Mask = np.asarray((finite & there[..., None]).any(axis=(1, 2, 3)))
     some = np.asarray((occurring & ~shared).any(axis=1)) & ~empty
     if some.any():
         notes.append(
@@ -212,18 +212,18 @@ def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tupl
 
 
 def _check_algorithms(runs: Runs, algorithms: Any) -> tuple[Any, Any]:
-    given = (algorithms,) if isinstance(algorithms, str) or not isinstance(algorithms, Sequence) else tuple(algorithms)
-    if len(given) != 2 or given[0] == given[1]:
+    names = (algorithms,) if isinstance(algorithms, str) or not isinstance(algorithms, Sequence) else tuple(algorithms)
+    if len(names) != 2 or names[0] == names[1]:
         raise ArgumentError(
             f"algorithms must name two different algorithms, got {algorithms!r}. Algorithms: {listed(runs.algorithms)}."
         )
-    for name in given:
+    for name in names:
         if name not in runs.algorithms:
             raise ArgumentError(
                 f"algorithms names {name!r}, which is not an algorithm of the runs. Algorithms: "
                 f"{listed(runs.algorithms)}.{suggest(str(name), map(str, runs.algorithms))}"
             )
-    return given[0], given[1]
+    return names[0], names[1]
 
 
 def _check_metafeature(runs: Runs, metafeature: Any) -> None:

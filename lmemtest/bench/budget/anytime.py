@@ -179,8 +179,8 @@ class Anytime(Result):
         """Smallest and largest difference over pairs that would be shown, at each point."""
         se = self.differences["se"].to_numpy(dtype=float).reshape(-1, len(self.budgets))
         half = self.critical_differences * se
-        known = np.where(np.isfinite(half).any(axis=0), half, 0.0)
-        return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
+        finite = np.where(np.isfinite(half).any(axis=0), half, 0.0)
+        return np.nanmin(finite, axis=0), np.nanmax(finite, axis=0)
 
     @property
     def title(self) -> str:
@@ -493,14 +493,14 @@ _NAMED = 8  # algorithms in a sentence
 
 def best_sentences(result: Anytime) -> list[str]:
     """Who is shown to be better than all others, from which budget to which."""
-    found = []
+    sentences = []
     for best, group in groupby(result.best.to_dict("records"), key=lambda row: row["best"]):
         stretch = list(group)
         if not isinstance(best, str):
             continue
         where = range_text(result, stretch[0]["budget_from"], stretch[-1]["budget_to"])
         if all(len(row["compared"]) == len(result.algorithms) for row in stretch):
-            found.append(f"{best} is better than all others {where}.")
+            sentences.append(f"{best} is better than all others {where}.")
             continue
         places: dict[str, list[str]] = {where: []}  # where each is compared: the names
         for name in result.algorithms:
@@ -514,8 +514,8 @@ def best_sentences(result: Anytime) -> list[str]:
             if names
         ]
         start = f"{where[0].upper()}{where[1:]} {best} is better than all others that have scores there"
-        found.append(f"{start}: {'; '.join(parts)}.")
-    return found or [f"At no {result.budget} is one algorithm shown to be better than all others."]
+        sentences.append(f"{start}: {'; '.join(parts)}.")
+    return sentences or [f"At no {result.budget} is one algorithm shown to be better than all others."]
 
 
 def stretch_sentences(result: Anytime) -> list[str]:
@@ -535,18 +535,18 @@ def overall_sentences(result: Anytime) -> list[str]:
     def averaged(low: float, high: float) -> str:
         return f"Averaged over {result.budget} {written(low, '.4g')} to {written(high, '.4g')}{how}"
 
-    found = []
+    sentences = []
     for row in result.overall[below(result.overall["p_value"], result.alpha)].to_dict("records"):
         names = (row["left"], row["right"])
         better, worse = names if (row["estimate"] < 0) == (result.direction == "minimize") else names[::-1]
-        found.append(
+        sentences.append(
             f"{averaged(row['budget_from'], row['budget_to'])}, {better} is better than {worse} by "
             f"{format_number(abs(row['estimate']))} ({p_text(row['p_value'])})."
         )
     ranges = result.overall[["budget_from", "budget_to"]].drop_duplicates().to_numpy(dtype=float)
     everywhere = f"Averaged over the range of {result.budget} that both have{how}"
     start = averaged(*ranges[0]) if len(ranges) == 1 else everywhere
-    return found or [f"{start}, no pair is shown to differ."]
+    return sentences or [f"{start}, no pair is shown to differ."]
 
 
 def range_text(result: Anytime, low: float, high: float) -> str:
@@ -565,14 +565,14 @@ def better_stretches(mean: MeanCurves, decisions: Codes, differences: Array, hal
     smooth = mean.columns is not None
     rows = []
     for i, j in np.argwhere((decisions == 1).any(axis=2)):
-        known = np.flatnonzero(np.isfinite(differences[i, j]))
+        finite = np.flatnonzero(np.isfinite(differences[i, j]))
         # Above 0 where the band excludes 0.
         inside = np.abs(differences[i, j]) - half_width[i, j] if smooth else np.full(len(axis), np.nan)
         edges = np.flatnonzero(np.diff(np.concatenate([[0], decisions[i, j] == 1, [0]])))
         for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
             peak = first + int(np.argmax(np.abs(differences[i, j, first : last + 1])))
             start, end = _crossing(inside, axis, first, -1), _crossing(inside, axis, last, 1)
-            whole = bool(first == known[0] and last == known[-1])
+            whole = bool(first == finite[0] and last == finite[-1])
             rows.append((names[i], names[j], start, end, whole, differences[i, j, peak], mean.budgets[peak]))
     columns = ["better", "worse", "budget_from", "budget_to", "whole_range", "largest", "at"]
     table = pd.DataFrame(rows, columns=columns)

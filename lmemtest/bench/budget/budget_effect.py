@@ -134,9 +134,9 @@ def budget_effect(
     alpha = check_fraction(alpha, "alpha")
     curves = budget_curves(runs, budget, form)
     tests, left_out = budget_tests(curves, alpha)
-    shown = {test.question for test in tests if below(test.p_value, alpha)}
+    significant = {test.question for test in tests if below(test.p_value, alpha)}
     drawn, fitted = curves.form, curves.fitted
-    if form == "auto" and curves.free is not None and "lack of fit" in shown:
+    if form == "auto" and curves.free is not None and "lack of fit" in significant:
         # of curves and slopes alone, which costs the tests no level: they stay with the line
         drawn, fitted = "categorical" if len(curves.budgets) <= MOST_BUDGETS else "spline", curves.free
     change, difference = _over_the_range(curves, tests, alpha)
@@ -146,7 +146,7 @@ def budget_effect(
     table[["better", "worse"]] = counts.mask(counts < 0)
     table["significant"] = pd.array(np.asarray(below(table["p_value"], alpha)), dtype="boolean")
     by_question = {test.question.replace(" ", "_"): test for test in tests}
-    decision = "interaction" if "interaction" in shown else "simple" if "effect" in shown else "none"
+    decision = "interaction" if "interaction" in significant else "simple" if "effect" in significant else "none"
     answer = Answer(
         question="budget_effect",
         title=f"Does {curves.runs.budget} matter? Decision: {decision}",
@@ -159,7 +159,7 @@ def budget_effect(
         values={
             "decision": decision,
             **{name: by_question.get(name) for name in ("effect", "interaction", "lack_of_fit")},
-            "fits": "lack of fit" not in shown,
+            "fits": "lack of fit" not in significant,
             "per": per,
             **change,
             "difference": difference,
@@ -187,11 +187,11 @@ def _intervals(values: Array, group: NDArray[np.intp], level: float) -> pd.DataF
     """Means of columns over the units that have them: estimate, se, df, ci_low, ci_high, one row per column."""
     rows = np.full((values.shape[1], 5), np.nan)
     for row, column in zip(rows, values.T, strict=True):
-        known = np.isfinite(column)
-        if not known.any():
+        finite = np.isfinite(column)
+        if not finite.any():
             continue
-        groups = np.unique(group[known], return_inverse=True)[1]
-        mean, residuals, df, size = mean_about_groups(column[known, None], groups)
+        groups = np.unique(group[finite], return_inverse=True)[1]
+        mean, residuals, df, size = mean_about_groups(column[finite, None], groups)
         row[0] = mean[0]
         if df > 0:
             se = float(np.sqrt(np.square(residuals).sum() / (df * size)))
@@ -243,9 +243,9 @@ def _curves(curves: BudgetCurves, fitted: Fitted, drawn: str) -> pd.DataFrame:
         spread = np.geomspace if curves.axis == "log" else np.linspace
         budgets = [low, *spread(low, high, _POINTS)[1:-1].tolist(), high]
     scores = fitted.at(budgets)
-    found = _intervals(scores.reshape(len(scores), -1), curves.group, _LEVEL).rename(columns={"estimate": "mean"})
+    intervals = _intervals(scores.reshape(len(scores), -1), curves.group, _LEVEL).rename(columns={"estimate": "mean"})
     frame = Keys.product({"algorithm": curves.algorithms, "budget": tuple(budgets)}).frame()
-    return pd.concat([frame, found[["mean", "ci_low", "ci_high"]]], axis=1)
+    return pd.concat([frame, intervals[["mean", "ci_low", "ci_high"]]], axis=1)
 
 
 def _observed(curves: BudgetCurves) -> pd.DataFrame:
@@ -347,8 +347,8 @@ def effect_sentence(result: Answer) -> str:
     if result.decision != "interaction" or effect is None:
         return ""
     changes = f"the mean of the algorithms changes with {result.budget}"
-    shown = changes if effect.p_value < result.alpha else f"that {changes} was not shown"
-    return sentence(f"{shown} ({_tested(result, effect)})")
+    claim = changes if effect.p_value < result.alpha else f"that {changes} was not shown"
+    return sentence(f"{claim} ({_tested(result, effect)})")
 
 
 def slope_sentence(result: Answer, row: dict[Any, Any]) -> str:
@@ -361,8 +361,8 @@ def slope_sentence(result: Answer, row: dict[Any, Any]) -> str:
     text = f"{row['algorithm']}: {result.score} {kind} {result.per}"
     if not np.isfinite(low):
         return f"{text} (how much that varies is not known)."
-    shown = "" if low > 0 or high < 0 else ", which does not exclude 0"
-    return f"{text} (95 % interval of the change {format_number(low)} to {format_number(high)}{shown})."
+    reservation = "" if low > 0 or high < 0 else ", which does not exclude 0"
+    return f"{text} (95 % interval of the change {format_number(low)} to {format_number(high)}{reservation})."
 
 
 def fit_sentence(result: Answer) -> str:

@@ -212,25 +212,26 @@ def _checked_form(budgets: pd.Series[Any], numeric: bool, form: str) -> tuple[st
 
 def _check_common(runs: Runs, form: str) -> list[str]:
     """Algorithms must be seen at budgets that others have as well: else algorithm and budget are one and the same."""
-    own = budgets_of(runs)
-    alone = [repr(algorithm) for algorithm, budgets in own.items() if len(budgets) < 2]
+    of_algorithms = budgets_of(runs)
+    alone = [repr(algorithm) for algorithm, budgets in of_algorithms.items() if len(budgets) < 2]
     if alone:
         raise DataError(
             f"{listed(alone)} ran at one budget only, so how budget acts on it is not known. "
             f"Leave it out, {advice('some_values', column=runs.algorithm)}, or bring its scores at other budgets."
         )
-    everywhere, common = (of(*map(set, own.values())) for of in (set.union, set.intersection))
+    everywhere, common = (of(*map(set, of_algorithms.values())) for of in (set.union, set.intersection))
     if form == "categorical" and len(common) < len(everywhere):
         raise DataError(
             f"form='categorical' compares algorithms at every budget, but they share {len(common)} of "
             f"{len(everywhere)} budgets. Filter the runs to the shared ones, runs.filter({runs.budget}=[...]), or use "
             "form='linear' or 'spline'."
         )
-    if len({(budgets[0], budgets[-1]) for budgets in own.values()}) == 1:
+    if len({(budgets[0], budgets[-1]) for budgets in of_algorithms.values()}) == 1:
         return []
-    check_overlap(own, f"the effect of {runs.budget} cannot be separated from that of the algorithm")
+    check_overlap(of_algorithms, f"the effect of {runs.budget} cannot be separated from that of the algorithm")
     return [
-        f"Algorithms have different ranges of {runs.budget} ({ranges_text(own)}); beyond its own range an algorithm's "
+        f"Algorithms have different ranges of {runs.budget} ({ranges_text(of_algorithms)}); beyond its own range an "
+        "algorithm's "
         "curve is extrapolated."
     ]
 
@@ -252,9 +253,9 @@ def budget_columns(budgets: tuple[Any, ...], form: str, axis: str | None) -> tup
     """Orthonormal columns of the form; and with those that it leaves out beside them, None if it leaves out nothing."""
     n, position = len(budgets), {budget: i for i, budget in enumerate(budgets)}
 
-    def with_rest(own: Array, *first: Columns) -> Columns:
+    def with_rest(columns: Array, *first: Columns) -> Columns:
         """Some columns, and all that these and a constant leave out of a mean at every budget."""
-        rest = np.linalg.qr(own, mode="complete")[0][:, own.shape[1] :]
+        rest = np.linalg.qr(columns, mode="complete")[0][:, columns.shape[1] :]
         return lambda wanted: np.column_stack([*(f(wanted) for f in first), rest[[position[b] for b in wanted]]])
 
     if form == "categorical":
@@ -262,12 +263,12 @@ def budget_columns(budgets: tuple[Any, ...], form: str, axis: str | None) -> tup
     assert axis is not None
     x = to_axis(np.array(budgets, dtype=float), axis)
     smooth = _smooth(x, axis, None if form in LINES else SPLINE_DF)
-    own = np.column_stack([np.ones(n), smooth(budgets)])
+    columns = np.column_stack([np.ones(n), smooth(budgets)])
     if n <= MOST_BUDGETS:
-        return smooth, with_rest(own, smooth) if own.shape[1] < n else None
+        return smooth, with_rest(columns, smooth) if columns.shape[1] < n else None
     if form == "spline":
         return smooth, None
-    more = _smooth(x, axis, SPLINE_DF, own)
+    more = _smooth(x, axis, SPLINE_DF, columns)
     return smooth, lambda wanted: np.column_stack([smooth(wanted), more(wanted)])
 
 
@@ -323,17 +324,17 @@ def _fitted(
         coefficients = np.full(place.shape, np.nan)
         for i, rows in pd.Series(cell).groupby(cell).indices.items():
             within = Z[budget[rows]] - places[run[rows]]
-            found, _, rank, _ = np.linalg.lstsq(within, y.to_numpy()[rows] - level[run[rows]], rcond=1e-10)
+            slopes_within, _, rank, _ = np.linalg.lstsq(within, y.to_numpy()[rows] - level[run[rows]], rcond=1e-10)
             if rank == Z.shape[1]:
-                coefficients[i] = found
+                coefficients[i] = slopes_within
     rounding = _ROUNDING * np.sqrt(len(Z)) * y.abs().groupby(cell).max().to_numpy()
     coefficients = np.where(np.abs(coefficients) <= rounding[:, None], 0.0, coefficients)
     mean = pd.Series(level).groupby(cell_of_run).mean().to_numpy()
 
     def averaged(values: Array) -> Array:
         """Over the cells of a unit and algorithm that have them, NaN where there is none."""
-        known = pd.DataFrame(values).dropna()
-        means = known.groupby(place_of_cell[known.index]).mean().reindex(range(shape[0] * shape[1]))
+        complete = pd.DataFrame(values).dropna()
+        means = complete.groupby(place_of_cell[complete.index]).mean().reindex(range(shape[0] * shape[1]))
         return means.to_numpy().reshape(*shape, -1)
 
     return Fitted(columns, averaged(coefficients), averaged(mean)[:, :, 0], averaged(place))
@@ -390,11 +391,11 @@ def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, 
             f"No score changes with {curves.runs.budget}: it is the same at every budget, so there is no effect to "
             "test. Is another column the score, or the budget?"
         )
-    asked = [*(() if curves.relative else ("effect",)), "interaction"]
-    level, notes = alpha / len(asked), tuple[str, ...]()
+    questions = [*(() if curves.relative else ("effect",)), "interaction"]
+    level, notes = alpha / len(questions), tuple[str, ...]()
     whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
     if effects.shape[2] == 1 and not whole.all():
-        tests = [_patchy(curves, question, effects[:, :, 0], level) for question in asked]
+        tests = [_patchy(curves, question, effects[:, :, 0], level) for question in questions]
     else:
         kept = int(whole.sum())
         if not whole.all():
@@ -410,7 +411,7 @@ def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, 
             )
         mean = effects[whole].mean(axis=1)
         vectors = {"effect": mean, "interaction": (effects[whole] - mean[:, None]).reshape(kept, -1)}
-        tests = [_of_vectors(curves, question, vectors[question], whole, level) for question in asked]
+        tests = [_of_vectors(curves, question, vectors[question], whole, level) for question in questions]
     adjusted = adjust_raw(np.array([test.p_raw for test in tests]), "holm", len(tests))
     tests = [replace(test, p_value=float(p)) for test, p in zip(tests, adjusted, strict=True)]
     if curves.free is not None:
@@ -439,20 +440,20 @@ def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) ->
     from lmemtest.lmm.means.f_tests import f_test
     from lmemtest.lmm.model import ModelSpec
 
-    known = np.isfinite(slopes)
-    unit, algorithm = np.nonzero(known)
+    finite = np.isfinite(slopes)
+    unit, algorithm = np.nonzero(finite)
     frame = pd.DataFrame(
-        {"slope": slopes[known], "algorithm": [f"{a:06d}" for a in algorithm], "unit": [f"{u:06d}" for u in unit]}
+        {"slope": slopes[finite], "algorithm": [f"{a:06d}" for a in algorithm], "unit": [f"{u:06d}" for u in unit]}
     )
-    several, k = known.sum(axis=1) > 1, slopes.shape[1]
+    several, k = finite.sum(axis=1) > 1, slopes.shape[1]
     spec = ModelSpec.parse("slope ~ 0 + algorithm")
     fit = (spec.with_term("(1 | unit)") if several.any() else spec).fit(frame)
     L = np.full((1, k), 1.0 / k) if question == "effect" else np.eye(k)[1:] - np.eye(k)[0]
     model = f_test(fit, L, ddf="satterthwaite")
-    mean = np.nansum(slopes, axis=1) / np.maximum(known.sum(axis=1), 1)
+    mean = np.nansum(slopes, axis=1) / np.maximum(finite.sum(axis=1), 1)
     if question == "effect":
         return _tested(question, mean[:, None], model, level, curves)
-    differences = np.where(known, slopes - mean[:, None], 0.0)
+    differences = np.where(finite, slopes - mean[:, None], 0.0)
     return _tested(question, differences, model, level, curves, paired=bool(several.any()))
 
 

@@ -259,36 +259,37 @@ def _checked_ranges(runs: Runs) -> dict[str, tuple[float, float]]:
             f"A curve needs scores at {FEWEST_BUDGETS} budgets or more, {budget!r} has {len(every)}. Compare at each "
             "of them with lmemtest.anytime(runs).at()."
         )
-    own = budgets_of(runs)
-    short = [algorithm for algorithm, budgets in own.items() if len(budgets) < FEWEST_BUDGETS]
+    of_algorithms = budgets_of(runs)
+    short = [algorithm for algorithm, budgets in of_algorithms.items() if len(budgets) < FEWEST_BUDGETS]
     if short:
         raise DataError(
             f"{listed(short)} has scores at fewer than {FEWEST_BUDGETS} budgets, which is no curve. Leave it out, "
             f"runs.filter({runs.algorithm}=[...]), or bring its scores at other budgets."
         )
-    check_overlap(own, "their curves cannot be compared")
-    return {algorithm: (float(budgets[0]), float(budgets[-1])) for algorithm, budgets in own.items()}
+    check_overlap(of_algorithms, "their curves cannot be compared")
+    return {algorithm: (float(budgets[0]), float(budgets[-1])) for algorithm, budgets in of_algorithms.items()}
 
 
 def budgets_of(runs: Runs) -> dict[str, list[Any]]:
     """The algorithms as text in the order of their levels, with their budgets in that order."""
     seen = runs.study.distinct([runs.algorithm, str(runs.budget)])
-    found = dict(list(seen.groupby(runs.algorithm, observed=True)[str(runs.budget)]))
-    return {str(algorithm): found[algorithm].tolist() for algorithm in runs.levels(runs.algorithm)}
+    budgets = dict(list(seen.groupby(runs.algorithm, observed=True)[str(runs.budget)]))
+    return {str(algorithm): budgets[algorithm].tolist() for algorithm in runs.levels(runs.algorithm)}
 
 
-def check_overlap(own: Mapping[str, Sequence[Any]], so: str) -> None:
+def check_overlap(of_algorithms: Mapping[str, Sequence[Any]], so: str) -> None:
     """Refuse algorithms whose ranges of budgets have nothing in common."""
-    if max(budgets[0] for budgets in own.values()) >= min(budgets[-1] for budgets in own.values()):
+    if max(budgets[0] for budgets in of_algorithms.values()) >= min(budgets[-1] for budgets in of_algorithms.values()):
         raise DataError(
-            f"The budgets of the algorithms do not overlap ({ranges_text(own)}), so {so}. Bring scores of all "
+            f"The budgets of the algorithms do not overlap ({ranges_text(of_algorithms)}), so {so}. Bring scores of "
+            "all "
             "algorithms at common budgets."
         )
 
 
-def ranges_text(own: Mapping[str, Sequence[Any]]) -> str:
+def ranges_text(budgets: Mapping[str, Sequence[Any]]) -> str:
     """The lowest and the highest budget of each algorithm in words."""
-    return listed([f"{a}: {format_level(b[0])} to {format_level(b[-1])}" for a, b in own.items()], most=4)
+    return listed([f"{a}: {format_level(b[0])} to {format_level(b[-1])}" for a, b in budgets.items()], most=4)
 
 
 def require_repeats(runs: Runs, so: str) -> None:

@@ -101,8 +101,8 @@ def _is_trace(runs: Runs) -> bool:
     """Whether the runs are best-so-far curves, so that a score holds until the next one."""
     if runs.seed is None:
         return False
-    found = broken_traces(runs)
-    return bool(found.best_so_far) and not found.n_broken
+    broken = broken_traces(runs)
+    return bool(broken.best_so_far) and not broken.n_broken
 
 
 def _all_started(points: pd.DataFrame) -> float:
@@ -118,13 +118,15 @@ def _name_of(keys: pd.DataFrame, run: Any) -> str:
 # ------------------------------------------------------------------ which horizons
 
 
-def places_of(given: Any, runs: Runs, points: pd.DataFrame, common: pd.Series[bool]) -> tuple[list[Place], list[str]]:
+def places_of(
+    horizons: Any, runs: Runs, points: pd.DataFrame, common: pd.Series[bool]
+) -> tuple[list[Place], list[str]]:
     """The horizons asked for, in the order of their ends; without any, up to four spread over the range."""
-    if given is None:
+    if horizons is None:
         return [Place(b, b) for b in _spread(runs, points, common)], []
-    items = [given] if is_finite(given) else given
+    items = [horizons] if is_finite(horizons) else horizons
     if isinstance(items, str) or not several(items) or not (isinstance(items, Sequence) or hasattr(items, "__array__")):
-        raise ArgumentError(f"budgets must be a list of budgets or of windows (first, last), got {given!r}.")
+        raise ArgumentError(f"budgets must be a list of budgets or of windows (first, last), got {horizons!r}.")
     places = [_place(item) for item in items]
     if not places:
         raise ArgumentError("budgets is empty. Give budgets such as [5, 10, 15], or None for a choice of them.")

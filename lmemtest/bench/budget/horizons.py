@@ -299,15 +299,15 @@ def families_of(
     level; and one row per pair: left, right, estimate, se, df, p_raw (of this test alone), p_value (adjusted within the
     fit and over fits), significant (missing without a test), ci_low, ci_high.
     """
-    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, vcov=vcov, alpha=alpha) for fit in fits]
-    adjusted, levels = share_level([pairs.table["p_value"] for pairs in found], alpha, across)
+    comparisons = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, vcov=vcov, alpha=alpha) for fit in fits]
+    adjusted, levels = share_level([pairs.table["p_value"] for pairs in comparisons], alpha, across)
     families = []
-    for pairs, p_value, own in zip(found, adjusted, levels, strict=True):
-        if own != alpha:
-            half, estimate = pairs.half_widths(own), pairs.table["estimate"]
+    for pairs, p_value, level in zip(comparisons, adjusted, levels, strict=True):
+        if level != alpha:
+            half, estimate = pairs.half_widths(level), pairs.table["estimate"]
             table = pairs.table.assign(ci_low=estimate - half, ci_high=estimate + half)
-            pairs = replace(pairs, table=table, level=1.0 - own)
-        decisions, table = pairs.decisions(own), pairs.to_frame()
+            pairs = replace(pairs, table=table, level=1.0 - level)
+        decisions, table = pairs.decisions(level), pairs.to_frame()
         decided = [decisions.decision.loc[a, b] for a, b in zip(table["left"], table["right"], strict=True)]
         p_raw = two_sided_p(table["t_ratio"].to_numpy(dtype=float), table["df"].to_numpy(dtype=float))
         table = table.assign(p_raw=p_raw, p_value=p_value, significant=pd.array(decided, dtype="boolean"))
@@ -322,11 +322,11 @@ def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[lis
     >>> [p.tolist() for p in adjusted], levels
     ([[0.02, 0.04], [0.04, 0.4]], [0.025, 0.05])
     """
-    given = [np.asarray(p, dtype=float) for p in p_values]
+    families = [np.asarray(p, dtype=float) for p in p_values]
     if across == "none":
-        return given, [alpha] * len(given)
-    n = len(given)
-    largest = np.array([np.max(p[~np.isnan(p)], initial=0.0) for p in given])  # a family without tests stops nobody
+        return families, [alpha] * len(families)
+    n = len(families)
+    largest = np.array([np.max(p[~np.isnan(p)], initial=0.0) for p in families])  # a family without tests stops nobody
     order = np.argsort(largest, kind="stable")
     divisors = n - np.arange(n)
     # the level from which on the first j families are significant as a whole and hand on their shares
@@ -336,29 +336,29 @@ def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[lis
     levels = [0.0] * n
     for position, family in enumerate(order):
         steps = np.arange(position + 1)
-        candidates = np.maximum(divisors[steps, None] * given[family], handed_on[steps, None])
+        candidates = np.maximum(divisors[steps, None] * families[family], handed_on[steps, None])
         adjusted[family] = np.minimum(1.0, candidates.min(axis=0))
         levels[family] = float(alpha / divisors[min(position, done)])
     return adjusted, levels
 
 
-def best_sentence(found: Decisions, where: str) -> str:
+def best_sentence(decisions: Decisions, where: str) -> str:
     """Who has the best mean, which others are not shown to differ from it, and which were not tested against it."""
-    means = np.array(found.means)
-    tied = np.abs(means - means[0]) <= tolerance(means, found.se)
-    first = found.levels[0]
+    means = np.array(decisions.means)
+    tied = np.abs(means - means[0]) <= tolerance(means, decisions.se)
+    first = decisions.levels[0]
     best = sorted(  # one, but for ties up to rounding; a tie needs no test
         name
-        for name, equal in zip(found.levels, tied, strict=True)
-        if name == first or (equal and not found.significant.loc[first, name])
+        for name, equal in zip(decisions.levels, tied, strict=True)
+        if name == first or (equal and not decisions.significant.loc[first, name])
     )
-    others = [name for name in found.levels if name not in best]
+    others = [name for name in decisions.levels if name not in best]
     start = f"{where} {listed(best[:-1], most=8)} and {best[-1]} share" if len(best) > 1 else f"{where} {best[0]} has"
     start += " the best mean"
     if not others:
         return f"{start}."
-    alike = (~found.decision.loc[best, others]).fillna(False).astype(bool)
-    untested = found.undecided.loc[best, others]
+    alike = (~decisions.decision.loc[best, others]).fillna(False).astype(bool)
+    untested = decisions.undecided.loc[best, others]
     ties = [name for name in others if alike[name].any()]
     silent = [name for name in others if untested[name].any() and name not in ties]
     if not silent and not ties:
@@ -413,11 +413,11 @@ def compare_changes(
             fits[i, j] = recommend(table).spec.fit(table)
     moving = {place: fit for place, fit in fits.items() if fit is not None}
     tested = [table for _, _, table in families_of(list(moving.values()), runs.algorithm, **options)]
-    found = dict(zip(moving, tested, strict=True))
+    tests = dict(zip(moving, tested, strict=True))
     parts = []
     for i, j in fits:
-        if (i, j) in found:
-            frame = found[i, j]
+        if (i, j) in tests:
+            frame = tests[i, j]
         else:  # the same scores: there is no change to test
             frame = tables[i][["left", "right"]].assign(
                 **dict.fromkeys(("estimate", "se", "ci_low", "ci_high"), 0.0),
@@ -430,16 +430,16 @@ def compare_changes(
             estimate_earlier=tables[i]["estimate"].to_numpy(),
             estimate_later=tables[j]["estimate"].to_numpy(),
         )
-        shown = (part["significant"].fillna(False).astype(bool) for part in (frame, tables[i], tables[j]))
-        frame["pattern"] = list(map(_pattern, *shown, frame["estimate_earlier"], frame["estimate_later"]))
+        significant = (part["significant"].fillna(False).astype(bool) for part in (frame, tables[i], tables[j]))
+        frame["pattern"] = list(map(_pattern, *significant, frame["estimate_earlier"], frame["estimate_later"]))
         parts.append(frame[_CHANGES])
     changes = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=_CHANGES)
     return changes, next((fit.formula for fit in moving.values()), None), notes
 
 
-def _pattern(shown: bool, early: bool, late: bool, before: float, after: float) -> str:
+def _pattern(moved: bool, early: bool, late: bool, before: float, after: float) -> str:
     """What a change means for the comparison; "reverses" only if both signs are certain."""
-    if not shown:
+    if not moved:
         return "not shown"
     if before * after < 0:
         return "reverses" if early and late else "changes"

@@ -130,7 +130,9 @@ def ranks(
     panels = {top: np.ones(len(each), dtype=bool)}
     panels |= {name: (codes["group"] == i).to_numpy() for i, name in enumerate(groups)}
     parts = {name: (each[kept], codes[kept].reset_index(drop=True)) for name, kept in panels.items()}
-    unit, more = _unit({name: own for name, (_, own) in parts.items()}, unit, runs.study.sampled.noun == "family")
+    unit, more = _unit(
+        {name: columns for name, (_, columns) in parts.items()}, unit, runs.study.sampled.noun == "family"
+    )
     tables = {name: _summary(*part, algorithms, every, unit, level) for name, part in parts.items()}
     table = pd.concat(tables, names=[by, None]).reset_index(level=0, drop=by is None).reset_index(drop=True)
     led = [_leaders(part, every, {} if by is None else {by: name}) for name, part in tables.items()]
@@ -200,7 +202,7 @@ def _unit(codes: dict[str, pd.DataFrame], unit: str | None, families: bool) -> t
             f"unit='families' needs runs with {FEWEST_FAMILIES} families of benchmarks or more, Runs(..., family=...). "
             "Use unit='benchmarks': intervals for benchmarks like these."
         )
-    lacking = [name for name, own in codes.items() if own["family"].nunique() < 2]
+    lacking = [name for name, columns in codes.items() if columns["family"].nunique() < 2]
     if unit == "families" and lacking:
         raise ArgumentError(
             f"unit='families' needs at least 2 families, but there is one{where(lacking)}. Use unit='benchmarks': "
@@ -208,7 +210,7 @@ def _unit(codes: dict[str, pd.DataFrame], unit: str | None, families: bool) -> t
         )
     if unit == "families" or (unit is None and families and not lacking):
         return "families", []
-    few = [name for name, own in codes.items() if own["benchmark"].nunique() < 2]
+    few = [name for name, columns in codes.items() if columns["benchmark"].nunique() < 2]
     if unit == "benchmarks" and few:
         raise ArgumentError(
             f"unit='benchmarks' needs at least 2 benchmarks, but there is one{where(few)}. "
@@ -216,7 +218,7 @@ def _unit(codes: dict[str, pd.DataFrame], unit: str | None, families: bool) -> t
         )
     if unit == "benchmarks" or (unit is None and not few):
         return "benchmarks", []
-    short = [name for name, own in codes.items() if len(_common_seeds(own)) < 2]
+    short = [name for name, columns in codes.items() if len(_common_seeds(columns)) < 2]
     if short:
         wanted = "unit='seeds' needs" if unit else "one benchmark leaves the seeds as the sample, which needs"
         raise ArgumentError(
@@ -226,7 +228,7 @@ def _unit(codes: dict[str, pd.DataFrame], unit: str | None, families: bool) -> t
     notes = []
     if unit is None:
         notes.append(f"There is one benchmark only{where(few)}, so the intervals are over seeds.")
-    if any(len(_common_seeds(own)) < own["seed"].nunique() for own in codes.values()):
+    if any(len(_common_seeds(columns)) < columns["seed"].nunique() for columns in codes.values()):
         notes.append("Seeds that some instances do not have were left out.")
     return "seeds", notes
 

@@ -20,7 +20,7 @@ from scipy.special import gammaln, ndtr
 from lmemtest.bench.data.failures import refuse_without_failures
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels
 from lmemtest.core.codes import group_codes
-from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
+from lmemtest.core.resampling import sign_patterns
 
 if TYPE_CHECKING:
     from typing import Any

@@ -17,8 +17,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest.bench.outperforming.intervals import worth_in_pairs
+from lmemtest.core.proportions import wilson
+from lmemtest.core.resampling import batches, drawn_again
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import below, tolerance
+from lmemtest.core.rounding import below, below_less_above, mean_ranks, tied_codes, tolerance
 from lmemtest.core.validate import (
     check_choice,
     check_flag,
@@ -30,7 +33,7 @@ from lmemtest.core.validate import (
 )
 from lmemtest.core.words import counted, format_number, percent
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.distributions.student import t_noncentrality_interval, t_quantile
+from lmemtest.lmm.distributions.student import df_of_sum, t_noncentrality_interval, t_quantile, variance_interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -134,11 +137,8 @@ def standardised(
     difference, low, high, unit, df = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (estimate, ci_low, ci_high, sd, sd_df))
     )
-    tail = 0.5 * check_fraction(alpha, "alpha")
-    finite = np.where(np.isposinf(df), 1.0, df)
-    shrunk, grown = (
-        np.where(np.isposinf(df), 1.0, np.sqrt(special.chdtri(finite, p) / finite)) for p in (1.0 - tail, tail)
-    )
+    check_fraction(alpha, "alpha")
+    shrunk, grown = (1.0 / np.sqrt(end) for end in variance_interval(1.0, df, 1.0 - alpha)[::-1])
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = np.where(unit > 0.0, difference / unit, np.where(difference == 0.0, 0.0, np.nan))
         inner, outer = np.abs(effect) * (1.0 - shrunk), np.abs(effect) * (grown - 1.0)
@@ -291,56 +291,38 @@ def _cliff(x: Array, y: Array, same: Array, paired: bool, tail: float) -> tuple[
     else:
         first, second = of_x.var(axis=1, ddof=1) / (m * m * n), of_y.var(axis=1, ddof=1) / (n * n * m)
         variance = first + second
-        least = first**2 / (n - 1.0) + second**2 / (m - 1.0)
-        df = np.divide(variance**2, least, out=np.full(len(x), n + m - 2.0), where=least > 0.0)
+        df = np.where(variance > 0.0, df_of_sum(np.stack([first, second]), [n - 1.0, m - 1.0]), n + m - 2.0)
     varies = (variance > 0.0) & (np.abs(delta) < 1.0)
-    size = np.divide(1.0 - delta**2, variance, out=np.full(len(x), 3.0 * n * m / (n + m + 1.0)), where=varies)
-    bound = t_quantile(tail, df) ** 2 / size
-    return delta, _score_limit(delta, bound, -1), _score_limit(delta, bound, 1)
+    size = np.divide(1.0 - delta**2, variance, out=np.full(len(x), worth_in_pairs(n, m)), where=varies)
+    return delta, *_signs_interval(delta, size, t_quantile(tail, df))
 
 
 def _dominance(x: Array, y: Array, same: Array) -> tuple[Array, Array]:
     """For each x the y below it less those above; for each y the x above it less those below. Whole numbers."""
     n = x.shape[1]
-    codes = _codes(np.concatenate([x, y], axis=1), same)
-    below_y, below_x = _below_less_above(codes[:, n:], codes.shape[1]), _below_less_above(codes[:, :n], codes.shape[1])
+    codes = tied_codes(np.concatenate([x, y], axis=1), same)
+    below_y, below_x = (below_less_above(some, codes.shape[1]) for some in (codes[:, n:], codes[:, :n]))
     return np.take_along_axis(below_y, codes[:, :n], axis=1), -np.take_along_axis(below_x, codes[:, n:], axis=1)
 
 
 def _rank_biserial(differences: Array, same: Array, tail: float) -> tuple[Array, Array, Array]:
     d = np.where(np.abs(differences) <= same[:, None], 0.0, differences)
-    n = d.shape[1]
-    codes = _codes(np.abs(d), same)
-    ranks = (np.take_along_axis(_below_less_above(codes, n), codes, axis=1) + n + 1.0) / 2.0
+    ranks = mean_ranks(tied_codes(np.abs(d), same))
     ranks = np.where(d == 0.0, 0.0, ranks - (d == 0.0).sum(axis=1, keepdims=True))
     total = ranks.sum(axis=1)
     some = total > 0.0
     r = np.divide((np.sign(d) * ranks).sum(axis=1), total, out=np.zeros(len(d)), where=some)
     step = np.divide(1.0, total, out=np.full(len(d), np.nan), where=some)  # half the distance to the next value of r
-    bound = special.ndtri(tail) ** 2 * np.square(ranks).sum(axis=1) * step**2
-    low = _score_limit(np.maximum(r - step, -1.0), bound, -1)
-    return r, low, _score_limit(np.minimum(r + step, 1.0), bound, 1)
+    with np.errstate(divide="ignore"):
+        size = 1.0 / (np.square(ranks).sum(axis=1) * step**2)
+    low, _ = _signs_interval(np.maximum(r - step, -1.0), size, special.ndtri(tail))
+    return r, low, _signs_interval(np.minimum(r + step, 1.0), size, special.ndtri(tail))[1]
 
 
-def _score_limit(mean: Array, bound: Array, side: int) -> Array:
-    """The x with (mean - x)^2 = bound (1 - x^2), below (-1) or above (1) a mean of signs: Wilson's limit."""
-    return np.clip((mean + side * np.sqrt(bound * (1.0 + bound - mean**2))) / (1.0 + bound), -1.0, 1.0)
-
-
-def _codes(values: Array, same: Array) -> Index:
-    """0, 1, 2, ... in ascending order within each row; neighbours at most `same` apart are tied."""
-    order = np.argsort(values, axis=1, kind="stable")
-    apart = np.diff(np.take_along_axis(values, order, axis=1), axis=1) > same[:, None]
-    codes = np.zeros(values.shape, dtype=np.intp)
-    np.put_along_axis(codes, order[:, 1:], np.cumsum(apart, axis=1), axis=1)
-    return codes
-
-
-def _below_less_above(codes: Index, width: int) -> Array:
-    """By code 0 to width - 1 of each row: how many of the row's codes are below less how many are above."""
-    offset = width * np.arange(len(codes))[:, None]
-    count = np.bincount((codes + offset).ravel(), minlength=len(codes) * width).reshape(len(codes), width)
-    return 2.0 * np.cumsum(count, axis=1) - count - codes.shape[1]
+def _signs_interval(mean: Array, size: Array, quantile: ArrayLike) -> tuple[Array, Array]:
+    """Wilson's interval of a mean of signs, which is 2 P - 1 of a probability P."""
+    lost, won = (wilson(0.5 + 0.5 * side * mean, size, quantile)[1] for side in (-1.0, 1.0))
+    return 1.0 - 2.0 * lost, 2.0 * won - 1.0  # so that exchanged samples have the same digits
 
 
 # ---------------------------------------------------------------------- medians
@@ -353,14 +335,12 @@ def _akinshin(
     difference, unit = _medians(x, y, np.arange(n)[None], np.arange(m)[None])
     estimate = _over(difference[:, 0], unit[:, 0], same)
     draws = []
-    at_once = max(2, _AT_ONCE // max(n, m) // 2 * 2)
-    for done in range(0, n_draws, at_once):
-        count = min(at_once, n_draws - done)
-        of_x = of_y = rng.integers(min(n, m), size=(count, min(n, m)))
+    for batch in batches(n_draws, max(n, m), _AT_ONCE):
+        of_x = of_y = drawn_again(min(n, m), batch, rng)
         if not paired:
             # Exchanging the samples must change nothing but the sign: the shorter one is drawn first, and of two that
             # are as long the second has the resamples of the first in reverse order.
-            of_y = of_x[::-1] if n == m else rng.integers(max(n, m), size=(count, max(n, m)))
+            of_y = of_x[::-1] if n == m else drawn_again(max(n, m), batch, rng)
             of_x, of_y = (of_y, of_x) if n > m else (of_x, of_y)
         difference, unit = _medians(x, y, of_x, of_y)
         without = np.where(np.abs(difference) <= same[:, None], 0.0, np.copysign(np.inf, difference))

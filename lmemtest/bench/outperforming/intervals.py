@@ -12,9 +12,9 @@ import numpy as np
 from scipy import special
 
 from lmemtest.core.proportions import clopper_pearson, wilson
+from lmemtest.core.resampling import drawn_interval
 from lmemtest.core.rounding import below
-from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, interval_ends, plain_shares
+from lmemtest.lmm.distributions.student import df_of_sum, t_quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -92,16 +92,18 @@ def paired_interval(
         return float(low), float(high)
     estimate, n = share(counts).reshape(1), int(counts.sum())
     draws = (rng.multinomial(n, counts / n, size=n_draws) @ [1.0, 0.5, 0.0] / n)[:, None]
-    shares = plain_shares(level, 1)
-    if method == "bca" and n > 1:
-        points = np.repeat([1.0, 0.5, 0.0], counts.astype(int))
-        without = (points.sum() - points) / (n - 1)
-        shares = bca_shares(draws, estimate, acceleration(without[:, None]), level)
-    low, high = interval_ends(draws, estimate, shares, method)[:, 0]
+    points = np.repeat([1.0, 0.5, 0.0], counts.astype(int))
+    without = (points.sum() - points)[:, None] / (n - 1) if n > 1 else None
+    low, high = drawn_interval(draws, estimate, method, level, without)[:, 0]
     return float(low), float(high)
 
 
 # ---------------------------------------------------------------------------------------------------- not paired
+
+
+def worth_in_pairs(n: int, m: int) -> float:
+    """Independent pairs that n and m runs are worth if both have one distribution and no ties: 3 n m / (n + m + 1)."""
+    return 3.0 * n * m / (n + m + 1.0)
 
 
 def most_pairs(signs: NDArray[Any]) -> Array:
@@ -122,7 +124,7 @@ def most_pairs(signs: NDArray[Any]) -> Array:
     group_right = of_right + (tied * of_left[..., None]).max(axis=-2)
     groups = np.maximum(np.concatenate([group_left, group_right], axis=-1), 1)
     free[some] = 1.0 - (groups**2 - 1).sum(axis=-1) / (total**3 - total)
-    return np.asarray(3.0 * n * m / ((total + 1.0) * np.where(below(0.0, free), free, 1.0)))
+    return np.asarray(worth_in_pairs(n, m) / np.where(below(0.0, free), free, 1.0))
 
 
 class UStatistic(NamedTuple):
@@ -178,9 +180,8 @@ class UStatistic(NamedTuple):
     @property
     def df(self) -> Array:
         """Welch's degrees of freedom."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            of_parts = (part**2 / (size - 1.0) for part, size in zip(self._parts, (self.n, self.m), strict=True))
-            return np.where(self.variance > 0.0, self.variance**2 / sum(of_parts), self.n + self.m - 2.0)
+        freedom = np.stack([self.n - 1.0, self.m - 1.0])
+        return np.where(self.variance > 0.0, df_of_sum(np.stack(self._parts), freedom), self.n + self.m - 2.0)
 
     def score_interval(self, level: float) -> tuple[Array, Array]:
         """Wilson's interval of the number of pairs that DeLong's variance amounts to, but of `most` at most.
@@ -210,7 +211,7 @@ def unpaired_interval(
     """Both ends by any method of `UNPAIRED`, of the signs of all differences."""
     if method == "percentile":
         draws, estimate = draw_unpaired(signs, n_draws, rng)[:, None], np.array([0.5 + 0.5 * signs.mean()])
-        low, high = interval_ends(draws, estimate, plain_shares(level, 1), "percentile")[:, 0]
+        low, high = drawn_interval(draws, estimate, method, level)[:, 0]
     else:
         runs = UStatistic.of(signs)
         low, high = (runs.score_interval if method == "score" else runs.logit_interval)(level)

@@ -27,12 +27,12 @@ from lmemtest.bench.outperforming.intervals import (
 from lmemtest.bench.outperforming.random_intercept import mean_of, mean_of_wins
 from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.caller import advice
-from lmemtest.core.proportions import wilson
+from lmemtest.core.proportions import sign_test, wilson
 from lmemtest.core.replicates import progress_bar
-from lmemtest.core.rounding import at_most, tolerance
+from lmemtest.core.resampling import drawn_again, drawn_interval
+from lmemtest.core.rounding import at_most, tied_codes, tolerance
 from lmemtest.errors import DesignError
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.intervals.bootstrap import interval_ends, plain_shares
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -219,30 +219,15 @@ def _mann_whitney(x: Array, y: Array) -> Array:
     from scipy.stats import mannwhitneyu
 
     n, pooled = x.shape[1], np.concatenate([x, y], axis=1)
-    order = np.argsort(pooled, axis=1, kind="stable")
-    apart = np.diff(np.take_along_axis(pooled, order, axis=1), axis=1)
-    rise = np.cumsum(apart > tolerance(1.0) * np.abs(pooled).max(axis=1, keepdims=True), axis=1)
-    code = np.zeros(pooled.shape)
-    np.put_along_axis(code, order[:, 1:], rise.astype(float), axis=1)
-    exact = (rise[:, -1] == rise.shape[1]) & (min(n, y.shape[1]) <= 8)
+    code = tied_codes(pooled, tolerance(1.0) * np.abs(pooled).max(axis=1)).astype(float)
+    steps = code.max(axis=1)
+    exact = (steps == code.shape[1] - 1) & (min(n, y.shape[1]) <= 8)
     out = np.ones(len(x))
-    for method, here in (("exact", exact), ("asymptotic", ~exact & (rise[:, -1] > 0))):
+    for method, here in (("exact", exact), ("asymptotic", ~exact & (steps > 0))):
         if here.any():
             samples = code[here, :n], code[here, n:]
             out[here] = mannwhitneyu(*samples, alternative="greater", axis=1, method=method).pvalue
     return out
-
-
-def sign_test(win: ArrayLike, loss: ArrayLike) -> Array:
-    """Exact one-sided p-values of "A is more often better": at least as many wins of the pairs that are not tied.
-
-    Examples
-    --------
-    >>> sign_test([5, 4], [0, 1])
-    array([0.03125, 0.1875 ])
-    """
-    w, decided = np.asarray(win, dtype=float), np.asarray(win, dtype=float) + np.asarray(loss, dtype=float)
-    return np.where(w > 0, special.betainc(np.maximum(w, 1.0), decided - w + 1.0, 0.5), 1.0)
 
 
 def partial_conjunction(p: ArrayLike, combine: str) -> Array:
@@ -348,8 +333,7 @@ def together(
                 unit = np.unique(family[at], return_inverse=True)[1]
             signs = None if samples is None else _signs_of_pair(samples, int(pair), at)
             draws = _drawn(counts[:, pair, at], signs, unit, n_draws, rng)[:, None]
-            ends = interval_ends(draws, middle[[pair]], plain_shares(level, 1), "percentile")
-            low[pair], high[pair] = ends[:, 0]
+            low[pair], high[pair] = drawn_interval(draws, middle[[pair]], "percentile", level)[:, 0]
             show(1)
     return middle, low, high
 
@@ -364,7 +348,7 @@ def _signs_of_pair(samples: Samples, pair: int, at: Index) -> list[Array]:
 def _drawn(counts: Array, signs: list[Array] | None, unit: Index, n_draws: int, rng: np.random.Generator) -> Array:
     """Means of a pair, ``(n_draws,)``: units drawn again, and runs within their benchmarks."""
     size = int(unit.max()) + 1
-    drawn, most = rng.integers(size, size=(n_draws, size)), int(np.bincount(unit).max())
+    drawn, most = drawn_again(size, n_draws, rng), int(np.bincount(unit).max())
     n, out = counts.sum(axis=0).astype(int), []
     for part in np.array_split(drawn, np.ceil(drawn.size * most / _AT_ONCE)):
         chosen, weight = benchmarks_of(unit, part)

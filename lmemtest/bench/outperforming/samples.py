@@ -8,7 +8,15 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.outperforming.effect_size import check_samples, effect_sizes, magnitude
-from lmemtest.bench.outperforming.intervals import FEW, PAIRED, UNPAIRED, counts_of, paired_interval, unpaired_interval
+from lmemtest.bench.outperforming.intervals import (
+    FEW,
+    PAIRED,
+    UNPAIRED,
+    counts_of,
+    paired_interval,
+    unpaired_interval,
+    worth_in_pairs,
+)
 from lmemtest.bench.outperforming.verdict import conclusions, in_words, meaning
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, tolerance, written
@@ -103,7 +111,7 @@ def _notes(signs: Array, paired: bool, binary: bool, alpha: float, method: str) 
             "difference in to_frame('effects')."
         )
     if not paired and method != "percentile" and abs(signs.mean()) == 1.0:
-        worth = 3.0 * signs.size / (sum(signs.shape) + 1.0)
+        worth = worth_in_pairs(*signs.shape)
         notes.append(
             "All runs of one are better than all of the other, so that DeLong's variance is zero: the interval is that "
             f"of {written(worth, '.3g')} pairs, which is what these runs would be worth if they did not differ."

@@ -10,12 +10,13 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import gammaln
 
+from lmemtest.core.resampling import batches, dealt, drawn_again, p_of_draws, sign_patterns
 from lmemtest.core.rounding import tolerance
 
 if TYPE_CHECKING:
@@ -199,18 +200,12 @@ class Comparer:
 
     def _drawn(self, samples: Sequence[Array], rng: np.random.Generator) -> Iterator[list[Array]]:
         """Samples drawn again, ascending, some draws at a time, each ``(draws, n)``."""
-        step = max(1, _AT_ONCE // max(map(len, samples)))
-        for start in range(0, self.n_draws, step):
-            size = min(step, self.n_draws - start)
+        for batch in batches(self.n_draws, max(map(len, samples)), _AT_ONCE):
             if self.paired:
-                n = len(samples[0])
-                index = rng.integers(n, size=(size, n))
+                index = drawn_again(len(samples[0]), batch, rng)
                 yield [np.sort(sample[index], axis=1) for sample in samples]
             else:
-                yield [
-                    np.sort(sample)[np.sort(rng.integers(len(sample), size=(size, len(sample))), axis=1)]
-                    for sample in samples
-                ]
+                yield [np.sort(sample)[np.sort(drawn_again(len(sample), batch, rng), axis=1)] for sample in samples]
 
     def _tested(self, left: Array, right: Array, pieces: Pieces, rng: np.random.Generator) -> tuple[float, float]:
         """p-values of the permutation test that both have one distribution, against left and against right better."""
@@ -229,23 +224,21 @@ class Comparer:
                 x, y = np.sort(x, axis=1), np.sort(y, axis=1)
             net[start : start + step] = _signed_squares(x, y, pieces) @ pieces[0]
         observed = float(_signed_squares(np.sort(left), np.sort(right), pieces) @ pieces[0])
-        slack, one = tolerance(net), 0 if exact else 1  # the observed is one of all, but not one of those drawn
-        better = ((net >= observed - slack).sum() + one) / (len(net) + one)
-        worse = ((net <= observed + slack).sum() + one) / (len(net) + one)
-        return float(better), float(worse)
+        slack = tolerance(net)
+        better, worse = (net >= observed - slack).sum(), (net <= observed + slack).sum()
+        return p_of_draws(float(better), len(net), exact=exact), p_of_draws(float(worse), len(net), exact=exact)
 
     def _exchange(self, n: int, m: int, rng: np.random.Generator) -> tuple[Index, Index, bool]:
         """Places in the pooled sample that left and right get, ascending, and whether these are all there are."""
         if self.paired:
-            exact = 2**n <= self.n_draws
-            swap = np.array(list(product([False, True], repeat=n))) if exact else rng.random((self.n_draws, n)) < 0.5
-            place = np.arange(n)
-            return np.where(swap, place + n, place), np.where(swap, place, place + n), exact
+            signs, exact = sign_patterns(n + 1, self.n_draws, rng)  # of all patterns the first sign is a plus
+            turned, place = signs[:, 1:] < 0.0, np.arange(n)
+            return np.where(turned, place + n, place), np.where(turned, place, place + n), exact
         exact = math.comb(n + m, n) <= self.n_draws
         if exact:
             chosen = np.array(list(combinations(range(n + m), n)))
             mine = np.zeros((len(chosen), n + m), dtype=bool)
             np.put_along_axis(mine, chosen, values=True, axis=1)
         else:
-            mine = rng.permuted(np.tile(np.arange(n + m) < n, (self.n_draws, 1)), axis=1)
+            mine = dealt(np.arange(n + m) < n, self.n_draws, rng)
         return np.nonzero(mine)[1].reshape(-1, n), np.nonzero(~mine)[1].reshape(-1, m), exact

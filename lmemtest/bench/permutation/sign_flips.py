@@ -17,11 +17,11 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.resampling import p_of_draws, sign_patterns
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import counted, format_level, format_number, format_p, p_text, plural
 from lmemtest.errors import DataError
-from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,7 +135,7 @@ def max_t_p_values(
         largest = np.maximum.accumulate(drawn, axis=1)  # of this pair and those that are less clear
         extreme += (largest >= reached).sum(axis=0)
     extreme = extreme[::-1]
-    p = extreme / len(signs) if exact else (1.0 + extreme) / (len(signs) + 1.0)
+    p = p_of_draws(extreme, len(signs), exact=exact)
     out = np.empty(len(order))
     out[order] = np.maximum.accumulate(p)
     return t, out

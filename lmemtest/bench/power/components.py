@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.result import Result
@@ -37,6 +36,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_number, check_positive_int
 from lmemtest.core.words import GROUPS, joined, listed, plural, suggest
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.distributions.student import variance_interval
 from lmemtest.lmm.means.reference_grid import check_fit
 
 _SDS = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "family_interaction_sd", "family_sd")
@@ -219,10 +219,10 @@ class VarianceComponents(Result):
             parts.append((on_one * (1.0 / n_benchmarks - 1.0 / each), (k - 1) * (b - f)))
         if m > 1:
             parts.append((self.run_sd**2 * (1.0 / n_seeds - 1.0 / m) / n_benchmarks, b * (m - 1) * (k - 1)))
-        v, tail = self.of_mean(n_seeds, n_benchmarks), 0.5 * alpha
+        v = self.of_mean(n_seeds, n_benchmarks)
         df = v**2 / sum(part**2 / part_df for part, part_df in parts)
-        upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
-        return float(df * v / upper), float(df * v / lower)
+        low, high = variance_interval(v, df, 1.0 - alpha)
+        return float(low), float(high)
 
     def table(self) -> pd.DataFrame:
         """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``; sources come last."""

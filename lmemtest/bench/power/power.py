@@ -142,13 +142,13 @@ class PowerResult(Result):
             If the effect is zero, or the power is not above alpha.
         """
         power = self._checked_power(power)
-        unit, noun, given = self._sample()
+        unit, noun, others = self._sample()
         rows: list[dict[str, Any]] = []
-        for design in self.table[given].drop_duplicates().to_dict("records"):
+        for design in self.table[others].drop_duplicates().to_dict("records"):
             size = {str(name): int(n) for name, n in design.items()}
             v, limits = self._variance(size["n_seeds"], size.get("n_benchmarks", 1))
             count, at_low, at_high = (self._units_at(value, power) for value in (v, *limits))
-            these = (self.table[given] == pd.Series(size)).all(axis=1) & (self.table["power"] >= power)
+            these = (self.table[others] == pd.Series(size)).all(axis=1) & (self.table["power"] >= power)
             reached = self.table.loc[these, unit]
             exact = math.nan if count is None else self._power_of(v, count)
             reached_at = int(reached.min()) if len(reached) else None
@@ -310,8 +310,8 @@ class PowerResult(Result):
         # by the normal distribution, with the usual correction for an estimated variance: off by one or two
         two = StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=2, n_seeds=1)
         critical = two.critical(self.alpha, self.adjust, math.inf)
-        known = 2.0 * v * ((critical + float(special.ndtri(power))) / self.effect) ** 2
-        guess = math.ceil(min(known, MOST_BENCHMARKS) + 0.5 * critical**2 / (self.n_algorithms - 1))
+        by_normal = 2.0 * v * ((critical + float(special.ndtri(power))) / self.effect) ** 2
+        guess = math.ceil(min(by_normal, MOST_BENCHMARKS) + 0.5 * critical**2 / (self.n_algorithms - 1))
         return smallest_count(lambda b: self._power_of(v, b) >= power, first=2, guess=guess)
 
 
@@ -637,10 +637,10 @@ def _checked_effect(value: Any) -> float:
     return check_number(value, "effect", low=0, high=LARGEST_SCORE, open="high", meaning=meaning)
 
 
-def check_counts(given: Any, name: str, minimum: int = 1) -> tuple[int, ...]:
+def check_counts(counts: Any, name: str, minimum: int = 1) -> tuple[int, ...]:
     """One number or several, each once in ascending order."""
-    one = isinstance(given, (numbers.Real, str, bytes)) or not several(given)
-    values = [given] if one else list(given)
+    one = isinstance(counts, (numbers.Real, str, bytes)) or not several(counts)
+    values = [counts] if one else list(counts)
     if not values:
         raise ArgumentError(f"{name} must be a whole number or several, got none.")
     return tuple(sorted({check_positive_int(value, name, minimum=minimum) for value in values}))

@@ -307,8 +307,8 @@ def aggregate_scores(
     4  optimality_gap        HB     0.210
     5  optimality_gap        RS     0.363
     """
-    given = [measures] if isinstance(measures, (str, Mapping)) or not several(measures) else measures
-    names = tuple(dict.fromkeys(check_choice(name, "measures", tuple(MEASURES)) for name in given))
+    measures_list = [measures] if isinstance(measures, (str, Mapping)) or not several(measures) else measures
+    names = tuple(dict.fromkeys(check_choice(name, "measures", tuple(MEASURES)) for name in measures_list))
     if not names:
         raise ArgumentError(f"measures must name at least one of {listed(map(repr, MEASURES))}, got none.")
     check_choice(resample, "resample", UNITS)
@@ -537,10 +537,10 @@ def _drawn(resampling: Resampling) -> Iterator[Array]:
         draw, out = np.repeat(np.arange(len(chosen)), size // len(chosen)), np.zeros((len(chosen), k, k))
         for i in range(m):
             rows = np.flatnonzero(where == i)
-            found = np.empty((len(rows), k, k))
+            wins = np.empty((len(rows), k, k))
             for a in range(k):
-                found[:, a] = ((share[rows, a] @ won[i][a]) * share[rows].reshape(-1, k * r)).reshape(-1, k, r).sum(2)
-            np.add.at(out, draw[rows], found * resampling.share[i] / chosen.shape[1])
+                wins[:, a] = ((share[rows, a] @ won[i][a]) * share[rows].reshape(-1, k * r)).reshape(-1, k, r).sum(2)
+            np.add.at(out, draw[rows], wins * resampling.share[i] / chosen.shape[1])
         yield out
 
 
@@ -554,10 +554,10 @@ def _left_out(resampling: Resampling, by_instance: Array, by_block: Array, x: in
     for i, p in enumerate(by_instance):
         ran, by_run = np.isfinite(blocks.runs[i]), _duels(blocks, i)[1]
         sides = by_run[x, ran[x], y], 1.0 - by_run[y, ran[y], x]
-        for side, own in enumerate(sides):
-            if len(own) > 1:
-                left = by_block.mean() + resampling.share[i] / count * (p - own) / (len(own) - 1)
-                out.append((np.full(len(own), 2 * i + side, dtype=np.intp), left[:, None]))
+        for side, runs_of_side in enumerate(sides):
+            if len(runs_of_side) > 1:
+                left = by_block.mean() + resampling.share[i] / count * (p - runs_of_side) / (len(runs_of_side) - 1)
+                out.append((np.full(len(runs_of_side), 2 * i + side, dtype=np.intp), left[:, None]))
     return out
 
 
@@ -619,14 +619,14 @@ def _ahead(shares: Array, algorithms: tuple[str, ...], units: str) -> str:
     return f"{joined(names)} {verb} ahead at every score: no other has a larger share of better {units}."
 
 
-def _taus(given: Any, scores: Array) -> Array:
+def _taus(thresholds: Any, scores: Array) -> Array:
     """Scores at which to count, ascending."""
-    if given is None:
+    if thresholds is None:
         return np.linspace(np.nanmin(scores), np.nanmax(scores), _POINTS)
     try:
-        taus = np.unique(np.array(given, dtype=float))
+        taus = np.unique(np.array(thresholds, dtype=float))
     except (TypeError, ValueError):
         taus = np.empty(0)
-    if not len(taus) or not np.isfinite(taus).all() or np.asarray(given).dtype == bool:
-        raise ArgumentError(f"taus must be finite scores, at least one, or None, got {given!r}.")
+    if not len(taus) or not np.isfinite(taus).all() or np.asarray(thresholds).dtype == bool:
+        raise ArgumentError(f"taus must be finite scores, at least one, or None, got {thresholds!r}.")
     return taus

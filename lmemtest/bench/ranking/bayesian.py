@@ -231,8 +231,8 @@ def posterior_verdicts(p: Array, alpha: float) -> NDArray[np.int8]:
     [1, 0, 0]
     """
     probable = at_most(1.0 - p, alpha) & (p > 0.5)  # of three outcomes one at most is
-    said = np.array([Verdict.BETTER, Verdict.EQUIVALENT, Verdict.WORSE], dtype=np.int8)
-    return np.where(probable.any(axis=1), said[probable.argmax(axis=1)], np.int8(Verdict.NOT_SIGNIFICANT))
+    verdicts = np.array([Verdict.BETTER, Verdict.EQUIVALENT, Verdict.WORSE], dtype=np.int8)
+    return np.where(probable.any(axis=1), verdicts[probable.argmax(axis=1)], np.int8(Verdict.NOT_SIGNIFICANT))
 
 
 def _spread(scores: Array, unit: str) -> float:
@@ -410,33 +410,33 @@ def _of_instances(blocks: Blocks, left: int, right: int) -> tuple[Array, Array, 
     """Variance of the difference of single runs on each instance, its degrees of freedom, and its share in the mean."""
     a, b = blocks.runs[:, left], blocks.runs[:, right]
     n_a, n_b = blocks.n_runs[:, left].astype(float), blocks.n_runs[:, right].astype(float)
-    own_a, own_b, own = (_variance(x) for x in (a, b, a - b))
+    own_a, own_b, of_difference = (_variance(x) for x in (a, b, a - b))
     paired = np.zeros(len(a), dtype=bool)
     if blocks.seeds is not None:
         paired = (blocks.seeds[:, left] == blocks.seeds[:, right]).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.stack([own_a / n_a, own_b / n_b])
         factor = np.where(paired, 1.0 / n_a, 1.0 / n_a + 1.0 / n_b)
-        variance = np.where(paired, own, parts.sum(axis=0) / factor)
+        variance = np.where(paired, of_difference, parts.sum(axis=0) / factor)
         df = parts.sum(axis=0) ** 2 / (parts**2 / np.stack([n_a - 1.0, n_b - 1.0])).sum(axis=0)
     df = np.where(paired, n_a - 1.0, df)
     ran = (n_a > 0) & (n_b > 0)
-    known = ran & np.isfinite(variance)
-    return np.where(known, variance, np.nan), np.where(known, df, 0.0), np.where(ran, factor, 0.0)
+    finite = ran & np.isfinite(variance)
+    return np.where(finite, variance, np.nan), np.where(finite, df, 0.0), np.where(ran, factor, 0.0)
 
 
 def _moderated(variance: Array, df: Array) -> Array:
     """Variances squeezed towards each other (Smyth 2004), NaN replaced by what the others share; zero if all are."""
-    known = df > 0
-    if not (variance[known] > 0).any():
+    estimated = df > 0
+    if not (variance[estimated] > 0).any():
         return np.zeros(variance.shape)
-    own = np.maximum(variance[known], _SMALL * np.median(variance[known & (variance > 0)]))
-    pooled = float(df[known] @ own / df[known].sum())
-    centre, worth = fit_scaled_f(own, df[known])
-    if len(own) < _FEW or np.isinf(worth):  # they scatter no more than chance makes them
+    of_instance = np.maximum(variance[estimated], _SMALL * np.median(variance[estimated & (variance > 0)]))
+    pooled = float(df[estimated] @ of_instance / df[estimated].sum())
+    centre, worth = fit_scaled_f(of_instance, df[estimated])
+    if len(of_instance) < _FEW or np.isinf(worth):  # they scatter no more than chance makes them
         return np.full(variance.shape, pooled)
     out = np.full(variance.shape, float(centre))
-    out[known] = squeeze(own, df[known], centre, worth)[0]
+    out[estimated] = squeeze(of_instance, df[estimated], centre, worth)[0]
     return out
 
 
@@ -543,11 +543,11 @@ def outcomes_of(advantages: Array, rope: float, tie: float) -> Callable[[Array],
 
 def _double_sum(w: Array, mass: Array, strictly: Index, at: Index | None) -> Array:
     """Sum of w_i w_j over the pairs strictly beyond a limit, and half of that over those at it."""
-    found: Array = np.einsum("id,id->d", w, mass[strictly])
+    total: Array = np.einsum("id,id->d", w, mass[strictly])
     if at is None:
-        return found
+        return total
     tied = np.flatnonzero(at != strictly)
-    return found + 0.5 * np.einsum("id,id->d", w[tied], mass[at[tied]] - mass[strictly[tied]])
+    return total + 0.5 * np.einsum("id,id->d", w[tied], mass[at[tied]] - mass[strictly[tied]])
 
 
 # ------------------------------------------------------------------------------------------- directions, without a ROPE
@@ -599,7 +599,7 @@ def directions_of(advantages: Array, tie: float) -> Callable[[Array, float], Arr
         return np.where(np.abs(difference) <= equal, 0.5, difference > 0.0)
 
     def left(weights: Array, equal: float) -> Array:
-        found = np.where(moves, 0.0, 0.5 * weights.shape[1])
+        sums = np.where(moves, 0.0, 0.5 * weights.shape[1])
         single = (np.rint(weights / (weights.sum(axis=0) * _UNIT)) * _UNIT).astype(np.float32)
         parts = _by_pair(single, order, coefficients) if by_set is None else _by_set(single, by_set)
         # Coefficients alternate, and are 2 at most: a half unit of each weight counts four times, and rounding of a
@@ -607,12 +607,12 @@ def directions_of(advantages: Array, tie: float) -> Callable[[Array, float], Arr
         error = 8.0 * _UNIT * len(weights)
         for pairs, draws, difference in parts:
             larger = (difference > error).astype(np.float32)
-            found[pairs] += np.where(moves[pairs], larger @ np.ones(larger.shape[1], dtype=np.float32), 0.0)
+            sums[pairs] += np.where(moves[pairs], larger @ np.ones(larger.shape[1], dtype=np.float32), 0.0)
             near = np.abs(difference) <= error
             near[~moves[pairs]] = False
             pair, draw = np.divmod(np.flatnonzero(near), near.shape[1])
-            np.add.at(found, pairs.start + pair, exactly(pairs.start + pair, weights[:, draws][:, draw].T, equal))
-        return found
+            np.add.at(sums, pairs.start + pair, exactly(pairs.start + pair, weights[:, draws][:, draw].T, equal))
+        return sums
 
     return left
 

@@ -61,9 +61,9 @@ def ratings(wins: Array) -> Array:
     """
     k = wins.shape[-1]
     tables = wins.reshape(-1, k, k) * ~np.eye(k, dtype=bool)
-    known = estimable(tables)
-    if not known.all():
-        tables = np.where(known[:, None, None], tables, with_virtual_ties(tables))
+    identified = estimable(tables)
+    if not identified.all():
+        tables = np.where(identified[:, None, None], tables, with_virtual_ties(tables))
     theta = likeliest(tables.sum(axis=2), tables.sum(axis=1), tables + tables.swapaxes(1, 2), np.zeros(k))
     return np.asarray(theta.reshape(wins.shape[:-1]))
 
@@ -187,14 +187,14 @@ def linked(games: Array) -> Mask:
 
 def _from_first(edges: Mask) -> Mask:
     """Which nodes the first leads to, along any path, ``(..., k)``."""
-    found = edges[..., 0, :].copy()
-    found[..., 0] = True
+    reached = edges[..., 0, :].copy()
+    reached[..., 0] = True
     for _ in range(edges.shape[-1]):
-        more = found | (edges & found[..., :, None]).any(axis=-2)
-        if (more == found).all():
+        more = reached | (edges & reached[..., :, None]).any(axis=-2)
+        if (more == reached).all():
             break
-        found = more
-    return found
+        reached = more
+    return reached
 
 
 def with_virtual_ties(wins: Array) -> Array:

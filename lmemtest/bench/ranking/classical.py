@@ -22,7 +22,8 @@ import numpy as np
 from scipy import special
 from scipy.sparse.csgraph import connected_components
 
-from lmemtest.core.rounding import below, tolerance, written
+from lmemtest.core.proportions import quantile_places
+from lmemtest.core.rounding import below, mean_ranks, tied_codes, tolerance, written
 from lmemtest.core.words import format_number, p_text
 from lmemtest.errors import DesignError
 from lmemtest.lmm.diagnostics.normality import shapiro_wilk
@@ -53,17 +54,8 @@ def ranked(scores: Array, size: float | Array = 0.0) -> Array:
     >>> ranked(np.array([[0.3, 0.1 + 0.2, 0.1], [2.0, 1.0, 3.0]])).tolist()
     [[2.5, 2.5, 1.0], [2.0, 1.0, 3.0]]
     """
-    order = np.argsort(scores, axis=1, kind="stable")
-    ascending = np.take_along_axis(scores, order, axis=1)
-    apart = np.diff(ascending, axis=1) > tolerance(1.0) * np.maximum(np.abs(scores).max(axis=1, keepdims=True), size)
-    group = np.concatenate([np.zeros((len(scores), 1), dtype=np.intp), np.cumsum(apart, axis=1)], axis=1)
-    n, k = scores.shape
-    flat = (group + k * np.arange(n)[:, None]).ravel()
-    count = np.bincount(flat, minlength=n * k)
-    place = np.bincount(flat, weights=np.tile(np.arange(1.0, k + 1.0), n), minlength=n * k)
-    ranks = np.empty(scores.shape)
-    np.put_along_axis(ranks, order, (place[flat] / count[flat]).reshape(n, k), axis=1)
-    return ranks
+    largest = np.maximum(np.abs(scores).max(axis=1, keepdims=True), size)
+    return mean_ranks(tied_codes(scores, tolerance(1.0) * largest[:, 0]))
 
 
 # ---------------------------------------------------------------------- estimates
@@ -126,11 +118,15 @@ def _moderated_means(blocks: Blocks, alpha: float) -> Estimates:
     return replace(means, score=blocks.score, direction=blocks.direction)
 
 
+def block_residuals(x: Array) -> Array:
+    """What the means of blocks and algorithms leave of a complete table, ``(n, k)``."""
+    return np.asarray(x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean())
+
+
 def residual_variance(x: Array) -> float:
     """Mean square of what blocks and algorithms leave, (n - 1)(k - 1) degrees of freedom."""
     n, k = x.shape
-    rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
-    return float(np.square(rest).sum() / ((n - 1.0) * (k - 1.0)))
+    return float(np.square(block_residuals(x)).sum() / ((n - 1.0) * (k - 1.0)))
 
 
 # ---------------------------------------------------------------------- all at once
@@ -172,10 +168,7 @@ class Omnibus:
 
 def repeated_measures_anova(x: Array, alpha: float) -> Omnibus:
     """F-test that the means of k algorithms over n blocks are equal; sphericity is assumed."""
-    n, k = x.shape
-    between = n * np.square(x.mean(axis=0) - x.mean()).sum() / (k - 1.0)
-    df = (k - 1.0, (n - 1.0) * (k - 1.0))
-    return _f_test("repeated-measures ANOVA", between, residual_variance(x), df, alpha, tolerance(x) ** 2)
+    return _f_test("repeated-measures ANOVA", x, alpha)
 
 
 def friedman(ranks: Array, alpha: float) -> Omnibus:
@@ -184,16 +177,16 @@ def friedman(ranks: Array, alpha: float) -> Omnibus:
     F = (n - 1) chi2 / (n (k - 1) - chi2), chi2 corrected for ties: the F of the analysis of variance of the ranks.
     """
     n, k = ranks.shape
-    between = n * np.square(ranks.mean(axis=0) - (k + 1.0) / 2.0).sum() / (k - 1.0)
-    df = (k - 1.0, (n - 1.0) * (k - 1.0))
-    found = _f_test("Friedman (Iman-Davenport)", between, residual_variance(ranks), df, alpha, tolerance(ranks) ** 2)
+    test = _f_test("Friedman (Iman-Davenport)", ranks, alpha)
     # no outcome is rarer than one order in all blocks, which the F of few blocks does not know
-    return replace(found, p_value=max(found.p_value, float(np.exp((1 - n) * special.gammaln(k + 1.0)))))
+    return replace(test, p_value=max(test.p_value, float(np.exp((1 - n) * special.gammaln(k + 1.0)))))
 
 
-def _f_test(
-    name: str, between: float, within: float, df: tuple[float, float], alpha: float, rounding: float
-) -> Omnibus:
+def _f_test(name: str, x: Array, alpha: float) -> Omnibus:
+    """The balanced analysis of variance of ``(n, k)`` scores or ranks: algorithms against the rest within blocks."""
+    n, k = x.shape
+    between, within = n * np.square(x.mean(axis=0) - x.mean()).sum() / (k - 1.0), residual_variance(x)
+    df, rounding = (k - 1.0, (n - 1.0) * (k - 1.0)), tolerance(x) ** 2
     if within > rounding:
         statistic = between / within
     else:
@@ -323,11 +316,9 @@ def median_interval(x: Array, level: float) -> tuple[float, float]:
     >>> median_interval(np.arange(1.0, 11.0), 0.95)
     (2.0, 9.0)
     """
-    n = len(x)
-    ascending = np.sort(x)
-    tails = special.bdtr(np.arange(n // 2), n, 0.5)  # P(fewer than r + 1 of n lie below the median)
-    cut = int(np.searchsorted(tails, (1.0 - level) / 2.0 * (1.0 + 1e-12), side="right"))
-    return (float(ascending[cut - 1]), float(ascending[n - cut])) if cut else (-np.inf, np.inf)
+    lower, upper, _ = quantile_places(len(x), 0.5, level)
+    ends = np.concatenate([[-np.inf], np.sort(x), [np.inf]])
+    return float(ends[lower]), float(ends[upper])
 
 
 def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | None = None) -> pd.DataFrame:
@@ -426,7 +417,8 @@ def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.D
     without variation has no p-value and is taken for not normal.
     """
     import pandas as pd
-    from scipy import stats
+
+    from lmemtest.lmm.hypotheses.variances import equal_variances
 
     constant = np.ptp(x, axis=0) <= tolerance(x)
     shapiro = [shapiro_wilk(c, tolerance(x)) for c in x.T]
@@ -435,8 +427,8 @@ def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.D
     rows = [("Shapiro-Wilk", of, w, p) for of, (w, p) in zip(names, shapiro, strict=True)]
     alike = True
     if x.shape[1] > 1:
-        name, test = ("Bartlett", stats.bartlett) if normal else ("Levene", stats.levene)
-        statistic, p_value = (np.nan, np.nan) if constant.all() else test(*x.T)
-        rows.append((name, "variances", float(statistic), float(p_value)))
+        name = "bartlett" if normal else "levene"
+        statistic, p_value = equal_variances(x, name)
+        rows.append((name.title(), "variances", statistic, p_value))
         alike = not below(p_value, alpha)
     return pd.DataFrame(rows, columns=["test", "of", "statistic", "p_value"]), normal, alike

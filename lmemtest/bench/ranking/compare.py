@@ -26,6 +26,7 @@ from lmemtest.bench.ranking.methods import (
 )
 from lmemtest.bench.robustness.variants import Variants, better
 from lmemtest.core.proportions import clopper_pearson
+from lmemtest.core.resampling import batches, exchanged_within
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.verdicts import Verdict, pair_words
@@ -62,13 +63,13 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator, notes: t
     order = first.levels
     places = {name: [ranking.levels.index(level) + 1 for level in order] for name, ranking in rankings.items()}
     verdicts = {name: ranking.decisions.among(order) for name, ranking in rankings.items()}
-    found = of_tests(verdicts, first.blocks, first.alpha, rng)
+    variants = of_tests(verdicts, first.blocks, first.alpha, rng)
     pairs = {name: ranking.pairs for name, ranking in rankings.items()}
     return replace(
-        found,
+        variants,
         question="rank",
-        tables={**found.tables, "places": pd.DataFrame({"algorithm": order, **places}), **pairs},
-        values={**found.values, "rankings": dict(rankings)},
+        tables={**variants.tables, "places": pd.DataFrame({"algorithm": order, **places}), **pairs},
+        values={**variants.values, "rankings": dict(rankings)},
         notes=notes,
         figure="rankings_plot",
     )
@@ -121,7 +122,7 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
     }
     printed = {int(Verdict.NOT_SIGNIFICANT): MISSING, int(Verdict.EQUIVALENT): "equivalent"}
     printed[int(Verdict.NOT_TESTED)] = "no test"
-    found = Variants(
+    variants = Variants(
         question="robustness",
         title=f"Pairs by {counted(len(verdicts), 'test')}, ranked by {blocks.score}",
         tables={"table": pairs.assign(**decisions)},
@@ -135,14 +136,14 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
         pairs=pairs,
         codes=codes,
     )
-    n, agreed = len(pairs), int(found.alike.sum())
+    n, agreed = len(pairs), int(variants.alike.sum())
     if n == 1:
         agree = "agree on the pair" if agreed else "do not agree on the pair"
     else:
         agree = f"agree on {'all' if agreed == n else f'{agreed} of'} {n} pairs"
     overview = f"The {counted(len(verdicts), 'test')} {agree}."
     changes = []
-    for row in np.flatnonzero(~found.alike)[:MOST_SAID]:  # who says what, and the facts that part means from ranks
+    for row in np.flatnonzero(~variants.alike)[:MOST_SAID]:  # who says what, and the facts that part means from ranks
         by: dict[str, list[str]] = {}
         for name, words in decisions.items():
             by.setdefault(words[row], []).append(name)
@@ -151,8 +152,8 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
     rows = rows_as_blocks(blocks, alpha, rng)
     trap = () if rows is None else (_trap_sentence(rows, blocks, n, alpha),)
     return replace(
-        found,
-        tables={"table": found.table.assign(alike=found.alike)},
+        variants,
+        tables={"table": variants.table.assign(alike=variants.alike)},
         values={"tests": tuple(verdicts), "blocks": blocks, "alpha": alpha, "rows_as_blocks": rows, "trap": trap,
                 "overview": overview, "changes": tuple(changes)},
         findings=(overview, *changes, *trap),
@@ -236,9 +237,8 @@ def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -
             return (float(ptukey(critical / sd, k, np.inf, upper=True)),) * 3
         exchanges = max(100, _EXCHANGED // sums.size)
     count = 0
-    for start in range(0, exchanges, at_once := max(1, _AT_ONCE // sums.size)):
-        orders = np.argsort(rng.random((min(at_once, exchanges - start), *sums.shape)), axis=2, kind="stable")
-        exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
+    for batch in batches(exchanges, sums.size, _AT_ONCE):
+        exchanged = exchanged_within(sums, batch, rng).sum(axis=1) / n
         count += int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
     low, high = map(float, clopper_pearson(count, exchanges, 0.95))
     return count / exchanges, low, high

@@ -21,6 +21,7 @@ from lmemtest.bench.ranking.bradley_terry import ELO, estimable, likeliest, link
 from lmemtest.bench.ranking.methods import Asked, by_model, runs_of
 from lmemtest.core.hints import guided
 from lmemtest.core.proportions import jeffreys
+from lmemtest.core.resampling import batches, dealt, drawn_interval
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order, tolerance, written
 from lmemtest.core.threads import one_blas_thread
@@ -157,8 +158,8 @@ def drawn_over_blocks(
     """
     n, k = each.won.shape
     games = games.astype(float)
-    for size in _sizes(n_draws, k * k):
-        order = rng.permuted(np.tile(np.arange(float(k)), (size, 1)), axis=1)
+    for size in batches(n_draws, k * k, _CHUNK):
+        order = dealt(np.arange(float(k)), size, rng)
         virtual = Standings.in_order(np.stack([order, k - 1.0 - order], axis=1))
         of_blocks = rng.exponential(size=(size, n))
         real = each.weighted(of_blocks)
@@ -195,20 +196,13 @@ def drawn_over_runs(
     instances = np.bincount(blocks.block)
     starts = np.cumsum(instances) - instances
     sign = 1.0 if blocks.direction == "maximize" else -1.0
-    for size in _sizes(n_draws, max(blocks.runs.size, len(instances) * k * k)):
+    for size in batches(n_draws, max(blocks.runs.size, len(instances) * k * k), _CHUNK):
         weights = rng.exponential(size=(size, weighed.max() + 1))[:, weighed] * ran
         total = np.maximum(weights.sum(axis=3), np.finfo(float).tiny)
         means = blocks.means + stretch * np.einsum("dmkr,mkr->dmk", weights, deviations) / total
         scores = np.add.reduceat(means[:, order], starts, axis=1) / instances[:, None]
         wins = wins_on_blocks(sign * scores, ties)
         yield Standings.on_blocks(sign * scores, ties, wins).total(), ratings(wins.sum(axis=-3, dtype=float))
-
-
-def _sizes(n_draws: int, numbers: int) -> Iterator[int]:
-    """Numbers of draws to make at a time, each of so many numbers."""
-    most = max(_CHUNK // numbers, 1)
-    for start in range(0, n_draws, most):
-        yield min(most, n_draws - start)
 
 
 # ------------------------------------------------------------------------------------------------------ the leaderboard
@@ -450,7 +444,7 @@ def _ends(draws: Array, tail: float) -> Array:
     """Both ends of intervals from draws, ``(2, k)``."""
     if np.isnan(tail):
         return np.full((2, draws.shape[1]), np.nan)
-    return np.asarray(np.quantile(draws, [tail, 1.0 - tail], axis=0, method="weibull"))
+    return drawn_interval(draws, draws.mean(axis=0), "percentile", 1.0 - 2.0 * tail)
 
 
 def _first(ranks: Array) -> Array:
@@ -473,7 +467,7 @@ def _check_comparisons(blocks: Blocks, games: Array, compared: int) -> None:
         )
     with_first = linked(games)
     if not with_first.all():
-        here, others = ([name for name, known in zip(names, with_first, strict=True) if known == side]
+        here, others = ([name for name, is_linked in zip(names, with_first, strict=True) if is_linked == side]
                         for side in (True, False))  # fmt: skip
         raise DesignError(
             f"no comparison links {joined(here)} with {joined(others)}, on a {blocks.unit} of both or through other "

@@ -16,6 +16,7 @@ from lmemtest.bench.ranking.classical import (
     Omnibus,
     assumptions_of,
     block_estimates,
+    block_residuals,
     friedman,
     median_interval,
     ranked,
@@ -152,7 +153,7 @@ def runs_of(data: Any, direction: str | None, function: str = "lmemtest.rank") -
     return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
 
 
-def by_model(runs: Runs, asked: Asked) -> Assessment:
+def by_model(runs: Runs, options: Asked) -> Assessment:
     """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
     from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
     from lmemtest.bench.modelling.recommend import recommend
@@ -160,18 +161,18 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
 
     runs = runs.with_named_algorithms()
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
-    means = emmeans(fit, runs.algorithm, alpha=asked.alpha)
-    if asked.control is None:
-        compared = means.pairs(adjust=asked.adjust, vcov=asked.vcov)
+    means = emmeans(fit, runs.algorithm, alpha=options.alpha)
+    if options.control is None:
+        compared = means.pairs(adjust=options.adjust, vcov=options.vcov)
     else:
-        compared = means.against(asked.control, adjust=asked.adjust, vcov=asked.vcov)
+        compared = means.against(options.control, adjust=options.adjust, vcov=options.vcov)
     table = means.to_frame().assign(algorithm=means.labels()).rename(columns={means.column: "mean"})
     # rows less all coefficients and all levels of the random effects: no more than there are, at least one
     levels = sum(len(term.levels) * len(term.names) for term in fit.design.random)
     residual_df = float(max(fit.problem.system.n_rows - len(fit.problem.kept) - levels, 1))
     return _of(
         compared,
-        asked,
+        options,
         "marginal mean",
         centre=table[["algorithm", "mean", "se", "df", "ci_low", "ci_high"]],
         test="lmem",
@@ -181,7 +182,7 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
     )
 
 
-def _of(compared: Comparisons, asked: Asked, statistic: str, **rest: Any) -> Assessment:
+def _of(compared: Comparisons, options: Asked, statistic: str, **rest: Any) -> Assessment:
     """Comparisons of estimates as a verdict, and the `rest` of it."""
     means = compared.estimates
     tests = compared.to_frame().rename(columns={"t_ratio": "statistic"})
@@ -190,8 +191,8 @@ def _of(compared: Comparisons, asked: Asked, statistic: str, **rest: Any) -> Ass
         means=means.estimate,
         se=means.se,
         tests=tests,
-        half_widths=compared.half_widths(asked.alpha),
-        alpha=asked.alpha,
+        half_widths=compared.half_widths(options.alpha),
+        alpha=options.alpha,
         direction=means.direction,
         ahead=left_ahead(tests, lower_is_better=means.direction == "minimize"),
         adjust=compared.adjust,
@@ -208,12 +209,12 @@ def _of(compared: Comparisons, asked: Asked, statistic: str, **rest: Any) -> Ass
 # ---------------------------------------------------------------------- classical tests
 
 
-def by_tests(blocks: Blocks, asked: Asked) -> Assessment:
+def by_tests(blocks: Blocks, options: Asked) -> Assessment:
     """The classical tests on the blocks; "auto" chooses by the residuals, and by whether cells are missing."""
     complete = blocks.where(blocks.complete)
     k = len(blocks.algorithms)
     missing = len(blocks.names) - len(complete.names)
-    test, notes, table = asked.test, list(blocks.notes), None
+    test, notes, table = options.test, list(blocks.notes), None
     if test == "auto" and missing:
         test = "wilcoxon"
     if missing and test == "wilcoxon":
@@ -228,17 +229,17 @@ def by_tests(blocks: Blocks, asked: Asked) -> Assessment:
     (require_pairs if test == "wilcoxon" else require_blocks)(blocks)
     if test == "auto":
         x = complete.scores
-        residuals = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
+        residuals = block_residuals(x)
         if k == 2:
-            table, normal, _ = assumptions_of(residuals[:, :1], ("differences",), asked.alpha)
+            table, normal, _ = assumptions_of(residuals[:, :1], ("differences",), options.alpha)
             test = "t" if normal else "wilcoxon"
         else:
-            table, normal, _ = assumptions_of(residuals, blocks.algorithms, asked.alpha)
+            table, normal, _ = assumptions_of(residuals, blocks.algorithms, options.alpha)
             table = table[table["of"] != "variances"]  # of each pair its own, so their equality decides nothing
             test = "moderated" if normal and len(x) >= FEWEST_MODERATED else "nemenyi"
-    _check_adjust(asked, test)
-    found = _by_ranks_or_means(blocks, test, asked) if test != "wilcoxon" else _by_signed_ranks(blocks, asked)
-    return replace(found, assumptions=table, notes=(*notes, *found.notes))
+    _check_adjust(options, test)
+    assessment = _by_ranks_or_means(blocks, test, options) if test != "wilcoxon" else _by_signed_ranks(blocks, options)
+    return replace(assessment, assumptions=table, notes=(*notes, *assessment.notes))
 
 
 def left_out(blocks: Blocks) -> str:
@@ -270,35 +271,35 @@ def require_blocks(blocks: Blocks) -> None:
         )
 
 
-def _check_adjust(asked: Asked, test: str) -> None:
-    if asked.adjust in ("tukey", "dunnett") and test in OWN_VARIANCES:
+def _check_adjust(options: Asked, test: str) -> None:
+    if options.adjust in ("tukey", "dunnett") and test in OWN_VARIANCES:
         raise ArgumentError(
-            f"adjust={asked.adjust!r} is for one variance of all pairs, and {TEST_NAMES[test]} have one each. Use "
+            f"adjust={options.adjust!r} is for one variance of all pairs, and {TEST_NAMES[test]} have one each. Use "
             "adjust='holm', or test='tukey' or 'nemenyi'."
         )
 
 
-def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Assessment:
-    means = block_estimates(blocks, test, asked.alpha)
-    if asked.control is not None:
-        adjust = asked.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
-        compared = means.against(asked.control, adjust=adjust)
+def _by_ranks_or_means(blocks: Blocks, test: str, options: Asked) -> Assessment:
+    means = block_estimates(blocks, test, options.alpha)
+    if options.control is not None:
+        adjust = options.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
+        compared = means.against(options.control, adjust=adjust)
     else:
-        adjust = asked.adjust or ADJUST.get(test, "tukey")
+        adjust = options.adjust or ADJUST.get(test, "tukey")
         compared = means.pairs(adjust=adjust)
     on_ranks = test in ("nemenyi", "conover")
     omnibus = None
     if on_ranks:
-        omnibus = friedman(ranked(-blocks.gains), asked.alpha)
+        omnibus = friedman(ranked(-blocks.gains), options.alpha)
     elif len(blocks.algorithms) > 2 and test not in OWN_VARIANCES:  # of two, the pair is the whole; sphericity
-        omnibus = repeated_measures_anova(blocks.scores, asked.alpha)
-    centre = rank_centres(blocks, asked.alpha) if on_ranks else mean_centres(blocks, asked.alpha)
+        omnibus = repeated_measures_anova(blocks.scores, options.alpha)
+    centre = rank_centres(blocks, options.alpha) if on_ranks else mean_centres(blocks, options.alpha)
     notes = [*compared.notes]
     if test == "conover" and len(blocks.algorithms) > 3:
         notes.append(CONOVER_SIZE)
     notes += [*([OF_RANKS] if on_ranks else []), *_skew(blocks, on_ranks)]
     statistic = "mean rank" if on_ranks else "mean"
-    return _of(compared, asked, statistic, centre=centre, test=test, omnibus=omnibus, notes=tuple(notes))
+    return _of(compared, options, statistic, centre=centre, test=test, omnibus=omnibus, notes=tuple(notes))
 
 
 def _skew(blocks: Blocks, on_ranks: bool) -> list[str]:
@@ -315,21 +316,21 @@ def _skew(blocks: Blocks, on_ranks: bool) -> list[str]:
     ]
 
 
-def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Assessment:
+def _by_signed_ranks(blocks: Blocks, options: Asked) -> Assessment:
     names = blocks.algorithms
-    control = None if asked.control is None else names.index(asked.control)
-    adjust = asked.adjust or ("shaffer" if control is None else "holm")
-    tests = wilcoxon_pairs(blocks, adjust=adjust, alpha=asked.alpha, control=control)
+    control = None if options.control is None else names.index(options.control)
+    adjust = options.adjust or ("shaffer" if control is None else "holm")
+    tests = wilcoxon_pairs(blocks, adjust=adjust, alpha=options.alpha, control=control)
     omnibus: Omnibus | None = None
     if len(names) > 2:
         whole = bool(blocks.complete.all())
-        omnibus = (friedman(ranked(-blocks.gains), asked.alpha) if whole
-                   else skillings_mack(blocks.gains, asked.alpha))  # fmt: skip
-    centre = rank_centres(blocks, asked.alpha)
-    separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust=adjust)
+        omnibus = (friedman(ranked(-blocks.gains), options.alpha) if whole
+                   else skillings_mack(blocks.gains, options.alpha))  # fmt: skip
+    centre = rank_centres(blocks, options.alpha)
+    separated = _on_mean_ranks(blocks, centre, tests, options.alpha, adjust=adjust)
     notes = ["Intervals are those of the shift (Hodges and Lehmann), each at the level at which its pair was tested."]
     outside = (tests["ci_low"] > 0) | (tests["ci_high"] < 0)
-    differ = int((outside != below(tests["p_value"], asked.alpha))[tests["p_value"].notna()].sum())
+    differ = int((outside != below(tests["p_value"], options.alpha))[tests["p_value"].notna()].sum())
     if differ:
         notes.append(
             f"Of {counted(differ, 'pair')} the interval and the test disagree about zero, because differences are zero "
@@ -337,11 +338,11 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Assessment:
         )
     lowest = np.full(len(tests), 2.0 ** (1 - len(blocks.names)))  # all pairs as clear as they can be
     least = float(adjust_raw(lowest, "holm" if adjust == "shaffer" else adjust, len(tests)).min())
-    if adjust != "none" and not below(least, asked.alpha):
+    if adjust != "none" and not below(least, options.alpha):
         notes.append(
             f"With {blocks.said()} and {counted(len(tests), 'pair')} no signed-rank test can be significant at "
-            f"{asked.alpha:g}: its smallest p-value is {format_number(least)} after adjustment. Use test='nemenyi' or "
-            f"method='lmem', or add {plural(blocks.unit)}."
+            f"{options.alpha:g}: its smallest p-value is {format_number(least)} after adjustment. Use test='nemenyi' "
+            f"or method='lmem', or add {plural(blocks.unit)}."
         )
     return Assessment(
         centre=centre, tests=tests, decisions=separated, test="wilcoxon", omnibus=omnibus, notes=tuple(notes)
@@ -432,33 +433,33 @@ def mean_ranks(blocks: Blocks) -> Array:
 # ---------------------------------------------------------------------- posterior probabilities
 
 
-def by_posterior(blocks: Blocks, asked: Asked) -> Assessment:
+def by_posterior(blocks: Blocks, options: Asked) -> Assessment:
     """Posterior probabilities that an algorithm is practically better; decided where one is above 1 - alpha."""
     from lmemtest.bench.ranking.bayesian import bayesian_pairs
 
-    test = "signed_rank" if asked.test == "auto" else asked.test
+    test = "signed_rank" if options.test == "auto" else options.test
     require_pairs(blocks)
     tests = bayesian_pairs(
         blocks,
         model=test,
-        rope=asked.rope,
-        rope_unit=asked.rope_unit,
-        alpha=asked.alpha,
-        n_draws=asked.n_draws,
-        rng=asked.rng,
+        rope=options.rope,
+        rope_unit=options.rope_unit,
+        alpha=options.alpha,
+        n_draws=options.n_draws,
+        rng=options.rng,
     )
-    if asked.control is not None:
-        tests = tests[(tests["left"] == asked.control) | (tests["right"] == asked.control)].reset_index(drop=True)
+    if options.control is not None:
+        tests = tests[(tests["left"] == options.control) | (tests["right"] == options.control)].reset_index(drop=True)
     # the probability of being wrong takes the place of the p-value: one matrix of decisions for all methods
     tests = tests.assign(p_value=1.0 - tests[["p_left", "p_right"]].max(axis=1))
     n, few = len(blocks.names), []
-    if test == "signed_rank" and asked.rope == 0.0 and n <= 6:
+    if test == "signed_rank" and options.rope == 0.0 and n <= 6:
         few.append(
             f"With {blocks.said()} an algorithm that is ahead on each of them is decided to be better, which happens "
             f"to two equal ones in {percent(2.0 ** (1 - n))} of studies."
         )
-    centre = rank_centres(blocks, asked.alpha)
-    separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust="none", posterior=True)
+    centre = rank_centres(blocks, options.alpha)
+    separated = _on_mean_ranks(blocks, centre, tests, options.alpha, adjust="none", posterior=True)
     notes = (*blocks.notes, BAYESIAN_SIZE, *few)
     return Assessment(centre=centre, tests=tests, decisions=separated, test=test, notes=notes)
 
@@ -475,12 +476,12 @@ def left_ahead(tests: pd.DataFrame, *, lower_is_better: bool) -> NDArray[np.bool
     return np.asarray(sign * tests["statistic"].to_numpy() > 0.0)
 
 
-def codes_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Codes:
+def codes_on(blocks: Blocks, runs: Runs, method: str, options: Asked) -> Codes:
     """The verdicts of the same method on some of the blocks and algorithms of the runs, in the order of the blocks'."""
-    if asked.control is not None and asked.control not in blocks.algorithms:
-        raise DesignError(f"the control {asked.control} is what is left out.")
+    if options.control is not None and options.control not in blocks.algorithms:
+        raise DesignError(f"the control {options.control} is what is left out.")
     part = _those_in(runs, blocks) if method == "lmem" else runs
-    return assessment_of(method, part, blocks, asked).decisions.among(blocks.algorithms)
+    return assessment_of(method, part, blocks, options).decisions.among(blocks.algorithms)
 
 
 def _those_in(runs: Runs, blocks: Blocks) -> Runs:
@@ -492,8 +493,8 @@ def _those_in(runs: Runs, blocks: Blocks) -> Runs:
     return runs.filter(**kept)
 
 
-def assessment_of(method: str, runs: Runs, blocks: Blocks, asked: Asked) -> Assessment:
+def assessment_of(method: str, runs: Runs, blocks: Blocks, options: Asked) -> Assessment:
     """What a method says of the runs, or of their blocks."""
     if method == "lmem":
-        return by_model(runs, asked)
-    return (by_tests if method == "frequentist" else by_posterior)(blocks, asked)
+        return by_model(runs, options)
+    return (by_tests if method == "frequentist" else by_posterior)(blocks, options)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.resampling import batches
 from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_fraction, check_positive_int, resolve_rng
 from lmemtest.core.words import counted, percent
@@ -88,13 +89,11 @@ def _drawn_ranks(gains: Array, n_draws: int, rng: np.random.Generator) -> Iterat
     mean = centred.mean(axis=0)
     residual = centred - mean
     spread = np.sqrt((residual**2).sum(axis=0))
-    step = max(1, _AT_ONCE // k)
-    for start in range(0, n_draws, step):
-        size = min(step, n_draws - start)
+    for size in batches(n_draws, k, _AT_ONCE):
         scale = np.sqrt((1.0 + 1.0 / n) / rng.chisquare(n - 1, (size, 1)))
-        own = np.sqrt((1.0 + 1.0 / n) / rng.chisquare(n - 1, (size, k)))
+        scale_of_each = np.sqrt((1.0 + 1.0 / n) / rng.chisquare(n - 1, (size, k)))
         x = mean + np.sqrt(1.0 - _INDEPENDENT) * scale * (rng.standard_normal((size, n)) @ residual)
-        x += np.sqrt(_INDEPENDENT) * own * spread * rng.standard_normal((size, k))
+        x += np.sqrt(_INDEPENDENT) * scale_of_each * spread * rng.standard_normal((size, k))
         order = np.argsort(-x, axis=1, kind="stable")
         ranks = np.empty((size, k), dtype=np.int32)
         np.put_along_axis(ranks, order, np.arange(1, k + 1, dtype=np.int32)[None], axis=1)

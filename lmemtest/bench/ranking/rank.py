@@ -168,20 +168,20 @@ def rank(
         check_choice(effect_size, "effect_size", (*KINDS, "standardised") if method == "lmem" else KINDS)
     if method != "all":
         return ranking_of(assessment_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
-    found, without = {}, []
+    rankings, without = {}, []
     for one, tests in (("lmem", ("auto",)), ("frequentist", classical_tests(blocks)), ("bayesian", ("signed_rank",))):
         for name in tests:
-            asked = replace(checked, test=name)
+            options = replace(checked, test=name)
             try:
-                assessment = assessment_of(one, runs, blocks, asked)
+                assessment = assessment_of(one, runs, blocks, options)
             except DesignError as error:
                 without.append((one if name == "auto" else name, error))
                 continue
-            found[assessment.test] = ranking_of(assessment, runs, blocks, one, asked, effect_size)
-    if not found:
+            rankings[assessment.test] = ranking_of(assessment, runs, blocks, one, options, effect_size)
+    if not rankings:
         raise without[0][1]
     notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
-    return compared(found, resolve_rng(checked.rng), notes)
+    return compared(rankings, resolve_rng(checked.rng), notes)
 
 
 def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
@@ -192,12 +192,12 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
         name = before.get(method, method)
         method, test = (of_test[name], name) if name in of_test else (method, test)
     test = before.get(test, test) if isinstance(test, str) else test
-    known = of_test.get(test, "lmem") if isinstance(test, str) else "lmem"
-    method = check_choice(known if method is None else method, "method", (*TESTS, "all"))
-    if method in TESTS and known != "lmem" and known != method:
+    method_of_test = of_test.get(test, "lmem") if isinstance(test, str) else "lmem"
+    method = check_choice(method_of_test if method is None else method, "method", (*TESTS, "all"))
+    if method in TESTS and method_of_test != "lmem" and method_of_test != method:
         raise ArgumentError(
-            f"test={test!r} goes with method={known!r}; the tests of {method!r} are {', '.join(TESTS[method])}. Name "
-            "one of them, or leave out method."
+            f"test={test!r} goes with method={method_of_test!r}; the tests of {method!r} are "
+            f"{', '.join(TESTS[method])}. Name one of them, or leave out method."
         )
     return method, test
 
@@ -225,7 +225,7 @@ def _control(control: Any, blocks: Blocks) -> str | None:
 
 
 def ranking_of(
-    assessment: Assessment, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
+    assessment: Assessment, runs: Runs, blocks: Blocks, method: str, options: Asked, effect_size: str | None
 ) -> Ranking:
     """The record of an assessment: all in the order of the ranking, pairs with effect sizes and outcomes."""
     order = assessment.decisions.levels
@@ -233,7 +233,7 @@ def ranking_of(
     table = assessment.centre.set_index("algorithm").loc[list(order)].reset_index()
     if "mean_rank" not in table:
         table["mean_rank"] = mean_ranks(ordered)
-    if asked.control is None:
+    if options.control is None:
         table = table.assign(**assessment.decisions.columns(order))
     kind = effect_size or EFFECTS.get(assessment.test, "rank_biserial")
     notes = (*runs.notes, *assessment.notes)
@@ -243,7 +243,7 @@ def ranking_of(
         notes = (*notes, *filter(None, (runs.curve.sentence, runs.curve.early)))
     return Ranking(
         table=table,
-        pairs=_pairs(_oriented(assessment.tests, order), ordered, assessment, kind, asked),
+        pairs=_pairs(_oriented(assessment.tests, order), ordered, assessment, kind, options),
         decisions=replace(
             assessment.decisions,
             test=TEST_NAMES[assessment.test],
@@ -255,13 +255,13 @@ def ranking_of(
         test=assessment.test,
         omnibus=assessment.omnibus,
         effect=kind,
-        control=asked.control,
-        alpha=asked.alpha,
+        control=options.control,
+        alpha=options.alpha,
         score=runs.score,
         direction=runs.direction,
         formula=assessment.formula,
         assumptions=assessment.assumptions,
-        asked=asked,
+        asked=options,
         notes=notes,
     )
 
@@ -289,7 +289,7 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame({name: values[first] for name, values in out.items()})
 
 
-def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: str, asked: Asked) -> pd.DataFrame:
+def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: str, options: Asked) -> pd.DataFrame:
     import pandas as pd
 
     place = {name: i for i, name in enumerate(blocks.algorithms)}
@@ -297,11 +297,11 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
     if kind == "standardised":
         sign = -1.0 if blocks.direction == "minimize" else 1.0  # positive where the left is better
         difference = sign * tests["estimate"].to_numpy(dtype=float)
-        half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
+        half = t_quantile(options.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
         ends = difference - half, difference + half
-        size, low, high = standardised(difference, *ends, *assessment.residual_sd, alpha=asked.alpha)
+        size, low, high = standardised(difference, *ends, *assessment.residual_sd, alpha=options.alpha)
     else:
-        size, low, high = _effects(blocks.gains, i, j, kind, asked)
+        size, low, high = _effects(blocks.gains, i, j, kind, options)
     wins, ties = outcomes(blocks)
     met = wins[i, j] + ties[i, j] + wins[j, i]
     better = np.divide(wins[i, j] + ties[i, j] / 2.0, met, out=np.full(len(i), np.nan), where=met > 0)
@@ -326,7 +326,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
     return table.join(pd.DataFrame(more))
 
 
-def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:
+def _effects(gains: Array, i: Array, j: Array, kind: str, options: Asked) -> tuple[Array, Array, Array]:
     """Effect sizes of the pairs over the blocks that both have, positive where the left is better."""
     out = np.full((3, len(i)), np.nan)
     both = np.isfinite(gains[:, i]) & np.isfinite(gains[:, j])  # blocks x pairs
@@ -334,13 +334,13 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
     for code, one in enumerate(first):
         here, rows = np.flatnonzero(np.ravel(which) == code), both[:, one]
         if rows.sum() > 1:
-            found = effect_sizes(
+            effects = effect_sizes(
                 gains[rows][:, i[here]].T,
                 gains[rows][:, j[here]].T,
                 kind,
                 paired=True,
-                alpha=asked.alpha,
-                rng=asked.rng,
+                alpha=options.alpha,
+                rng=options.rng,
             )
-            out[:, here] = found
+            out[:, here] = effects
     return out[0], out[1], out[2]

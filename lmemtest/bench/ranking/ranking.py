@@ -209,9 +209,9 @@ class Ranking(Result):
 
         def again(part: Blocks) -> Codes:
             # the same draws for each part, so that none changes by chance alone
-            asked = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
-            at_hand = codes_by_table(part, asked.alpha) if at_once else None
-            return codes_on(part, self.runs, self.method, asked) if at_hand is None else at_hand
+            options = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
+            at_hand = codes_by_table(part, options.alpha) if at_once else None
+            return codes_on(part, self.runs, self.method, options) if at_hand is None else at_hand
 
         whole = self.decisions.among(self.blocks.algorithms)
         neither = "undecided" if self.method == "bayesian" else "not significant"
@@ -242,22 +242,22 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     if ranking.control is None and not ranking.decisions.lettered:
         return tuple(_of_many(ranking))
     beaten, equal, open_pairs, untested = _sorted_out(ranking)
-    found = [_headline(ranking, beaten)]
+    sentences = [_headline(ranking, beaten)]
     better = _better(ranking)
-    found += [f"{name} is {better} than {joined(worse, len(worse))}." for name, worse in beaten.items()]
+    sentences += [f"{name} is {better} than {joined(worse, len(worse))}." for name, worse in beaten.items()]
     if equal:
-        found.append(f"Practically equivalent: {_pairs(equal)}.")
+        sentences.append(f"Practically equivalent: {_pairs(equal)}.")
     if open_pairs:
         what = "Undecided" if ranking.method == "bayesian" else "Not significantly different"
-        found.append(f"{what}: {_pairs(open_pairs)}.")
+        sentences.append(f"{what}: {_pairs(open_pairs)}.")
     met = {(row["left"], row["right"]): _met(row) for row in ranking.pairs.to_dict("records")}
     alone = [pair for pair in untested if met[pair] < FEWEST_BLOCKS]
     others = [pair for pair in untested if met[pair] >= FEWEST_BLOCKS]
     if alone:
-        found.append(f"Without a test, for too few common {ranking.blocks.units}: {_pairs(alone)}.")
+        sentences.append(f"Without a test, for too few common {ranking.blocks.units}: {_pairs(alone)}.")
     if others:
-        found.append(f"Without a test, since their differences have no variance: {_pairs(others)}.")
-    return tuple(found)
+        sentences.append(f"Without a test, since their differences have no variance: {_pairs(others)}.")
+    return tuple(sentences)
 
 
 def _of_many(ranking: Ranking) -> list[str]:
@@ -342,9 +342,9 @@ def _tied_first(ranking: Ranking) -> list[str]:
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> str:
-    shown = [f"{left} and {right}" for left, right in pairs[:MOST_PAIRS]]
+    names = [f"{left} and {right}" for left, right in pairs[:MOST_PAIRS]]
     rest = f"; and {len(pairs) - MOST_PAIRS} other pairs" if len(pairs) > MOST_PAIRS else ""
-    return "; ".join(shown) + rest
+    return "; ".join(names) + rest
 
 
 # ---------------------------------------------------------------------- a paragraph for a paper
@@ -407,18 +407,18 @@ def _choice(ranking: Ranking) -> str:
 def _found(ranking: Ranking) -> list[str]:
     decided = np.flatnonzero(ahead_or_behind(ranking.codes) | (ranking.codes == Verdict.EQUIVALENT))
     rows = ranking.pairs.iloc[decided[:MOST_PAIRS]].to_dict("records")
-    said = [_pair_text(ranking, row, code) for row, code in zip(rows, ranking.codes[decided], strict=False)]
-    found = [f"{'; '.join(said)}."] if said else []
+    texts = [_pair_text(ranking, row, code) for row, code in zip(rows, ranking.codes[decided], strict=False)]
+    sentences = [f"{'; '.join(texts)}."] if texts else []
     if len(decided) > MOST_PAIRS:
-        found.append(f"Of {len(decided) - MOST_PAIRS} further decided pairs the table has the numbers.")
+        sentences.append(f"Of {len(decided) - MOST_PAIRS} further decided pairs the table has the numbers.")
     tested = int((ranking.codes != Verdict.NOT_TESTED).sum())
     rest = tested - len(decided)
     if rest == tested:
-        found.append("No pair was decided." if rest > 1 else "The pair was not decided.")
+        sentences.append("No pair was decided." if rest > 1 else "The pair was not decided.")
     elif rest:
         which = "the other pair" if rest == 1 else f"the other {rest} pairs"
-        found.append(f"For {which} no difference was shown, which does not show that they are equal.")
-    return found
+        sentences.append(f"For {which} no difference was shown, which does not show that they are equal.")
+    return sentences
 
 
 def _chance(p: float) -> str:

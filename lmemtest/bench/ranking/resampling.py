@@ -19,11 +19,11 @@ from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.normalise import UNITLESS
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.arrays import Array
+from lmemtest.core.resampling import batches, drawn_again, drawn_interval
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
 from lmemtest.core.words import listed, percent
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares, interval_ends, plain_shares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,12 +138,12 @@ class Resampling:
         fewer = self.unit == "runs" and self.drawn == "n-1"
         many = np.maximum(n - fewer, 1)
         each = np.where(np.arange(most) < many[:, None], (self.share / many)[:, None], 0.0)  # (m, runs)
-        for size in self._chunks():
+        for size in batches(self.n_draws, self.members.size * most, _AT_ONCE):
             if self.unit == "runs":
                 chosen = np.broadcast_to(self.members, (size, *self.members.shape))
             else:
                 kept = max(count - (self.drawn == "n-1"), 1)
-                chosen = self.members[of_blocks.integers(count, size=(size, kept))]
+                chosen = self.members[drawn_again(count, size, of_blocks, kept)]
             run = (of_runs.random((*chosen.shape, most)) * n[chosen][..., None]).astype(np.intp)
             weight = each[chosen] / chosen.shape[1]
             if self.members.shape[1] > 1:
@@ -171,13 +171,13 @@ class Resampling:
         units = np.flatnonzero(n[instance] > 1)
         step = max(1, _AT_ONCE // len(scores))
         for left in np.split(units, np.arange(step, len(units), step)):
-            own = instance[left]
-            others = n[own] - 1
-            weights = np.where(instance == own[:, None], ((others + 1) / others)[:, None], 1.0) * full
+            strata = instance[left]
+            others = n[strata] - 1
+            weights = np.where(instance == strata[:, None], ((others + 1) / others)[:, None], 1.0) * full
             weights[np.arange(len(left)), left] = 0.0
             means = np.repeat(block_means, len(left), axis=0)
-            means[np.arange(len(left)), block[left]] += self.share[own] * (mean[own] - scores[left]) / others
-            yield own, (scores, weights, means)
+            means[np.arange(len(left)), block[left]] += self.share[strata] * (mean[strata] - scores[left]) / others
+            yield strata, (scores, weights, means)
 
     def _pool(self, algorithm: int) -> tuple[Array, Index, Index]:
         """All scores of an algorithm in ascending order, their instances, and where the run of an instance is there."""
@@ -188,12 +188,6 @@ class Resampling:
         place = np.zeros(runs.shape, dtype=np.intp)
         place[instance, run] = np.arange(len(order))
         return runs[instance, run], instance, place
-
-    def _chunks(self) -> Iterator[int]:
-        """Numbers of draws that are in memory at a time."""
-        step = max(1, _AT_ONCE // (self.members.size * self.blocks.runs.shape[2]))
-        for start in range(0, self.n_draws, step):
-            yield min(step, self.n_draws - start)
 
 
 def complete_blocks(data: Any, direction: str | None, sample: str = "runs") -> tuple[Blocks, bool]:
@@ -245,14 +239,10 @@ def intervals(
     draws: Array, estimate: Array, jackknife: Iterable[tuple[Index, Array]], method: str, level: float
 ) -> Array:
     """Both ends of the intervals of k statistics, ``(2, k)``; the `jackknife` with its strata is for "bca"."""
-    shares = plain_shares(level, len(estimate))
-    if method == "bca":
-        parts = list(jackknife)
-        stratum = np.concatenate([codes for codes, _ in parts])
-        values = np.concatenate([values for _, values in parts])
-        skewness = acceleration(values, np.unique(stratum, return_inverse=True)[1])
-        shares = bca_shares(draws, estimate, skewness, level)
-    return interval_ends(draws, estimate, shares, method)
+    if method != "bca":
+        return drawn_interval(draws, estimate, method, level)
+    strata, values = map(np.concatenate, zip(*jackknife, strict=True))
+    return drawn_interval(draws, estimate, method, level, values, np.unique(strata, return_inverse=True)[1])
 
 
 def band_of(resampling: Resampling, method: str, level: float) -> str:

@@ -20,6 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.per_run import vary_less_than_by_chance
 from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.ranking.classical import residual_variance
 from lmemtest.core.replicates import check_replicates, progress_bar
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
@@ -196,9 +197,9 @@ _FEWEST_BENCHMARKS = 3  # for moderated standard errors
 _CONSTANT = 1e-6  # parts of the scores, and of the residual variance, that are left to the fit
 
 
-def closed_form(runs: Runs, blocks: Blocks, asked: Asked) -> bool:
+def closed_form(runs: Runs, blocks: Blocks, options: Asked) -> bool:
     """Whether decisions about the runs, and about some blocks or algorithms of them, have it."""
-    if asked.control is not None or asked.adjust not in (None, "stepdown") or asked.vcov == "model":
+    if options.control is not None or options.adjust not in (None, "stepdown") or options.vcov == "model":
         return False
     if blocks.unit != "benchmark" or not blocks.complete.all() or runs.n_rows != blocks.scores.size:
         return False
@@ -211,12 +212,10 @@ def codes_by_table(blocks: Blocks, alpha: float) -> Codes | None:
     """The decisions; None where benchmarks are too few, or their variance can be zero, or the scores do not scatter."""
     y = blocks.scores
     n, k = y.shape
-    centre = y.mean(axis=1)
-    residuals = y - y.mean(axis=0) - centre[:, None] + y.mean()
-    variance = (residuals**2).sum() / ((n - 1) * (k - 1))
+    variance = residual_variance(y) if n > 1 < k else 0.0
     if n < _FEWEST_BENCHMARKS or not np.sqrt(variance) > _CONSTANT * np.abs(y).max():
         return None
-    if k * centre.var(ddof=1) <= (1.0 + _CONSTANT) * variance and not vary_less_than_by_chance(y):
+    if k * y.mean(axis=1).var(ddof=1) <= (1.0 + _CONSTANT) * variance and not vary_less_than_by_chance(y):
         return None
     left, right = np.triu_indices(k, 1)
     t, df = t_ratios(y, variance, left, right)
@@ -236,10 +235,10 @@ def t_ratios(y: Array, variance: float, left: Index, right: Index) -> tuple[Arra
     d = y[:, left] - y[:, right]
     mean = d.mean(axis=0)
     d -= mean
-    own = np.einsum("ij,ij->j", d, d) / ((n - 1.0) * 2.0 * variance)
-    own = np.where(own > NO_SCATTER, own, np.nan)  # copies
-    df = np.where(np.isnan(own), np.nan, n - 1.0)
+    ratio_of_pair = np.einsum("ij,ij->j", d, d) / ((n - 1.0) * 2.0 * variance)
+    ratio_of_pair = np.where(ratio_of_pair > NO_SCATTER, ratio_of_pair, np.nan)  # copies
+    df = np.where(np.isnan(ratio_of_pair), np.nan, n - 1.0)
     both = Functions(np.stack([left, right]), np.ones((2, len(left))), k)
     most = np.full(len(left), (n - 1.0) * (k - 1.0))
-    ratio, df = moderation(own, df, left, right, np.ones(k)).ratios(both, own, df, most)
+    ratio, df = moderation(ratio_of_pair, df, left, right, np.ones(k)).ratios(both, ratio_of_pair, df, most)
     return mean / np.sqrt(2.0 * variance / n * ratio), df

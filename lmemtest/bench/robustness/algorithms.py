@@ -174,10 +174,10 @@ def _compared(both: pd.DataFrame, alpha: float) -> tuple[dict[str, Any], pd.Data
     """Counts of what changes, and the pairs that do."""
     gap, gap_after = both["gap"].to_numpy(), both["gap_after"].to_numpy()
     p, p_after = both["p"].to_numpy(), both["p_after"].to_numpy()
-    shown, shown_after = below(p, alpha), below(p_after, alpha)
+    significant, shown_after = below(p, alpha), below(p_after, alpha)
     reversed_ = gap * gap_after < 0
     decision = np.select(
-        [shown & shown_after & reversed_, shown & ~shown_after, ~shown & shown_after],
+        [significant & shown_after & reversed_, significant & ~shown_after, ~significant & shown_after],
         ["reversed", "lost", "found"],
         "same",
     )

@@ -49,10 +49,10 @@ def by_policies(
     out, which a note says.
     """
     refuse_without_failures(runs)
-    known, source = runs.failures, runs if runs.failures is None else runs.failures.source
+    failures, source = runs.failures, runs if runs.failures is None else runs.failures.source
     if reference is not None:
         check_reference(source, reference)
-    named = _named(policies, reference, known, source.benchmark is not None)
+    named = _named(policies, reference, failures, source.benchmark is not None)
     failed = int(count_failures(source)[1].sum())
     if not failed:
         raise DataError("No run failed, so there is nothing that depends on a policy: compare the runs as they are.")
@@ -96,14 +96,14 @@ def by_policies_if_any(runs: Runs, alpha: float) -> Variants | None:
         return None
 
 
-def _named(policies: Any, reference: Any, known: Failures | None, ranks: bool) -> dict[str, tuple[Any, Any]]:
+def _named(policies: Any, reference: Any, failures: Failures | None, ranks: bool) -> dict[str, tuple[Any, Any]]:
     """The policies with their references, by the names that the result gives them."""
     if policies is None:
-        found: list[tuple[Any, Any]] = [(name, None) for name in USUAL if ranks or name != RANK]
-        found += [("baseline", reference)] if reference is not None else []
-        if known is not None and (known.policy, known.reference) not in found:
-            found.insert(0, (known.policy, known.reference))
-        return {_name(policy, of): (policy, of) for policy, of in found}
+        policies_and_references: list[tuple[Any, Any]] = [(name, None) for name in USUAL if ranks or name != RANK]
+        policies_and_references += [("baseline", reference)] if reference is not None else []
+        if failures is not None and (failures.policy, failures.reference) not in policies_and_references:
+            policies_and_references.insert(0, (failures.policy, failures.reference))
+        return {_name(policy, of): (policy, of) for policy, of in policies_and_references}
     if isinstance(policies, str) or not isinstance(policies, (Mapping, Sequence)):
         raise ArgumentError(f"variants must be several policies, such as ('worst', 'drop'), got {policies!r}.")
     if isinstance(policies, Mapping):
@@ -148,8 +148,12 @@ def _meaning(policy: Any, reference: Any, where: str) -> str:
 def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     """The runs under a policy, with what was done with them since they were scored."""
     if not _is(policy, RANK):
-        own = runs.failures
-        return source.score_failures(policy, reference=reference) if own is None else own.under(policy, reference)
+        failures = runs.failures
+        return (
+            source.score_failures(policy, reference=reference)
+            if failures is None
+            else failures.under(policy, reference)
+        )
     steps = () if runs.failures is None else runs.failures.then
     ends = source.study.groups(())
     span = float(ends.high[0] - ends.low[0]) + 1.0

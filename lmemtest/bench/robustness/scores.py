@@ -124,9 +124,9 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
     raw = scales[0].score
     meaning = "the hypothesis of a pair is that mean scores are equal"
     ways[raw] = (f"by mean {raw}", meaning, of_raw, scales[0].direction)
-    found = side_by_side(ways, of="score", alpha=alpha, described=tuple(dict.fromkeys(described)))
-    one_sided = (~found.alike & ~found.opposite).any()
-    return replace(found, notes=(NO_PROOF,)) if one_sided else found
+    variants = side_by_side(ways, of="score", alpha=alpha, described=tuple(dict.fromkeys(described)))
+    one_sided = (~variants.alike & ~variants.opposite).any()
+    return replace(variants, notes=(NO_PROOF,)) if one_sided else variants
 
 
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:

@@ -132,7 +132,7 @@ def side_by_side(
         [pairs.assign(variant=name, advantage=gap[row], p_value=p[row], better=who[name])
          for row, name in enumerate(ways)], ignore_index=True,
     )  # fmt: skip
-    found = Variants(
+    variants = Variants(
         question="robustness",
         title=f"Decisions {among}",
         tables={
@@ -152,16 +152,16 @@ def side_by_side(
         pairs=pairs,
         codes=codes,
     )
-    table = found.table.assign(alike=found.alike)
-    overview, counts = _overview(found, among, f"{lead}; " if lead else ""), _counts(found)
-    best, changes = _best(found.means, phrases, among), _changes(found, p)
+    table = variants.table.assign(alike=variants.alike)
+    overview, counts = _overview(variants, among, f"{lead}; " if lead else ""), _counts(variants)
+    best, changes = _best(variants.means, phrases, among), _changes(variants, p)
     return replace(
-        found,
-        tables={**found.tables, "table": table},
+        variants,
+        tables={**variants.tables, "table": table},
         values={"meanings": meanings, "advantage": gap, "p_value": p, "alpha": alpha, "among": among, "lead": lead,
                 "described": described, "overview": overview, "counts": counts, "best": best, "changes": changes},
         findings=(overview, *([counts] if changes else []), best, *changes),
-        printed=table.assign(alike=np.where(found.alike, "yes", "no")),
+        printed=table.assign(alike=np.where(variants.alike, "yes", "no")),
     )  # fmt: skip
 
 
@@ -197,29 +197,29 @@ def better(codes: Codes, pairs: pd.DataFrame, words: Mapping[int, str]) -> list[
 # ---------------------------------------------------------------------- words
 
 
-def _overview(found: Variants, among: str, lead: str) -> str:
+def _overview(variants: Variants, among: str, lead: str) -> str:
     """How many pairs are decided alike."""
-    count = int(found.comparable.sum())
+    count = int(variants.comparable.sum())
     if not count:
         return f"{lead}no pair of algorithms can be tested in two ways {among}.".lstrip()
-    thin = int((found.tested.sum(axis=0) < len(found.codes)).sum())
+    thin = int((variants.tested.sum(axis=0) < len(variants.codes)).sum())
     if thin:
         among += f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested by all)"
-    n_alike = int((found.alike & found.comparable).sum())
+    n_alike = int((variants.alike & variants.comparable).sum())
     if n_alike == count:
         which = f"all {count:,} pairs of algorithms are" if count > 1 else "the pair of algorithms is"
         text = f"{which} decided alike {among}."
     else:
-        opposite = int(found.opposite.sum())
+        opposite = int(variants.opposite.sum())
         more = f", and {opposite:,} in opposite directions" if opposite else ""
         which = f"{n_alike:,} of {counted(count, 'pair')} of algorithms {'is' if n_alike == 1 else 'are'}"
         text = f"{which} decided alike {among}{more}."
     return f"{lead}{text}" if lead else f"{text[:1].upper()}{text[1:]}"
 
 
-def _counts(found: Variants) -> str:
+def _counts(variants: Variants) -> str:
     """How many pairs differ significantly in each way."""
-    parts = [f"{found.significant(name):,} {phrase}" for name, phrase in found.phrases.items()]
+    parts = [f"{variants.significant(name):,} {phrase}" for name, phrase in variants.phrases.items()]
     return f"Significant differences: {joined(parts, most=_MOST)}."
 
 
@@ -235,14 +235,14 @@ def _best(means: pd.DataFrame, phrases: Mapping[str, str], among: str) -> str:
     return f"Who has the best mean differs: {'; '.join(parts)}."
 
 
-def _changes(found: Variants, p_values: Array) -> tuple[str, ...]:
+def _changes(variants: Variants, p_values: Array) -> tuple[str, ...]:
     """What each way says of each pair whose decision depends on it."""
     sentences = []
-    names = list(zip(found.pairs["left"], found.pairs["right"], strict=True))
-    for pair in found.changed().index:
+    names = list(zip(variants.pairs["left"], variants.pairs["right"], strict=True))
+    for pair in variants.changed().index:
         left, right = names[pair]
         ways: dict[int, list[str]] = {}
-        for code, p, phrase in zip(found.codes[:, pair], p_values[:, pair], found.phrases.values(), strict=True):
+        for code, p, phrase in zip(variants.codes[:, pair], p_values[:, pair], variants.phrases.values(), strict=True):
             ways.setdefault(int(code), []).append(f"{phrase} ({p_text(p)})")
         heads = {
             Verdict.BETTER: f"{left} is better than {right} ",
@@ -264,14 +264,14 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
     """
     used = recommend(runs, curves="model")
     pairs = emmeans(used.spec.fit(runs), runs.algorithm, alpha=alpha).pairs()
-    found = populations_compared(runs, used, pairs, alpha=alpha, adjust=None, ddf="satterthwaite")
-    if found is None:
+    variants = populations_compared(runs, used, pairs, alpha=alpha, adjust=None, ddf="satterthwaite")
+    if variants is None:
         raise DesignError(
             "of='population' compares claims about new families and about new benchmarks of these, and the runs have "
             f"no families, fewer than {FEWEST_FAMILIES}, or too few benchmarks in them for one of the two models. Name "
             "them: Runs(..., family=...)."
         )
-    return found
+    return variants
 
 
 def populations_compared(

@@ -40,20 +40,20 @@ def variance_components(fit: LmmFit, runs: Runs) -> pd.DataFrame:
     0  (1 | task)  benchmark   0.85
     1    Residual   residual   0.15
     """
-    found = []
+    components = []
     variances = explained_variance(fit).random
     for term, bar, variance in zip(fit.design.random, fit.design.parsed.bars, variances, strict=True):
         columns = {name for effect in bar.effects for name in effect.columns}
         conditions = sorted(columns & set(runs.metafeatures))
         groups = (*bar.groups, runs.algorithm) if term.diagonal and runs.algorithm in columns else bar.groups
-        found.append((term.label, groups, conditions, variance))
-    total = fit.mean_residual_variance + sum(variance for *_, variance in found)
-    kinds = {(kind_of(groups, runs), _noun(groups, runs)) for _, groups, _, _ in found}
+        components.append((term.label, groups, conditions, variance))
+    total = fit.mean_residual_variance + sum(variance for *_, variance in components)
+    kinds = {(kind_of(groups, runs), _noun(groups, runs)) for _, groups, _, _ in components}
     # effects at the levels of a metafeature are what changes between the instances of a benchmark, too
-    kinds |= {(kind_of(groups, runs), "instance") for _, groups, conditions, _ in found if conditions}
+    kinds |= {(kind_of(groups, runs), "instance") for _, groups, conditions, _ in components if conditions}
     parts = [
         (label, kind_of(groups, runs), _meaning(groups, conditions, kinds, runs), variance)
-        for label, groups, conditions, variance in found
+        for label, groups, conditions, variance in components
     ]
     parts.append(("Residual", "residual", f"what is left: {_left(kinds, fit, runs)}", fit.mean_residual_variance))
     table = pd.DataFrame(parts, columns=["term", "kind", "meaning", "variance"])
@@ -81,8 +81,8 @@ def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
     names = {kind for kind, _ in kinds}
     sources = []
     if runs.budget is not None and "budget" not in names:
-        known = runs.budget in fit.design.parsed.columns
-        sources.append(f"differences between budgets within a run{', beyond the fixed effect' if known else ''}")
+        in_model = runs.budget in fit.design.parsed.columns
+        sources.append(f"differences between budgets within a run{', beyond the fixed effect' if in_model else ''}")
     if runs.seed is not None and "run" not in names:
         sources.append("chance between runs")
     if "interaction" not in names and runs.instance:
@@ -100,8 +100,8 @@ def difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
         for index, bar in enumerate(fit.design.parsed.bars)
         if set(bar.groups) <= {runs.algorithm, *places} and set(bar.groups) & set(places)
     ]
-    known = [part for part in parts if part is not None]
-    return float(np.sqrt(sum(known))) if known else float("nan")
+    variances = [part for part in parts if part is not None]
+    return float(np.sqrt(sum(variances))) if variances else float("nan")
 
 
 def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:

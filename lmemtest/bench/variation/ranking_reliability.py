@@ -311,15 +311,15 @@ def _planned(
     return [(None, b) for b in plans.get("n_benchmarks", usual)]
 
 
-def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
-    asked = [] if given is None else [float(value) for value in check_counts(given, "n_seeds")]
-    if not repeated and any(value != observed for value in asked):
+def _seeds(n_seeds: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
+    planned = [] if n_seeds is None else [float(value) for value in check_counts(n_seeds, "n_seeds")]
+    if not repeated and any(value != observed for value in planned):
         raise ArgumentError(
-            f"n_seeds must be {observed:g} here, as in the study, got {asked[0]:g}: every algorithm was run once on "
+            f"n_seeds must be {observed:g} here, as in the study, got {planned[0]:g}: every algorithm was run once on "
             "each benchmark, so the effects of seeds and of benchmarks cannot be separated. Repeat runs with "
             "other seeds."
         )
-    return asked or (sorted({1.0, observed}) if repeated else [observed])
+    return planned or (sorted({1.0, observed}) if repeated else [observed])
 
 
 def _notes(design: RunDesign, signal: float, budget: str, *, repeated: bool) -> list[str]:

@@ -23,10 +23,11 @@ import pandas as pd
 from lmemtest.bench.data.requirements import check_algorithms, of_these_families
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.data.study import labels
+from lmemtest.core.codes import group_numbers
 from lmemtest.core.words import GROUPS, format_level, plural, spoken
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import noncentrality_interval
-from lmemtest.lmm.intervals.variances import BalancedModel, Factors, Stratum, group_codes, strata_of
+from lmemtest.lmm.intervals.variances import BalancedModel, Factors, Stratum, strata_of
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.f_tests import FTest, f_test
 from lmemtest.lmm.model import fit_lmm
@@ -191,7 +192,7 @@ def run_design(runs: Any, *, task: str, families: bool = False) -> tuple[RunDesi
     places += [frozenset({BENCHMARK})] * (several or not levels) + [frozenset({BENCHMARK, *levels})] * bool(levels)
     sets = [*base, *(factors | place for place in places for factors in base)]
     sets += [places[-1] | {SEED, *({CONDITION} & columns.keys())}] * (SEED in columns)
-    codes = {factors: group_codes(frame, sorted(factors)) for factors in sets}
+    codes = {factors: group_numbers(frame, sorted(factors)) for factors in sets}
     terms, more = _identified(codes, len(frame), columns, crossed=several)
     lattice = {factors: code for factors, code in codes.items() if factors in terms or factors in base}
     lattice[EVERYTHING] = np.arange(len(frame))

@@ -21,10 +21,11 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.bench.power.components import TOGETHER
+from lmemtest.core.codes import group_numbers
 from lmemtest.core.rounding import below, in_tie_order, tolerance, written
 from lmemtest.core.words import counted, joined
 from lmemtest.errors import ConvergenceWarning, DesignError
-from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, group_codes, widening
+from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
@@ -62,8 +63,8 @@ def training_variances(
     DesignError
         If the table identifies the variance of no source.
     """
-    codes = {source: group_codes(seeds, [source]) for source in map(str, seeds)}
-    cell = group_codes(seeds, [*codes])
+    codes = {source: group_numbers(seeds, [source]) for source in map(str, seeds)}
+    cell = group_numbers(seeds, [*codes])
     size = np.bincount(cell)
     repeated = [score[cell == c] for c in np.flatnonzero(size > 1)]
     varied = _varied(codes)
@@ -79,13 +80,13 @@ def training_variances(
         mean = np.bincount(cell, weights=score) / size
         samples = {name: [mean[cells] for cells in groups] for name, groups in lines.items()}
         noise = {name: float(np.mean(1.0 / size[np.concatenate(groups)])) for name, groups in lines.items()}
-        known = {name: SampleVariance.of(line, level, method) for name, line in samples.items()}
+        variances = {name: SampleVariance.of(line, level, method) for name, line in samples.items()}
         if repeated:
-            known[NOISE] = SampleVariance.of(repeated, level, method)
-        parts, rows, of = _of_lines(known, samples, noise, sum(map(len, repeated)))
+            variances[NOISE] = SampleVariance.of(repeated, level, method)
+        parts, rows, of = _of_lines(variances, samples, noise, sum(map(len, repeated)))
         for sources, groups in new.items():
             sample = [mean[cells] for cells in groups]
-            at_once.append(_compared(sources, sample, known, noise, level, method))
+            at_once.append(_compared(sources, sample, variances, noise, level, method))
             samples[ALL if sources == varied else joined(sources, 99)] = sample
     table = _table(parts, rows, of, unit)
     if lost := [name for name in codes if name not in set(table["source"])]:
@@ -147,7 +148,7 @@ def _table(parts: pd.DataFrame, rows: Array, of: Combinations, unit: str | None)
     flat = [kind != NOISE and high <= 0.0 for kind, (_, high) in zip(parts["kind"], intervals, strict=True)]
     shared = len(parts) > 1 and not any(flat)  # else the sum is as unknown as its parts, or one part
     units = np.flatnonzero(parts["source"] == unit)
-    found = []
+    estimates = []
     for i, (row, variance, (low, high)) in enumerate(zip(rows, values, intervals, strict=True)):
         limits = np.sqrt(np.maximum((low, high), 0.0)).tolist()
         share = of.ratio(row, total) if shared else (np.nan, np.nan)
@@ -159,8 +160,8 @@ def _table(parts: pd.DataFrame, rows: Array, of: Combinations, unit: str | None)
             limits, relative = [np.nan, np.nan], (relative[0], np.nan, np.nan)
         largest = i == first or not (high == 0.0 or below(of.ratio(row, rows[first])[1], 1.0))
         shares = variance / whole if whole > 0.0 else np.nan, share[0], min(share[1], 1.0)
-        found.append((variance, variance**0.5, *limits, *shares, *relative, largest))
-    return pd.concat([parts, pd.DataFrame(found, columns=COLUMNS[4:])], axis=1)
+        estimates.append((variance, variance**0.5, *limits, *shares, *relative, largest))
+    return pd.concat([parts, pd.DataFrame(estimates, columns=COLUMNS[4:])], axis=1)
 
 
 # ---------------------------------------------------------------------- one at a time
@@ -174,7 +175,7 @@ def _one_at_a_time(codes: Codes, cell: Index) -> tuple[Lines, dict[tuple[str, ..
     seeds = pd.DataFrame({source: code[first] for source, code in codes.items()})  # one row per cell
     lines: Lines = {}
     for source in _varied(codes):
-        line = group_codes(seeds, [other for other in codes if other != source])
+        line = group_numbers(seeds, [other for other in codes if other != source])
         lines[source] = [np.flatnonzero(line == i) for i in np.flatnonzero(np.bincount(line) > 1)]
     groups = [cells for several in lines.values() for cells in several]
     seen = np.zeros((len(size), len(lines)), dtype=bool)
@@ -206,48 +207,48 @@ def _new_at_once(seeds: pd.DataFrame, cells: Index) -> dict[tuple[str, ...], lis
     setting = pd.DataFrame(
         {s: np.where(np.bincount(c)[c] == 1, -1, c) for s in varied for c in [seeds[s].to_numpy()[cells]]}
     )
-    found: dict[tuple[str, ...], list[Index]] = {}
+    samples: dict[tuple[str, ...], list[Index]] = {}
     for _, group in setting.groupby(varied, sort=False):
         sources = tuple(str(s) for s in varied if group[s].iloc[0] == -1)
         if len(sources) > 1 and len(group) >= _FEWEST_AT_ONCE:
-            found.setdefault(sources, []).append(cells[group.index.to_numpy()])
-    return found
+            samples.setdefault(sources, []).append(cells[group.index.to_numpy()])
+    return samples
 
 
 def _of_lines(
-    known: Mapping[str, SampleVariance], samples: Mapping[str, Sequence[Array]], noise: Mapping[str, float], n: int
+    variances: Mapping[str, SampleVariance], samples: Mapping[str, Sequence[Array]], noise: Mapping[str, float], n: int
 ) -> Parts:
     """The variance of each source less the noise that its line has, and the noise, of `n` trainings, if any."""
-    rows = np.eye(len(known))
-    if NOISE in known:
+    rows = np.eye(len(variances))
+    if NOISE in variances:
         rows[:-1, -1] = [-noise[name] for name in samples]
-    sizes = [n if name == NOISE else sum(map(len, samples[name])) for name in known]
-    parts = {"source": [*known], "kind": [NOISE if name == NOISE else "source" for name in known], "n": sizes}
-    of = Combinations(*(np.array([getattr(v, end) for v in known.values()]) for end in ("value", "low", "high")))
-    return pd.DataFrame({**parts, "df": [float(v.df) for v in known.values()]}), rows, of
+    sizes = [n if name == NOISE else sum(map(len, samples[name])) for name in variances]
+    parts = {"source": [*variances], "kind": [NOISE if name == NOISE else "source" for name in variances], "n": sizes}
+    of = Combinations(*(np.array([getattr(v, end) for v in variances.values()]) for end in ("value", "low", "high")))
+    return pd.DataFrame({**parts, "df": [float(v.df) for v in variances.values()]}), rows, of
 
 
 def _compared(
     sources: tuple[str, ...],
     sample: Sequence[Array],
-    known: Mapping[str, SampleVariance],
+    variances: Mapping[str, SampleVariance],
     noise: Mapping[str, float],
     level: float,
     method: str,
 ) -> tuple[Any, ...]:
     """All at once against the sum: the logarithm of the ratio over its standard error is nearly normal."""
-    own = SampleVariance.of(sample, level, method)
-    row = (joined(sources, 99), sum(map(len, sample)), *np.sqrt([own.value, own.low, own.high]).tolist())
+    variance = SampleVariance.of(sample, level, method)
+    row = (joined(sources, 99), sum(map(len, sample)), *np.sqrt([variance.value, variance.low, variance.high]).tolist())
     unknown = (*row, *[np.nan] * 5)
-    if not {NOISE, *sources} <= known.keys():
+    if not {NOISE, *sources} <= variances.keys():
         return unknown
     extra = 1.0 - sum(noise[source] for source in sources)  # the sum has the noise once
-    parts = [*((1.0, known[source]) for source in sources), (extra, known[NOISE])]
+    parts = [*((1.0, variances[source]) for source in sources), (extra, variances[NOISE])]
     added = sum(c * part.value for c, part in parts)
-    if not (added > 0.0 and own.value > 0.0):
+    if not (added > 0.0 and variance.value > 0.0):
         return unknown
-    error = np.hypot(own.log_error, np.sqrt(sum((c * v.value * v.log_error) ** 2 for c, v in parts)) / added)
-    ratio, reach = own.value / added, float(np.exp(special.ndtri(0.5 + level / 2.0) * error))
+    error = np.hypot(variance.log_error, np.sqrt(sum((c * v.value * v.log_error) ** 2 for c, v in parts)) / added)
+    ratio, reach = variance.value / added, float(np.exp(special.ndtri(0.5 + level / 2.0) * error))
     p = 2.0 * float(special.ndtr(-abs(np.log(ratio)) / error))
     return (*row, added**0.5, ratio, ratio / reach, ratio * reach, p)
 
@@ -312,17 +313,17 @@ def _terms(codes: Codes, cell: Index) -> tuple[Codes, list[str]]:
     """Groups of the random effects by name, and their kinds."""
     n = len(cell)
     mains = {TOGETHER.join(names): codes[names[0]] for names in _together(codes)}
-    known = identified(mains, n)
-    lost = [name for name, code in mains.items() if name not in known and int(code.max()) + 1 < n]
-    if not known or lost:
+    kept = identified(mains, n)
+    lost = [name for name, code in mains.items() if name not in kept and int(code.max()) + 1 < n]
+    if not kept or lost:
         raise DesignError(_refusal(codes, lost))
-    terms = {name: mains[name] for name in known}
+    terms = {name: mains[name] for name in kept}
     kinds = ["source" if name in codes else "together" for name in terms]
     pairs = [
         (f"{a}:{b}", np.unique(terms[a] * (int(terms[b].max()) + 1) + terms[b], return_inverse=True)[1])
-        for a, b in combinations(known, 2)
+        for a, b in combinations(kept, 2)
     ]
-    for name, code in [*pairs, *([("all sources", cell)] if len(known) > 2 else [])]:
+    for name, code in [*pairs, *([("all sources", cell)] if len(kept) > 2 else [])]:
         tried = {**terms, name: code.astype(np.intp)}
         if n >= _SEEN * (int(code.max()) + 1) and len(identified(tried, n)) == len(tried):
             terms, kinds = tried, [*kinds, "interaction"]
@@ -401,8 +402,8 @@ def identified(codes: Codes, n: int) -> list[str]:
 
 def _notes(codes: Codes, table: pd.DataFrame, design: str, left_over: int, unit: str | None) -> list[str]:
     notes = []
-    known = table[table["variance"].notna()]
-    named = set(known["source"])
+    estimated = table[table["variance"].notna()]
+    named = set(estimated["source"])
     if fixed := [source for source in codes if source not in _varied(codes)]:
         notes.append(f"{joined(fixed)} never varied, so nothing is known of the variance.")
     classes = _together(codes)
@@ -424,26 +425,26 @@ def _notes(codes: Codes, table: pd.DataFrame, design: str, left_over: int, unit:
             "No training was run again with all seeds fixed, so each variance contains the numerical noise, and "
             "nothing is said on whether sources add up. Run one setting of the seeds several times."
         )
-    noise = known[known["source"] == NOISE]
+    noise = estimated[estimated["source"] == NOISE]
     if design == "one at a time" and (noise["df"] < _FEW - 1).any() and (noise["variance"] > 0.0).any():
         notes.append(
             f"The noise is known from {counted(int(noise['n'].iloc[0]), 'training')} with equal seeds alone, and what "
             "is taken off each source is as uncertain: run one setting of the seeds ten times or more."
         )
-    flat = known["variance"].eq(0.0) & ~known["ci_high"].gt(0.0)
-    if NOISE in set(known.loc[flat, "source"]):
+    flat = estimated["variance"].eq(0.0) & ~estimated["ci_high"].gt(0.0)
+    if NOISE in set(estimated.loc[flat, "source"]):
         notes.append(_SAME)
-    if alike := known.loc[flat & (known["kind"] == "source"), "source"].tolist():
+    if alike := estimated.loc[flat & (estimated["kind"] == "source"), "source"].tolist():
         notes.append(
             f"All scores of {joined(alike)} are equal, which a small test set makes of small changes too: there is no "
             "interval."
         )
-    if zero := known.loc[known["variance"].eq(0.0) & ~flat, "source"].tolist():
+    if zero := estimated.loc[estimated["variance"].eq(0.0) & ~flat, "source"].tolist():
         notes.append(f"Estimated as zero: {joined(zero)}; the upper ends of the intervals say how large it may be.")
     if left_over:
         notes.append(f"{counted(left_over, 'training')} are neither one at a time nor all at once, and not used.")
-    if few := known.loc[(known["kind"] == "source") & (known["n"] < _FEW), "source"].tolist():
+    if few := estimated.loc[(estimated["kind"] == "source") & (estimated["n"] < _FEW), "source"].tolist():
         notes.append(f"Fewer than {_FEW} seeds of {joined(few)}: the intervals are wide, and rest on a normal shape.")
-    if unit is not None and not (known.loc[known["source"] == unit, "variance"] > 0.0).any():
+    if unit is not None and not (estimated.loc[estimated["source"] == unit, "variance"] > 0.0).any():
         notes.append(f"{unit} has no variance above zero here, so nothing is relative to it.")
     return notes

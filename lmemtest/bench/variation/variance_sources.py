@@ -71,9 +71,9 @@ class VarianceSources(Answer):
         for role, level in wanted.items():
             if role not in self.sources:
                 raise ArgumentError(f"{role}={level!r}: the study has no column {role!r}. Leave it out.")
-            known = self.sources[role].unique().tolist()
-            if level not in known:
-                raise ArgumentError(f"{role} must be one of {listed(known)}, got {level!r}.")
+            names = self.sources[role].unique().tolist()
+            if level not in names:
+                raise ArgumentError(f"{role} must be one of {listed(names)}, got {level!r}.")
         if self.of == "trainings":
             return _components_of_trainings(_rows(self.sources, wanted), _rows(self.designs, wanted), self.by)
         if self.n_conditions > 1 or self.n_budgets > 1:
@@ -317,23 +317,23 @@ def largest_sources(table: pd.DataFrame, score: str, level: float) -> tuple[str,
         return not below(Combinations(*both.T).ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))[1], 1.0)
 
     open_ = [row["source"] for row in (second, *others) if may_exceed(row)]
-    found = [
+    sources = [
         f"The largest part of the variation of {score} is {'estimated to be ' if open_ else ''}{first['source']} "
         f"({percent(first['share'])}): {first['meaning']}; then {second['source']} ({percent(second['share'])})."
     ]
     if open_:
-        found.append(f"By the {percent(level)} intervals {joined(open_)} cannot be excluded as the largest.")
+        sources.append(f"By the {percent(level)} intervals {joined(open_)} cannot be excluded as the largest.")
     algorithm = next(row for row in rows if row["kind"] == "algorithm")
     if algorithm not in (first, second):
-        found.append(f"The means of the algorithms account for {percent(algorithm['share'])}.")
+        sources.append(f"The means of the algorithms account for {percent(algorithm['share'])}.")
     variance = table.groupby("kind")["variance"].sum()
     if variance.get("interaction", 0.0) > 0.0 and "family_interaction" in variance:
         between = variance["family_interaction"] / (variance["family_interaction"] + variance["interaction"])
         names = joined(table.loc[table["kind"] == "family_interaction", "source"].tolist())
-        found.append(
+        sources.append(
             f"Of the variance of the advantages, an estimated {percent(between)} lies between families ({names})."
         )
-    return tuple(found)
+    return tuple(sources)
 
 
 # ---------------------------------------------------------------------- trainings
@@ -386,11 +386,13 @@ def _of_trainings(
     p = joint["at_once"]["p_raw"].to_numpy(dtype=float)
     tests = int(np.isfinite(p).sum())
     joint["at_once"]["p_value"] = adjust_raw(p, "holm", tests)
-    found, designs, interval = [], set(joint["designs"]["design"]), f"{100 * level:.4g} %"
+    findings, designs, interval = [], set(joint["designs"]["design"]), f"{100 * level:.4g} %"
     for labels in joint["designs"][list(by)].to_dict("records") if by else [{}]:
         where = _where(labels)
-        found += [*_largest_part(_rows(joint["sources"], labels), where, unit, level)]
-        found += [*_sum_of_parts(_rows(joint["at_once"], labels), where, "Holm-adjusted " if tests > 1 else "", level)]
+        findings += [*_largest_part(_rows(joint["sources"], labels), where, unit, level)]
+        findings += [
+            *_sum_of_parts(_rows(joint["at_once"], labels), where, "Holm-adjusted " if tests > 1 else "", level)
+        ]
     facts = []
     if "one at a time" in designs:
         of = "Bonett" if method == "bonett" else "chi-squared"
@@ -402,7 +404,7 @@ def _of_trainings(
     if tests:
         facts.append(f"Sources at once against their sum: p-values, Holm over {counted(tests, 'sample')}.")
     relative = ["relative", "relative_low", "relative_high"]
-    shown = [*by, "source", "n", "sd", "ci_low", "ci_high", "share", *(relative if unit is not None else [])]
+    printed = [*by, "source", "n", "sd", "ci_low", "ci_high", "share", *(relative if unit is not None else [])]
     n = len(joint["designs"])
     return VarianceSources(
         question="variance_sources",
@@ -411,9 +413,9 @@ def _of_trainings(
         values={"of": "trainings", "score": score, "alpha": alpha, "by": tuple(by), "relative_to": unit,
                 "method": method},
         facts=tuple(facts),
-        findings=tuple(found),
+        findings=tuple(findings),
         notes=tuple(note if len(where) == n else f"{joined(where)}: {note}" for note, where in notes.items()),
-        printed=joint["sources"][shown],
+        printed=joint["sources"][printed],
         formats={**dict.fromkeys(["share", "share_low", "share_high"], percent), **dict.fromkeys(relative, ".2f")},
         figure="variance_sources_plot",
     )  # fmt: skip
@@ -481,17 +483,17 @@ def _sentence(where: str, text: str) -> str:
 
 def _largest_part(rows: pd.DataFrame, where: str, unit: str | None, level: float) -> tuple[str, ...]:
     """The largest part of the variance of one study, and the sources relative to the unit."""
-    known, interval = rows[rows["share"].notna()], f"{100 * level:.4g} % interval"
-    if known.empty:
+    estimated, interval = rows[rows["share"].notna()], f"{100 * level:.4g} % interval"
+    if estimated.empty:
         return (_sentence(where, "no source varies the score."),)
-    first, *behind = in_tie_order(known.to_dict("records"), lambda row: row["share"], descending=True)
+    first, *behind = in_tie_order(estimated.to_dict("records"), lambda row: row["share"], descending=True)
     if not behind:
         sd, low, high = (format_number(first[name], 3) for name in ("sd", "ci_low", "ci_high"))
         ends = f" ({interval} {low} to {high})" if np.isfinite(first["ci_low"]) else ""
         return (_sentence(where, f"of {first['source']} alone the variance is known: standard deviation {sd}{ends}."),)
     open_ = [row["source"] for row in behind if row["may_be_largest"]]
     ends = f" ({interval} {percent(first['share_low'])} to {percent(first['share_high'])})"
-    every = len(known) == len(rows)
+    every = len(estimated) == len(rows)
     text = (
         f"{'the largest part of the variance' if every else 'of the parts with a number the largest'} is "
         f"{'estimated to be ' if open_ else ''}{first['source']}: {percent(first['share'])} of "
@@ -513,9 +515,9 @@ def _sum_of_parts(at_once: pd.DataFrame, where: str, holm: str, level: float) ->
     """Whether the sources that are new at once in some trainings add up."""
     texts = []
     for row in at_once[at_once["p_value"].notna()].to_dict("records"):
-        shown = below(row["p_value"], 1.0 - level)
-        how = ("more" if row["ratio"] > 1.0 else "less") if shown else "not shown to be more or less"
-        close = "" if shown else "; this does not show that they add up"
+        significant = below(row["p_value"], 1.0 - level)
+        how = ("more" if row["ratio"] > 1.0 else "less") if significant else "not shown to be more or less"
+        close = "" if significant else "; this does not show that they add up"
         ratio, low, high = (written(row[f"ratio{end}"], ".2f") for end in ("", "_low", "_high"))
         text = (
             f"with new {row['sources']} at once the variance is {ratio} times the sum of theirs ({low} to {high}), "
@@ -528,27 +530,27 @@ def _sum_of_parts(at_once: pd.DataFrame, where: str, holm: str, level: float) ->
 def _components_of_trainings(table: pd.DataFrame, designs: pd.DataFrame, by: Sequence[str]) -> VarianceComponents:
     """Mean variances of some studies, and notes on what has no number."""
     mean = table.groupby("source", sort=False)["variance"].mean()  # NaN where one is not known
-    known = mean[table.groupby("source", sort=False)["variance"].apply(lambda v: v.notna().all())]
-    both = [name for name in known.index if TOGETHER in name and ":" not in name]
+    estimated = mean[table.groupby("source", sort=False)["variance"].apply(lambda v: v.notna().all())]
+    both = [name for name in estimated.index if TOGETHER in name and ":" not in name]
     notes = [f"{name}: two sources with one number, which a plan counts with the coarser of them." for name in both]
     studies = designs[[*by]].to_dict("records") if by else [{}]
     new = set.intersection(*(in_residual(_rows(table, labels)) for labels in studies))
     if rest := [name for name in mean.index if name in new]:
         notes.append(f"Without numbers of their own, and a part of residual_sd: {joined(rest)}.")
-    seen = {*known.index, *new, *(part for name in both for part in name.split(TOGETHER))}
+    seen = {*estimated.index, *new, *(part for name in both for part in name.split(TOGETHER))}
     if lost := [name for name in mean.index if name not in seen]:
         notes.append(f"Not identified by the study, and in none of the numbers: {joined(lost)}.")
     single = set(table.loc[table["kind"] == "source", "source"])
-    if zero := [name for name in known.index if known[name] == 0.0 and name in single]:
+    if zero := [name for name in estimated.index if estimated[name] == 0.0 and name in single]:
         notes.append(f"Estimated as zero, which does not show that there is no effect: {joined(zero)}.")
-    left = [name for name in (NOISE, RESIDUAL) if name in known.index]
+    left = [name for name in (NOISE, RESIDUAL) if name in estimated.index]
     if not left:
         notes.append("No training was run again with equal seeds: each source holds the noise as well.")
     if len(studies) > 1:
         notes.append(f"Mean variances of {len(studies)} studies.")
     return VarianceComponents(
         interaction_sd=None,
-        residual_sd=float(sum(known[name] for name in left)) ** 0.5,
-        sources={str(name): float(known[name]) ** 0.5 for name in known.index if name not in left},
+        residual_sd=float(sum(estimated[name] for name in left)) ** 0.5,
+        sources={str(name): float(estimated[name]) ** 0.5 for name in estimated.index if name not in left},
         notes=tuple(notes),
     )

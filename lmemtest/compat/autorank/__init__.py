@@ -129,7 +129,7 @@ def autorank(
         comparison, decisions = _util.rank_lmem(table, data.index, alpha, order, effect_size)
         normal, more = False, {"decision_matrix": decisions}
     else:
-        more = _util.equal_variances(table, alpha, verbose, normal)
+        more = _util.homoscedastic(table, alpha, verbose, normal)
         homoscedastic = more["homoscedastic"]
         comparison = _util.rank_frequentist(
             table, alpha, verbose, normal, homoscedastic, order, effect_size, force_mode

@@ -33,8 +33,10 @@ from lmemtest.core.rounding import at_most, below, tie_order, tolerance
 from lmemtest.core.validate import check_magnitude, resolve_rng
 from lmemtest.core.words import format_level, p_text
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.lmm.diagnostics.normality import shapiro_wilk
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import qtukey
+from lmemtest.lmm.hypotheses.variances import equal_variances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,11 +102,8 @@ def complete(data: pd.DataFrame) -> Array:
 
 def test_normality(data: pd.DataFrame, alpha: float, verbose: bool) -> tuple[bool, list[float]]:
     """Shapiro-Wilk tests: whether none rejects at alpha, and the p-values by column, NaN for one that does not vary."""
-    from scipy.stats import shapiro
-
     x = complete(data)
-    varies = np.ptp(x, axis=0) > tolerance(x)
-    p_values = [float(shapiro(column).pvalue) if moves else math.nan for column, moves in zip(x.T, varies, strict=True)]
+    p_values = [shapiro_wilk(column, tolerance(x), most=len(x))[1] for column in x.T]
     for column, p in zip(data.columns, p_values, strict=True) if verbose else ():
         verb = "does not vary" if np.isnan(p) else "deviates from normal" if below(p, alpha) else "may be normal"
         print(f"Shapiro-Wilk: {column} {verb} ({p_text(p)}, alpha={alpha:g})")
@@ -114,25 +113,13 @@ def test_normality(data: pd.DataFrame, alpha: float, verbose: bool) -> tuple[boo
 test_normality.__test__ = False  # type: ignore[attr-defined]  # its name is Autorank's, and no test of pytest's
 
 
-def equal_variances(data: pd.DataFrame, alpha: float, verbose: bool, all_normal: bool) -> dict[str, Any]:
+def homoscedastic(data: pd.DataFrame, alpha: float, verbose: bool, all_normal: bool) -> dict[str, Any]:
     """Bartlett's test where all is normal, else Levene's, as fields of a `RankResult`."""
     test = "bartlett" if all_normal else "levene"
-    p = equal_variances_p(data.to_numpy(), test)
+    p = equal_variances(data.to_numpy(), test)[1]
     verb = "rejects" if below(p, alpha) else "does not reject"
     _say(verbose, f"{test.title()}'s test {verb} equal variances ({p_text(p)}, alpha={alpha:g})")
     return {"homoscedastic": not below(p, alpha), "pval_homogeneity": p, "homogeneity_test": test}
-
-
-def equal_variances_p(x: Array, test: str) -> float:
-    """Bartlett's test, or Levene's by the median; NaN where no column varies."""
-    from scipy import stats
-
-    if (np.ptp(x, axis=0) <= tolerance(x)).all():
-        return math.nan
-    distance = np.abs(x - np.median(x, axis=0))
-    if test == "levene" and distance.std(axis=0).max() <= tolerance(x):  # two values in each column, equally often
-        return 0.0 if distance.mean(axis=0).std() > tolerance(x) else 1.0
-    return float((stats.bartlett if test == "bartlett" else stats.levene)(*x.T).pvalue)
 
 
 def _is_parametric(as_tested: bool, force_mode: str | None) -> bool:

@@ -38,6 +38,7 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.codes import column_codes
+from lmemtest.core.resampling import batches, exchanged_within, p_of_draws
 from lmemtest.core.rounding import below, written
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.verdicts import Finding, judged
@@ -110,14 +111,14 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
         scores = (rest / rows).reshape(-1, k)
     levels, seen = [format_level(name) for name in names], np.isfinite(scores).sum(axis=0)
     sd, ratio, p = np.full(k, np.nan), float("nan"), float("nan")
-    found, severity, advice = "too few levels", "skipped", f"Too few levels of {benchmark} to judge."
+    finding, severity, advice = "too few levels", "skipped", f"Too few levels of {benchmark} to judge."
     if len(blocks) >= _FEWEST_BENCHMARKS and seen.min() >= _FEWEST_BENCHMARKS:
         sd = spreads(scores)
         p = exchange_p(scores, rng=rng)
         named, ratio, more = _apart(sd)
-        found = f"standard deviations differ {_times(ratio, 'fold')}"
+        finding = f"standard deviations differ {_times(ratio, 'fold')}"
         severity, advice = _decide([levels[i] for i in named], ratio, p, benchmark, more=more)
-    check = Finding(severity, "advantages", found, advice, subject=f"by {algorithm}", value=ratio, p_value=p)
+    check = Finding(severity, "advantages", finding, advice, subject=f"by {algorithm}", value=ratio, p_value=p)
     table = pd.DataFrame({"level": levels, "benchmarks": seen, "sd": sd})
     return judged(check, f"Spread of the advantages by {algorithm}", table, {"algorithm": algorithm, "ratio": ratio})
 
@@ -135,8 +136,10 @@ def _roles(fit: LmmFit) -> tuple[str, str] | None:
         if not single:
             return None
         algorithm, benchmark = single[0]
-    own = [bar for bar in parsed.bars if algorithm in {name for effect in bar.effects for name in effect.columns}]
-    return None if any(benchmark in bar.groups for bar in own) else (algorithm, benchmark)
+    of_algorithm = [
+        bar for bar in parsed.bars if algorithm in {name for effect in bar.effects for name in effect.columns}
+    ]
+    return None if any(benchmark in bar.groups for bar in of_algorithm) else (algorithm, benchmark)
 
 
 def aligned(scores: Array) -> Array:
@@ -170,19 +173,12 @@ def exchange_p(scores: Array, *, rng: int | np.random.Generator | None = None, e
     """
     generator = resolve_rng(rng)
     size = np.abs(aligned(scores))
-    missing = np.isnan(size)
-    places = np.argsort(missing, axis=1, kind="stable")  # columns with runs first
     observed = unequal(size) * (1.0 - _ROUNDING)
-    larger, batch = 0, max(1, _AT_ONCE // size.size)
-    for start in range(0, exchanges, batch):
-        keys = generator.random((min(batch, exchanges - start), *size.shape))
-        drawn = np.take_along_axis(
-            size[None], np.argsort(np.where(missing, 2.0, keys), axis=-1, kind="stable"), axis=-1
-        )
-        exchanged = np.empty_like(drawn)
-        np.put_along_axis(exchanged, np.broadcast_to(places, drawn.shape), drawn, axis=-1)
-        larger += int((unequal(exchanged) >= observed).sum())
-    return (1 + larger) / (exchanges + 1)
+    larger = sum(
+        int((unequal(exchanged_within(size, batch, generator)) >= observed).sum())
+        for batch in batches(exchanges, size.size, _AT_ONCE)
+    )
+    return p_of_draws(larger, exchanges)
 
 
 def unequal(size: Array) -> Array:
@@ -208,9 +204,9 @@ def spreads(scores: Array) -> Array:
     k = scores.shape[1]
     i, j = np.tril_indices(k, -1)
     gaps = scores[:, i] - scores[:, j]
-    known = np.isfinite(gaps).sum(axis=0) >= _FEWEST_BENCHMARKS
-    pairs = (np.eye(k)[i] + np.eye(k)[j])[known]
-    variance = np.linalg.lstsq(pairs, np.nanvar(gaps[:, known], axis=0, ddof=1), rcond=None)[0]
+    enough = np.isfinite(gaps).sum(axis=0) >= _FEWEST_BENCHMARKS
+    pairs = (np.eye(k)[i] + np.eye(k)[j])[enough]
+    variance = np.linalg.lstsq(pairs, np.nanvar(gaps[:, enough], axis=0, ddof=1), rcond=None)[0]
     return np.sqrt(np.maximum(variance, 0.0))
 
 

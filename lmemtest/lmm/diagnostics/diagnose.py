@@ -219,8 +219,8 @@ def diagnose(
     shapes, sums = zip(*draws, strict=True)
     of_shapes = normality.judge(few, rows, observed, list(shapes), reach(held, few), score)
     scales = tuple(
-        scale.judge(few, column, own, list(drawn), score, single=rows.single)
-        for column, own, *drawn in zip(columns, measure(observed)[1], *sums, strict=True)
+        scale.judge(few, column, sums_of_column, list(drawn), score, single=rows.single)
+        for column, sums_of_column, *drawn in zip(columns, measure(observed)[1], *sums, strict=True)
     )
     scales = scale.settle(scales)
     spread = advantages(fit, rng=generator)

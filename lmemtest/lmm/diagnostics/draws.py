@@ -19,6 +19,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.core.replicates import Executor, Failure, replicate
+from lmemtest.core.resampling import p_of_draws
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.diagnostics.scores import Rows, sum_by
@@ -128,8 +129,8 @@ class HeldFit:
         y = np.zeros(len(self.n))
         for term, L in zip(self.random.terms, self.random.factors, strict=True):
             u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
-            for column, own in zip(term.basis.T, u.T, strict=True):
-                y += column * own[term.codes]
+            for column, modes in zip(term.basis.T, u.T, strict=True):
+                y += column * modes[term.codes]
         rows, sd = self.rows, np.sqrt(self.variance)
         if len(rows.cell) > len(self.n):
             error = sd[rows.cell] * rng.standard_normal(len(rows.cell))
@@ -173,13 +174,13 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     weighted = held.random.omega[:, None] * held.random.take(X)[1]  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
-    own: set[int] = set()
+    parameters: set[int] = set()
     if fit.scope is not None:
         atoms = {fit.scope.compared, f"C({fit.scope.compared})"}
         terms = [part for label, part in fit.design.terms if atoms & set(label.replace("`", "").split(":"))]
-        own = {j for part in terms for j in range(part.start, part.stop)}
+        parameters = {j for part in terms for j in range(part.start, part.stop)}
     seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]
-    seen = [c for c in seen if kept[c] in own] or seen or list(range(len(kept)))
+    seen = [c for c in seen if kept[c] in parameters] or seen or list(range(len(kept)))
     shares = []
     for term, L in zip(held.random.terms, held.random.factors, strict=True):
         variances = (L * L).sum(axis=1)
@@ -237,4 +238,4 @@ def simulated_p(observed: float, draws: Iterable[float]) -> float:
     0.5
     """
     values = list(draws)
-    return (1 + sum(value >= observed for value in values)) / (len(values) + 1)
+    return p_of_draws(sum(value >= observed for value in values), len(values))

@@ -519,14 +519,14 @@ def _change_of(part: Answer, row: pd.Series[Any]) -> str:
     m, count = int(row["n_compared"]), int(row["n_changed"])
     here = part.comparisons[part.comparisons["level"] == row["level"]].reset_index(drop=True)
     here = here.assign(before=part.whole["p_value"])[here["decision_changes"]].head(_NAMED)
-    shown = "; ".join(
+    changes = "; ".join(
         f"{comparison_label(r.left, r.right)}, p {format_p(r.before)} -> {format_p(r.p_value)}"
         for r in here.itertuples()
     )
     verb = "changes its decision" if count == 1 else "change their decision"
     return (
         f"Without {_name(part, row)}, {count} of {counted(m, 'comparison')} {verb} at {100 * part.alpha:.4g} % "
-        f"({shown}{'; ...' * (count > _NAMED)})."
+        f"({changes}{'; ...' * (count > _NAMED)})."
     )
 
 

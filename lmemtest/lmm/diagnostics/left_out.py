@@ -45,8 +45,8 @@ def tests_of(fit: Any, specs: tuple[str, ...], ddf: str, at: Mapping[str, Any]) 
     """What is tested in a fit: the differences of the means of some factors, without any the coefficients."""
     if not specs:
         names, rows = fit.design.x_names, np.eye(len(fit.design.x_names))
-        known = [j for j, name in enumerate(names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]]
-        return tuple((names[j], "") for j in known), rows[known], 0
+        estimable = [j for j, name in enumerate(names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]]
+        return tuple((names[j], "") for j in estimable), rows[estimable], 0
     em = emmeans(fit, specs, at=at, ddf=ddf)
     labels = em.labels()
     i, j = np.triu_indices(len(labels), k=1)
@@ -126,7 +126,7 @@ class Deletion:
         ``cooks_distance``, ``covratio``, ``converged`` and ``reason`` are numbers and words.
         """
         # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
-        found = replicate(
+        results = replicate(
             self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label, fewer=None
         )
         kept, components, tests = (
@@ -135,7 +135,7 @@ class Deletion:
         nothing: dict[str, Any] = {"b": kept, "b_se": kept, "variance": components}
         nothing |= dict.fromkeys(("estimate", "se", "df", "chance_p"), tests)
         nothing |= {"n_means": 0, "cooks_distance": np.nan, "covratio": np.nan, "converged": False}
-        rows = [{**nothing, "reason": item.message} if isinstance(item, Failure) else item for item in found]
+        rows = [{**nothing, "reason": item.message} if isinstance(item, Failure) else item for item in results]
         return {name: np.array([row[name] for row in rows]) for name in (*nothing, "reason")}
 
     def __call__(self, rng: np.random.Generator) -> dict[str, Any]:
@@ -144,31 +144,33 @@ class Deletion:
         part, left = self._without(rest)
         kept = self.fit.problem.kept
         lost = _lost_terms(self.fit.design, part.design)
-        known = _identified(part, kept)
+        estimable = _identified(part, kept)
         b, V = self.fit.params.to_numpy()[kept], self.fit.cov_params().to_numpy()
-        b_part = np.where(known, part.params.to_numpy()[kept], np.nan)
-        position = np.searchsorted(part.problem.kept, kept[known])
+        b_part = np.where(estimable, part.params.to_numpy()[kept], np.nan)
+        position = np.searchsorted(part.problem.kept, kept[estimable])
         V_part = part.cov_params().to_numpy()[np.ix_(position, position)]
-        change, V = (b_part - b)[known], V[np.ix_(known, known)]
+        change, V = (b_part - b)[estimable], V[np.ix_(estimable, estimable)]
         names, L, n_means = self._tests_of(part, left)
         estimate, se, df = evaluate(part, L, self.ddf)
         chance = np.full(len(L), np.nan)
         if not lost and self.fit.dispersion is None and len(L):
             chance = _chance(self.fit, part, L, np.minimum(df, len(self.labels) - 2.0))
-        found = np.vstack([estimate, se, df, chance])
+        rows = np.vstack([estimate, se, df, chance])
         if L is not self.tests[1]:  # some comparisons have vanished
             at = {name: i for i, name in enumerate(names)}
             place = [at.get(name, len(at)) for name in self.tests[0]]
-            found = np.hstack([found, np.full((len(found), 1), np.nan)])[:, place]
-        unknown = [self.fit.design.x_names[j] for j in kept[~known]] + [self.fit.design.random[i].label for i in lost]
+            rows = np.hstack([rows, np.full((len(rows), 1), np.nan)])[:, place]
+        unknown = [self.fit.design.x_names[j] for j in kept[~estimable]] + [
+            self.fit.design.random[i].label for i in lost
+        ]
         return {
             "b": b_part,
-            "b_se": np.where(known, part.bse.to_numpy()[kept], np.nan),
+            "b_se": np.where(estimable, part.bse.to_numpy()[kept], np.nan),
             "variance": self._variances(part, lost),
-            "estimate": found[0],
-            "se": found[1],
-            "df": found[2],
-            "chance_p": found[3],
+            "estimate": rows[0],
+            "se": rows[1],
+            "df": rows[2],
+            "chance_p": rows[3],
             "n_means": n_means,
             "cooks_distance": float(change @ np.linalg.solve(V, change)) / len(change) if len(change) else np.nan,
             "covratio": float(np.exp(np.linalg.slogdet(V_part)[1] - np.linalg.slogdet(V)[1])),
@@ -216,8 +218,8 @@ def sliced(design: Any, left: Mask) -> Any:
     for term in design.random:
         codes = term.codes[left]
         occurs = np.bincount(codes, minlength=term.n_levels) > 0
-        grouping, own = term.grouping.only(occurs), (np.cumsum(occurs) - 1)[codes]
-        random.append(replace(term, basis=term.basis[left], codes=own, grouping=grouping))
+        grouping, new_codes = term.grouping.only(occurs), (np.cumsum(occurs) - 1)[codes]
+        random.append(replace(term, basis=term.basis[left], codes=new_codes, grouping=grouping))
     return replace(design, row=design.row[left], offset=design.offset[left], random=tuple(random))
 
 
@@ -238,9 +240,9 @@ def _identified(part: Any, kept: Index) -> Mask:
         return still
     X = part.design.X * np.sqrt(part.cells.n * part.cells.weight)[:, None]
     implied = np.linalg.lstsq(X[:, kept[still]], X[:, kept[~still]], rcond=None)[0]
-    known = still.copy()
-    known[still] = np.abs(implied).max(axis=1) < _SAME * max(1.0, float(np.abs(implied).max(initial=0.0)))
-    return known
+    estimable = still.copy()
+    estimable[still] = np.abs(implied).max(axis=1) < _SAME * max(1.0, float(np.abs(implied).max(initial=0.0)))
+    return estimable
 
 
 def _chance(whole: Any, part: Any, L: Array, df: Array) -> Array:
@@ -250,9 +252,11 @@ def _chance(whole: Any, part: Any, L: Array, df: Array) -> Array:
     kept = L[:, problem.kept]
     variance = part.cov(L).diagonal()
     added = variance - part.scale * ((kept @ U) ** 2).sum(axis=1)
-    known = added > _NO_INFORMATION * variance
+    positive = added > _NO_INFORMATION * variance
     out = np.full(len(L), np.nan)
-    out[known] = two_sided_p((part.estimate(L)[known] - (kept @ b)[known]) / np.sqrt(added[known]), df[known])
+    out[positive] = two_sided_p(
+        (part.estimate(L)[positive] - (kept @ b)[positive]) / np.sqrt(added[positive]), df[positive]
+    )
     return out
 
 

@@ -150,24 +150,24 @@ def _shape(
         ``p_value``, the share of the simulated tables in which skewness, kurtosis or quantiles are as unusual (NaN if
         not judged), ``severity`` and ``advice``.
     """
-    own, n, nan = measure(sample), len(sample), float("nan")
-    skewness, kurtosis, quantiles = own
+    moments, n, nan = measure(sample), len(sample), float("nan")
+    skewness, kurtosis, quantiles = moments
     low, high, outside = _band(np.array([of_draw for _, _, of_draw in draws]), quantiles)
     spread = float(sample.std())
-    p, found = nan, "not judged"
+    p, finding = nan, "not judged"
     if zero:
         severity, advice = "skipped", "The variance is estimated as zero, so there is nothing to judge."
         skewness, kurtosis = nan, nan
     elif n < _FEWEST:
         severity, advice = "skipped", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
-        p = _p_value(own, draws, outside)
-        found = f"skewness {format_number(skewness, 2)}, excess kurtosis {format_number(kurtosis, 2)}"
+        p = _p_value(moments, draws, outside)
+        finding = f"skewness {format_number(skewness, 2)}, excess kurtosis {format_number(kurtosis, 2)}"
         if score.two_valued and rows is not None:
             severity, advice = _of_two_values(score)
         else:
             severity, advice = _decide(n, skewness, kurtosis, p, rows, score, matters=matters)
-    check = Finding(severity, "normality", found, advice, subject=name, value=skewness, p_value=p)
+    check = Finding(severity, "normality", finding, advice, subject=name, value=skewness, p_value=p)
     theoretical = special.ndtri((_places(n) + 0.625) / (n + 0.25))  # Blom's plotting positions
     values = {
         "subject": name,
@@ -180,7 +180,7 @@ def _shape(
     return judged(check, f"Quantiles of {name}", points, values)
 
 
-def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
+def _band(draws: Array, observed: Array) -> tuple[Array, Array, Array]:
     """Ends of a band around all quantiles, and how far each table (the observed one first) leaves its middle.
 
     The band grows from the mean in proportion to the pointwise 95 % range, on either side by its own, until it holds
@@ -189,18 +189,18 @@ def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
     centre = draws.mean(axis=0)
     below, above = centre - np.quantile(draws, 0.025, axis=0), np.quantile(draws, 0.975, axis=0) - centre
     tiny = 1e-12
-    every = np.vstack([own, draws]) - centre
+    every = np.vstack([observed, draws]) - centre
     outside = np.maximum(every / np.maximum(above, tiny), -every / np.maximum(below, tiny)).max(axis=1)
     factor = np.quantile(outside[1:], 0.95)
     return centre - factor * below, centre + factor * above, outside
 
 
-def _p_value(own: Moments, draws: list[Moments], outside: Array) -> float:
+def _p_value(observed: Moments, draws: list[Moments], outside: Array) -> float:
     """One p-value for skewness, kurtosis and quantiles together.
 
     Each number counts in units of its 95 % range over all tables, and the largest of them is ranked.
     """
-    every = [own, *draws]
+    every = [observed, *draws]
     skewness, kurtosis = (np.array([moments[i] for moments in every]) for i in (0, 1))
     kurtosis -= np.median(kurtosis)
     numbers = [(np.abs(skewness), 0.95), (kurtosis, 0.975), (-kurtosis, 0.975), (outside, 0.95)]
@@ -260,8 +260,8 @@ def _remedy(rows: Rows | None, score: Score) -> str:
 # ---------------------------------------------------------------------------------------- the test of Shapiro and Wilk
 
 
-def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0) -> tuple[float, float]:
-    """Statistic and p-value; NaN for fewer than 3 or more than 5,000 values, or if the range is not above `smallest`.
+def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0, most: int = MOST) -> tuple[float, float]:
+    """Statistic and p-value; NaN for fewer than 3 or more than `most` values, or if the range is not above `smallest`.
 
     Examples
     --------
@@ -272,7 +272,7 @@ def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0) -> tuple[float, 
     """
     from scipy import stats
 
-    if not FEWEST <= len(x) <= MOST or np.ptp(x) <= smallest:
+    if not FEWEST <= len(x) <= most or np.ptp(x) <= smallest:
         return float("nan"), float("nan")
-    found = stats.shapiro(x)
-    return float(found.statistic), float(found.pvalue)
+    test = stats.shapiro(x)
+    return float(test.statistic), float(test.pvalue)

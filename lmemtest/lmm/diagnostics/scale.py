@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from lmemtest.core.caller import advice
 from lmemtest.core.verdicts import Finding, judged, judged_as
@@ -23,6 +22,7 @@ from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
+from lmemtest.lmm.distributions.student import variance_interval
 from lmemtest.lmm.hypotheses.variances import likelihood_ratio
 from lmemtest.lmm.scope import Scope
 
@@ -57,12 +57,12 @@ Sums = tuple["Array", "Array", "Array", float]
 
 def scaled_columns(fit: LmmFit, rows: Rows) -> list[Column]:
     """Columns whose levels may differ in scale, and the fitted value."""
-    found: list[Column] = [
+    scaled: list[Column] = [
         (name, tuple(map(str, levels)), codes, np.bincount(codes[rows.cell], minlength=len(levels)).astype(float))
         for name, codes, levels in columns_of(fit)
     ]
     few = len(np.unique(fit.cell_predictions())) < 4 * len(_FIFTHS)
-    return found if few else [*found, (FITTED, _FIFTHS, None, None)]
+    return scaled if few else [*scaled, (FITTED, _FIFTHS, None, None)]
 
 
 def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]:
@@ -81,9 +81,9 @@ def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]
     ):
         if sizes is None:
             sizes = np.bincount(code[rows.cell], minlength=len(levels)).astype(float)
-        known = z2 > 0
+        positive = z2 > 0
         # the mean over values of (z / sd of the level)^4
-        kurtosis = float((sizes[known] ** 2 * z4[known] / z2[known] ** 2).sum() / sizes[known].sum()) - 3.0
+        kurtosis = float((sizes[positive] ** 2 * z4[positive] / z2[positive] ** 2).sum() / sizes[positive].sum()) - 3.0
         out.append((of_rows[0] if of_rows else z2, absolute, sizes, kurtosis))
     return out
 
@@ -91,10 +91,10 @@ def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]
 def sums_by_column(codes: list[Index], sizes: list[int], values: list[Array]) -> list[list[Array]]:
     """Sums of each array of values by the levels of each column; one pass where combinations of levels are few."""
     if not codes or math.prod(sizes) > _FEW_COMBINATIONS:
-        return [[sum_by(own, v, k) for v in values] for own, k in zip(codes, sizes, strict=True)]
+        return [[sum_by(code, v, k) for v in values] for code, k in zip(codes, sizes, strict=True)]
     joint = codes[0]
-    for own, k in zip(codes[1:], sizes[1:], strict=True):
-        joint = joint * k + own
+    for code, k in zip(codes[1:], sizes[1:], strict=True):
+        joint = joint * k + code
     tables = [sum_by(joint, v, math.prod(sizes)).reshape(sizes) for v in values]
     axes = range(len(sizes))
     return [[table.sum(axis=tuple(other for other in axes if other != i)) for table in tables] for i in axes]
@@ -109,8 +109,8 @@ def _fifths(fitted: Array) -> Index:
 
 def extremes(sd: Array, most: int) -> Index:
     """Positions of the levels to show where there are more than `most`: half of them quietest, half noisiest."""
-    known = np.flatnonzero(np.isfinite(sd))
-    order = known[np.argsort(sd[known], kind="stable")]
+    finite = np.flatnonzero(np.isfinite(sd))
+    order = finite[np.argsort(sd[finite], kind="stable")]
     if len(order) > most:
         order = np.concatenate([order[: most // 2], order[len(order) - (most - most // 2) :]])
     return np.sort(order)
@@ -224,21 +224,21 @@ def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score:
     sd = np.sqrt(variance)
     # chi-squared with the degrees of freedom that match the kurtosis
     nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * kurtosis, 0.25)
-    known = np.isfinite(variance)
-    constant = known & (variance <= nothing * np.nanmax(variance, initial=0.0))
-    if known.sum() < 2:
-        ratio, p, found = float("nan"), float("nan"), "too few rows per level"
+    finite = np.isfinite(variance)
+    constant = finite & (variance <= nothing * np.nanmax(variance, initial=0.0))
+    if finite.sum() < 2:
+        ratio, p, finding = float("nan"), float("nan"), "too few rows per level"
     elif constant.any():
-        ratio, found = float("inf"), "no residual variation in some"
+        ratio, finding = float("inf"), "no residual variation in some"
     else:
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
-        found = f"largest sd {format_number(ratio, 3)} times the smallest"
+        finding = f"largest sd {format_number(ratio, 3)} times the smallest"
     if score.two_valued and (fit.scope is None or name != fit.scope.compared):
         severity, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
         severity, advice = _decide(fit, name, levels, sd, constant, ratio, p, score)
-    check = Finding(severity, "scale", found, advice, subject=f"by {name}", value=ratio, p_value=p)
-    ci_low, ci_high = (np.sqrt(variance * nu / special.chdtri(nu, tail)) for tail in (0.025, 0.975))
+    check = Finding(severity, "scale", finding, advice, subject=f"by {name}", value=ratio, p_value=p)
+    ci_low, ci_high = map(np.sqrt, variance_interval(variance, nu, 0.95))
     columns = {"level": levels, "df": df, "relative_sd": sd, "ci_low": ci_low, "ci_high": ci_high}
     return judged(
         check,

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.codes import column_codes, group_codes
+from lmemtest.core.codes import column_codes
 from lmemtest.core.frames import collected
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import as_frame
 from lmemtest.core.verdicts import Finding, judged
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
+from lmemtest.lmm.model.predictions import read_rows
 from lmemtest.lmm.scope import ScoreKind, two_valued
 
 if TYPE_CHECKING:
@@ -76,27 +77,23 @@ def rows_of(fit: LmmFit) -> Rows:
     """
     n = fit.cells.n
     if (n > 1).any() and fit.data is not None and fit.nobs <= MOST_ROWS:
-        found = _from_table(fit)
-        if found is not None:
-            return found
+        from_table = _from_table(fit)
+        if from_table is not None:
+            return from_table
     return Rows(cell=np.arange(len(n)), deviation=np.zeros(len(n)), count=n, hidden=int(n[n > 1].sum()))
 
 
 def _from_table(fit: LmmFit) -> Rows | None:
-    parsed, cells, data = fit.design.parsed, fit.cells, fit.data
-    keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
-    try:
-        table = None if fit.scope is None else fit.scope.table([*keys, parsed.response])
-        if table is None:
-            table = collected(as_frame(data).select(*dict.fromkeys([*keys, parsed.response]))).to_pandas()
-        score = table[parsed.response].to_numpy(dtype=float)
-        if parsed.response_transform is not None:
-            score = parsed.response_transform(score)
-        cell, _ = group_codes([table[key] for key in keys], len(table))
-    except (LmemtestError, KeyError, ValueError, TypeError, OSError):  # the table is not what it was
+    cells = fit.cells
+
+    def read(columns: list[str]) -> pd.DataFrame:
+        table = None if fit.scope is None else fit.scope.table(columns)
+        return collected(as_frame(fit.data).select(*columns)).to_pandas() if table is None else table
+
+    rows = read_rows(fit, read)
+    if rows is None:
         return None
-    if len(score) != fit.nobs or not np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n):
-        return None
+    cell, score, _ = rows
     deviation = score - cells.mean[cell]
     spread = cells.ss.sum() + 1e-12 * float(cells.n @ cells.mean**2)
     if not np.allclose(sum_by(cell, deviation**2, len(cells.n)), cells.ss, rtol=1e-6, atol=1e-9 * spread):
@@ -199,18 +196,18 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
     """
     y, count, cell = _scores(fit, rows)
     kind = (score or score_of(fit, rows)).kind
-    found: list[tuple[str, str, float, float]] = []
+    at_bounds: list[tuple[str, str, float, float]] = []
     worst, text, severity = float("nan"), "not judged", "skipped"
     if kind.kind in BOUNDED_BY_NATURE:
         advice = f"Such scores have ends by nature. {kind.evidence}"
     elif count.sum() < _FEWEST:
         advice = f"Fewer than {_FEWEST} single scores are known, too few to judge."
     else:
-        found += _worst_level(["all"], np.zeros(len(y), dtype=np.intp), y, count)
+        at_bounds += _worst_level(["all"], np.zeros(len(y), dtype=np.intp), y, count)
         for name, codes, levels in columns_of(fit):
             if fit.scope is None or name != fit.scope.repeat:  # a repetition has no bounds of its own
-                found += _worst_level([f"{name}={level}" for level in levels], codes[cell], y, count)
-        place = max(found, key=lambda place: place[3])
+                at_bounds += _worst_level([f"{name}={level}" for level in levels], codes[cell], y, count)
+        place = max(at_bounds, key=lambda place: place[3])
         worst = place[3]
         text = f"{written(100 * worst, '.3g')} % on a bound"
         severity, advice = _decide(*place, kind)
@@ -218,7 +215,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
     return judged(
         Finding(severity, "bounds", text, advice, subject="scores", value=worst),
         "Scores on a bound",
-        pd.DataFrame(found, columns=["where", "end", "score", "share"]),
+        pd.DataFrame(at_bounds, columns=["where", "end", "score", "share"]),
         {"distinct": distinct, "seen": seen},
         facts=(f"{distinct:,} different scores in {seen:,} rows.",),
     )
@@ -228,8 +225,8 @@ def _scores(fit: LmmFit, rows: Rows) -> tuple[Array, Array, NDArray[np.intp]]:
     """Known scores, the rows that have each, and their cells."""
     cells = fit.cells
     if not rows.single:
-        known = np.flatnonzero((cells.n == 1) | (cells.ss == 0))
-        return cells.mean[known], cells.n[known], known
+        single = np.flatnonzero((cells.n == 1) | (cells.ss == 0))
+        return cells.mean[single], cells.n[single], single
     y = cells.mean[rows.cell] + rows.deviation
     largest = float(np.abs(y).max(initial=0.0))
     if largest > 0.0:

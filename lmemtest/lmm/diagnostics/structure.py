@@ -66,16 +66,16 @@ def groups(fit: LmmFit) -> Answer:
                 f"Its variance is known to ±{written(100.0 * relative, '.0f')} % at best: use ddf='kenward-roger', and "
                 "do not read the variance."
             )
-        found = f"{levels:,} levels{', singular' if singular else ''}"
+        finding = f"{levels:,} levels{', singular' if singular else ''}"
         text = " ".join(advice) or "Enough levels to estimate the variance."
         checks.append(
-            Finding("note" if advice else "fine", "groups", found, text, subject=term.label, value=float(levels))
+            Finding("note" if advice else "fine", "groups", finding, text, subject=term.label, value=float(levels))
         )
-    found, severity, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
+    finding, severity, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
     if not fit.converged:
-        found, severity = "not certified", "warning"
+        finding, severity = "not certified", "warning"
         text = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
-    checks.append(Finding(severity, "convergence", found, text, subject="search", value=float(fit.converged)))
+    checks.append(Finding(severity, "convergence", finding, text, subject="search", value=float(fit.converged)))
     return Answer(
         question="groups",
         title="Groups",
@@ -121,35 +121,37 @@ def collinearity(fit: LmmFit) -> Answer:
     aliased = tuple(name for j, name in enumerate(names) if j not in place)
     members: dict[str, list[int]] = {}
     for label, columns in fit.design.terms:
-        own = [place[j] for j in range(columns.start, columns.stop) if j in place]
-        if label != "Intercept" and own:
-            members[label] = own
+        of_term = [place[j] for j in range(columns.start, columns.stop) if j in place]
+        if label != "Intercept" and of_term:
+            members[label] = of_term
     covariance = fit.cov_params().to_numpy()
     sd = np.sqrt(covariance.diagonal())
     R = covariance / np.outer(sd, sd)
-    every = [i for own in members.values() for i in own]
+    every = [i for of_term in members.values() for i in of_term]
 
     def log_determinant(part: list[int]) -> float:
         return float(np.linalg.slogdet(R[np.ix_(part, part)])[1])
 
     gvif = []
-    for own in members.values():
-        rest = [i for i in every if i not in own]
-        shared = log_determinant(own) + log_determinant(rest) - log_determinant(every) if rest else 0.0
+    for of_term in members.values():
+        rest = [i for i in every if i not in of_term]
+        shared = log_determinant(of_term) + log_determinant(rest) - log_determinant(every) if rest else 0.0
         gvif.append(float(np.exp(shared)))
-    table = pd.DataFrame({"term": list(members), "df": [len(own) for own in members.values()], "gvif": gvif})
+    table = pd.DataFrame({"term": list(members), "df": [len(of_term) for of_term in members.values()], "gvif": gvif})
     table["se_inflation"] = table["gvif"] ** (0.5 / table["df"])
     parts = [set(label.split(":")) for label in members]
     marginal = tuple(any(a < b or b < a for b in parts) for a in parts)
     largest = float(table["se_inflation"].max()) if len(table) else 1.0
-    found = f"standard errors up to {written(largest, '.3g')} times larger" if len(table) > 1 else "at most one term"
+    finding = f"standard errors up to {written(largest, '.3g')} times larger" if len(table) > 1 else "at most one term"
     alone = table[~np.array(marginal, dtype=bool)]
     vif = alone["gvif"] ** (1.0 / alone["df"])
     severity = "fine"
     if aliased:
-        severity, found = "warning", counted(len(aliased), "dependent column")
-        shown = ", ".join(aliased[:3]) + (", ..." if len(aliased) > 3 else "")
-        advice = f"{shown}: fixed by other columns and dropped. Leave a term out; means that need them are missing."
+        severity, finding = "warning", counted(len(aliased), "dependent column")
+        first_names = ", ".join(aliased[:3]) + (", ..." if len(aliased) > 3 else "")
+        advice = (
+            f"{first_names}: fixed by other columns and dropped. Leave a term out; means that need them are missing."
+        )
     elif len(vif) < 2:
         advice = (
             "All terms take part in interactions, whose inflation depends on the coding alone."
@@ -167,7 +169,7 @@ def collinearity(fit: LmmFit) -> Answer:
             f"errors {written(np.sqrt(vif.max()), '.3g')} times larger: leave one of them out, or do not interpret "
             "them one by one."
         )
-    check = Finding(severity, "collinearity", found, advice, subject="fixed terms", value=largest)
+    check = Finding(severity, "collinearity", finding, advice, subject="fixed terms", value=largest)
     return judged(check, "Collinearity of the fixed terms", table, {"marginal": marginal, "aliased": aliased})
 
 

@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import special
 
+from lmemtest.core.resampling import p_of_draws
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
@@ -107,8 +108,8 @@ class LargestT:
             raise ArgumentError(f"alpha must be below 0.5 for one-sided joint intervals, got {alpha!r}.")
         nu = np.asarray(df, dtype=float)
         out = np.full(nu.shape, np.nan)
-        known = ~np.isnan(nu)
-        distinct, where = np.unique(nu[known], return_inverse=True)
+        finite = ~np.isnan(nu)
+        distinct, where = np.unique(nu[finite], return_inverse=True)
         if len(distinct):
             sides = 2.0 if self.alternative == "two-sided" else 1.0
             low = t_quantile(np.full(len(distinct), alpha / sides), distinct) * (1.0 - 1e-9)
@@ -116,7 +117,7 @@ class LargestT:
             target = np.full(len(distinct), special.logit(alpha))
 
             log_tail = lambda c: (np.log(self._evaluate(c, distinct)[0]), None)  # noqa: E731
-            out[known] = solve_tail(log_tail, target, low, high)[where]
+            out[finite] = solve_tail(log_tail, target, low, high)[where]
         return out
 
     def note(self, c: ArrayLike, df: ArrayLike) -> str:
@@ -136,9 +137,9 @@ class LargestT:
     def _evaluate(self, c: ArrayLike, df: ArrayLike) -> tuple[Array, Array]:
         at, nu = np.broadcast_arrays(np.asarray(c, dtype=float), np.asarray(df, dtype=float))
         value, error = np.full(at.shape, np.nan), np.full(at.shape, np.nan)
-        known = ~(np.isnan(at) | np.isnan(nu))
-        if known.any():
-            value[known], error[known] = self._bounded(at[known], nu[known])
+        finite = ~(np.isnan(at) | np.isnan(nu))
+        if finite.any():
+            value[finite], error[finite] = self._bounded(at[finite], nu[finite])
         return value, error
 
     def _bounded(self, c: Array, df: Array) -> tuple[Array, Array]:
@@ -273,7 +274,7 @@ class DrawnLargestT:
         if np.isinf(self.df):
             t = -special.ndtri(np.clip(two_sided_p(t, df), np.finfo(float).tiny, 1.0) / 2.0)
         above = len(self.draws) - np.searchsorted(self.draws, t, side="left")
-        return np.where(np.isnan(t), np.nan, (1.0 + above) / (len(self.draws) + 1.0))
+        return np.where(np.isnan(t), np.nan, p_of_draws(above, len(self.draws)))
 
     def isf(self, alpha: float, df: ArrayLike) -> Array:
         """Critical value: the largest |t| exceeds it with probability `alpha`."""
@@ -311,10 +312,10 @@ def largest_over_curves(
 def _mean_correlation(rows: Array, cov: Array, defined: NDArray[np.bool_]) -> Array:
     """Correlation of a curve's errors between points, averaged over the curves that are defined at both."""
     total, count = np.zeros((rows.shape[1],) * 2), np.zeros((rows.shape[1],) * 2)
-    for curve, known in zip(rows, defined, strict=True):
+    for curve, inside in zip(rows, defined, strict=True):
         among = curve @ cov @ curve.T
         sd = np.sqrt(among.diagonal())
-        both = np.outer(known & (sd > 0), known & (sd > 0))
+        both = np.outer(inside & (sd > 0), inside & (sd > 0))
         total += np.where(both, among / np.where(both, np.outer(sd, sd), 1.0), 0.0)
         count += both
     return total / np.maximum(count, 1.0)

@@ -1,4 +1,4 @@
-"""Tails and quantiles of Student's t, normal at infinite df; exact intervals of noncentralities."""
+"""Tails and quantiles of Student's t, normal at infinite df; df and intervals of variances; noncentralities."""
 
 from __future__ import annotations
 
@@ -45,6 +45,43 @@ def t_quantile(tail: ArrayLike, df: ArrayLike) -> Array:
     a, nu = np.asarray(tail, dtype=float), np.asarray(df, dtype=float)
     infinite = np.isposinf(nu)
     return -np.where(infinite, special.ndtri(a), special.stdtrit(np.where(infinite, 1.0, nu), a))
+
+
+def df_of_sum(variances: ArrayLike, df: ArrayLike) -> Array:
+    """Degrees of freedom of a sum of independent variances, those of the first axis: ``(sum v)^2 / sum(v^2 / df)``.
+
+    NaN where all are zero. Of two means with variances of their own they are Welch's.
+
+    Satterthwaite (1946), doi:10.2307/3002019; Welch (1947), doi:10.1093/biomet/34.1-2.28
+
+    Examples
+    --------
+    >>> float(df_of_sum([1.0, 1.0], [4.0, 9.0]).round(3))
+    11.077
+    """
+    v, nu = np.asarray(variances, dtype=float), np.asarray(df, dtype=float)
+    nu = nu.reshape(nu.shape + (1,) * (v.ndim - nu.ndim))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(v.sum(axis=0) ** 2 / (v**2 / nu).sum(axis=0))
+
+
+def variance_interval(value: ArrayLike, df: ArrayLike, level: float) -> tuple[Array, Array]:
+    """Both ends of the chi-squared interval of a variance with so many degrees of freedom; of infinitely many, itself.
+
+    Examples
+    --------
+    >>> low, high = variance_interval(12.0, 5, 0.95)
+    >>> low.round(3), high.round(3)
+    (np.float64(4.676), np.float64(72.184))
+    """
+    v, nu = np.asarray(value, dtype=float), np.asarray(df, dtype=float)
+    infinite = np.isposinf(nu)
+    finite = np.where(infinite, 1.0, nu)
+    low, high = (
+        np.where(infinite, v, v * finite / special.chdtri(finite, tail))
+        for tail in (0.5 - level / 2.0, 0.5 + level / 2.0)
+    )
+    return low, high
 
 
 def noncentrality_interval(

@@ -136,10 +136,10 @@ def log_tail_and_slope(q: Array, df: Array, table: LogTail, *, slopes: bool = Tr
     """Log P(W / s > q) and, to three digits, its derivative in log q: NaN without `slopes` and where q <= 0."""
     log_s, elasticity = table
     out, slope = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
-    known = ~(np.isnan(q) | np.isnan(df))
-    out[known & (q <= 0)] = 0.0
-    out[known & np.isposinf(q)] = -np.inf
-    solve = known & (q > 0) & np.isfinite(q)
+    finite = ~(np.isnan(q) | np.isnan(df))
+    out[finite & (q <= 0)] = 0.0
+    out[finite & np.isposinf(q)] = -np.inf
+    solve = finite & (q > 0) & np.isfinite(q)
     limit = solve & (df >= _DF_IS_INFINITE)
     if limit.any():
         out[limit], slope[limit] = log_s(q[limit]), -elasticity(q[limit])[0]
@@ -314,10 +314,10 @@ def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
     p_flat, k_flat, df_flat = p_all.ravel(), k_all.ravel(), df_all.ravel()
     out = np.full(p_flat.shape, np.nan)
     lower_empty, lower_full = (p_flat == 1, p_flat == 0) if upper else (p_flat == 0, p_flat == 1)
-    known = ~(np.isnan(p_flat) | np.isnan(k_flat) | np.isnan(df_flat))
-    out[known & lower_empty] = 0.0
-    out[known & lower_full] = np.inf
-    solve = known & ~lower_empty & ~lower_full
+    finite = ~(np.isnan(p_flat) | np.isnan(k_flat) | np.isnan(df_flat))
+    out[finite & lower_empty] = 0.0
+    out[finite & lower_full] = np.inf
+    solve = finite & ~lower_empty & ~lower_full
     if solve.any():
         rows = np.stack([p_flat, k_flat, df_flat])[:, solve]
         (p_row, k_row, df_row), where = np.unique(rows, axis=1, return_inverse=True)

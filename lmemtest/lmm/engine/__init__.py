@@ -13,9 +13,8 @@ span           what the columns span: independent fixed effects; whether a resid
                **the criterion**
 theta          theta <-> triangular factors, scales, signs; solves with triangular factors
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
-criterion      profiled ML and REML deviance with its gradient
+criterion      profiled ML and REML deviance with its gradient; from mean squares where the design is balanced
 residual       a residual variance per stratum; intercepts of cells in the residual variance
-anova          balanced designs: the criterion from mean squares, and where these solve it
 problem        one model ready to be searched: whitened, orthonormal, scaled
 absorbed       the same with means of cells taken out, without a design of them
                **its optimum**

@@ -70,11 +70,11 @@ def absorbed_problem(
     remainder = np.zeros((t + 1, t + 1))
     remainder[-1, -1] = total / y_scale**2
     if terms:
-        own = np.zeros((S, A, S, A))
+        within_seeds = np.zeros((S, A, S, A))
         for a in range(A):
             inside = np.diag(counts[:, a].sum(axis=0)) - counts[:, a].T @ shares[:, a]
-            own[:, a, :, a] = scale[a] ** 2 * inside
-        remainder[:-1, :-1] = own.reshape(t, t)
+            within_seeds[:, a, :, a] = scale[a] ** 2 * inside
+        remainder[:-1, :-1] = within_seeds.reshape(t, t)
         remainder[:-1, -1] = remainder[-1, :-1] = (sums.sum(axis=0) * scale[:, None]).T.ravel()
     chain = []
     if paired:
@@ -112,7 +112,7 @@ def _problem(system: System, white: Sequence[tuple[RandomTerm, Array]], n_paired
 
 
 def _of_alike_seeds(
-    sums: Array, times: float, scale: Array, paired: bool, own: bool, full: bool, total: float, n: int
+    sums: Array, times: float, scale: Array, paired: bool, with_residual: bool, full: bool, total: float, n: int
 ) -> System:
     """The system of a balanced table, from sums of centred scores (benchmarks, algorithms, seeds) of ``times`` runs."""
     B, A, S = sums.shape
@@ -121,7 +121,7 @@ def _of_alike_seeds(
         members.append(Member(0, np.ones((1, 1)), 0, np.arange(B)[None], 0))
         columns.append(np.repeat(np.eye(B), A, axis=1))
         start = B
-    if own:
+    if with_residual:
         levels = None if full else np.arange(A)[None]
         members.append(Member(int(paired), np.ones((1, A if full else 1)), 0, levels, start))
         columns.append(np.tile(np.diag(scale), B))

@@ -8,6 +8,23 @@ From ``F = [X y]' V^-1 [X y]``: ``b = F_XX^-1 F_Xy``, ``r2 = F_yy - b'F_Xy`` (+ 
 or, where the residual variance ``s2`` is held, ``m log(2 pi s2) + r2 / s2`` in place of ``m (1 + log(2 pi r2 / m))``
 (Bates, Mächler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01, eq. 34 and 42). The envelope theorem gives
 ``d r2 = v' dF v`` with ``v = (-b, 1)``, and the derivative of the criterion in ``r2`` is ``1 / s2`` in both cases.
+
+*Balanced designs*, nested or crossed, have it from the mean squares of an analysis of variance.
+With a variance per term, ``V = I + sum_i theta_i^2 Z_i Z_i'`` relative to the residual variance. Where the ``Z_i Z_i'``
+commute and none leads out of the span of ``X``, they have eigenspaces in common, the lines ``s`` of an analysis of
+variance (Nelder 1965, doi:10.1098/rspa.1965.0012; Speed & Bailey 1982, doi:10.1007/978-94-009-7922-1_6), on which
+
+    lambda_s = 1 + sum_i mu_si theta_i^2,    V = sum_s lambda_s E_s,
+
+and the fixed effects are those of least squares. With the sum of squares ``SS_s = y'E_s y`` of the residuals and the
+degrees of freedom ``d_s``, of REML less those of ``X``, the criterion is
+
+    sum_s d_s log lambda_s + m (1 + log(2 pi r2 / m)) + log|X'X| - sum log w,    r2 = sum_s SS_s / lambda_s
+
+(``log|X'X|`` of REML alone), at the cost of a few numbers. With as many lines as variances every ``s2 lambda_s`` may be
+what it likes, and the criterion is a sum of functions of one of them each, with one minimum each: the mean squares. If
+the variances that belong to these are positive they are the estimates (Searle, Casella & McCulloch 1992, ch. 4,
+doi:10.1002/9780470316856), and no other optimum exists.
 """
 
 from __future__ import annotations
@@ -15,12 +32,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import scipy.linalg as sla
 
-from lmemtest.core.arrays import Array
-from lmemtest.lmm.engine.products import System
+from lmemtest.core.arrays import Array, Index
+from lmemtest.lmm.engine.products import CellColumns, System
+from lmemtest.lmm.engine.structure import RandomTerm, joined, parents_of
 from lmemtest.lmm.engine.sweep import Adjoint, Sweep, conditional_modes, gradient, multiply, sweep
 from lmemtest.lmm.engine.theta import block_factors, solve_lower, solve_spd
 
@@ -122,3 +141,249 @@ def evaluate(
         held=residual_variance,
         swept=done,
     )
+
+
+# ------------------------------------------------------------------------------ on the mean squares of balanced designs
+
+
+# Differences of weights that are rounding, relative to the weight.
+_SAME = 1e-9
+# Rounding of the squared length of what leads out of ``X``, the difference of two.
+_DIFFERENCE = 1e-11
+# Variance ratios of a start: neither on the boundary, where theta's gradient vanishes, nor out of reach.
+LOWEST, HIGHEST = 1e-3, 1e6
+# How far from a whole number degrees of freedom may be.
+_WHOLE = 1e-6
+# Share of the squares that is left to chance, below which that is a matter of rounding.
+_EXPLAINED = 1e-8
+
+
+@dataclass(frozen=True)
+class MeanSquares:
+    """The criterion at one theta."""
+
+    anova: Anova
+    value: float
+    r2: float
+    m: int
+    total: float  # sum of squares of the scores
+    growth: Array  # (lines,) lambda
+
+
+@dataclass(frozen=True)
+class Anova:
+    """Lines of an analysis of variance, the last one of what the terms leave."""
+
+    sizes: Array  # (lines, terms) mu
+    df: Array  # (lines,)
+    squares: Array  # (lines,) sums of squares
+    fixed: Array  # (lines, p, p) X'E_s X
+    m: int  # rows, of REML less the fixed effects: the sum of df
+    constant: float
+
+    def evaluate(self, theta: Array) -> MeanSquares:
+        """The criterion; `LinAlgError` if it is not finite."""
+        growth = 1.0 + self.sizes @ theta**2
+        r2 = float((self.squares / growth).sum())
+        if not (np.isfinite(growth).all() and r2 > 0):
+            raise np.linalg.LinAlgError("the residual sum of squares is not positive")
+        value = float(self.df @ np.log(growth)) + self.m * float(np.log(2.0 * np.pi * r2 / self.m))
+        value += self.m + self.constant
+        return MeanSquares(anova=self, value=value, r2=r2, m=self.m, total=float(self.squares.sum()), growth=growth)
+
+    def derivatives(self, theta: Array, at: MeanSquares) -> tuple[list[Array], Array, Array]:
+        """Gradient in every term's ``Sigma``, in theta, and the Hessian in theta."""
+        weight, each = at.m / at.r2, self.squares / at.growth**2
+        of_terms = self.gradients(at, weight)
+        G = np.ravel(of_terms)
+        curved = (2.0 * weight * each - self.df / at.growth) / at.growth
+        d_r2 = each @ self.sizes
+        K = (self.sizes.T * curved) @ self.sizes - weight / at.r2 * np.outer(d_r2, d_r2)
+        H = 4.0 * np.outer(theta, theta) * K
+        H.flat[:: len(H) + 1] += 2.0 * G
+        return of_terms, 2.0 * G * theta, H
+
+    def gradients(self, at: MeanSquares, weight: float) -> list[Array]:
+        """Gradient in every term's ``Sigma``; ``weight`` is the derivative of the criterion in ``r2``."""
+        G = (self.df / at.growth - weight * self.squares / at.growth**2) @ self.sizes
+        return [np.array([[of_term]]) for of_term in G]
+
+    @property
+    def _expected(self) -> tuple[Array, Array, Array]:
+        """Coefficients of the variances in the expected mean squares, the mean squares, and their df."""
+        kept = self.df > 0
+        coefficients = np.column_stack([np.ones(len(kept)), self.sizes])[kept]
+        return coefficients, self.squares[kept] / self.df[kept], self.df[kept]
+
+    def information(self, theta: Array) -> Array:
+        """``X'V^-1X``, ``(p, p)``."""
+        return np.asarray(np.tensordot(1.0 / (1.0 + self.sizes @ theta**2), self.fixed, 1))
+
+    def covariance_slopes(self, theta: Array) -> Array:
+        """Derivatives of ``(X'V^-1X)^-1`` in theta, ``(terms, p, p)``."""
+        growth = 1.0 + self.sizes @ theta**2
+        covariance = np.linalg.inv(self.information(theta))
+        moved = np.tensordot(2.0 * theta * self.sizes / growth[:, None] ** 2, self.fixed, (0, 0))
+        return np.asarray(covariance @ moved @ covariance)
+
+    def log_scale_slopes(self, theta: Array) -> Array:
+        """Derivatives of the log residual variance in theta, ``(terms,)``."""
+        at = self.evaluate(theta)
+        return -2.0 * theta * (self.squares / at.growth**2 @ self.sizes) / at.r2
+
+    def start(self) -> Array:
+        """Theta of the variances that fit the mean squares best, away from zero."""
+        expected, mean_squares, df = self._expected
+        root = np.sqrt(df)
+        variances = np.linalg.lstsq(expected * root[:, None], mean_squares * root, rcond=1e-10)[0]
+        residual = max(float(variances[0]), 1e-6 * float(self.squares.sum()) / self.m)
+        return np.sqrt(np.clip(variances[1:] / residual, LOWEST, HIGHEST))
+
+    def solution(self) -> Array | None:
+        """Theta at the only optimum where the mean squares give it, else None."""
+        expected, mean_squares, _ = self._expected
+        if len(expected) != expected.shape[1]:
+            return None
+        try:
+            variances = np.linalg.solve(expected, mean_squares)
+        except np.linalg.LinAlgError:  # two terms that always go together
+            return None
+        return np.sqrt(variances[1:] / variances[0]) if variances.min() > 0 else None
+
+
+# Classes of the cells: the class of each, ``(n_cells,)``, and the weight of all cells of a class, ``(classes,)``.
+Partition = tuple[Index, Array]
+
+
+def _partition(codes: Index, q: int, omega: Array) -> Partition:
+    """The partition with ``q`` codes."""
+    return codes, np.bincount(codes, omega, q).astype(np.float64)
+
+
+def _finer(one: Partition, other: Partition) -> bool:
+    """Whether each class of a partition lies within one class of another."""
+    q = len(one[1])
+    return q >= len(other[1]) and parents_of(one[0], q, other[0]) is not None
+
+
+def _same(one: Partition, other: Partition) -> bool:
+    """Whether two partitions are one, whatever the codes of the classes."""
+    return len(one[1]) == len(other[1]) and _finer(one, other)
+
+
+def analysed(system: System, *, reml: bool) -> Anova | None:
+    """The lines of a model's cells; None where its terms do not have them.
+
+    ``Z_i Z_i' = n_i P_i`` where every level of a term has the weight ``n_i``, with ``P_i`` the means over levels. Two
+    such terms commute where each level of one occurs with each level of the other in proportion, in every part of the
+    table that they tell apart together, and ``P_i P_j`` is the mean over these parts. So every part that terms have in
+    common has a line, which is what its means have beside those of coarser ones (Speed & Bailey 1982).
+    """
+    cells = cast(CellColumns, system.source)
+    terms, omega, n_rows = cells.terms, cells.omega, system.n_rows
+    if not terms:
+        return None
+    sizes = [_size(term, omega) for term in terms]
+    if not all(sizes):
+        return None
+    lattice = _lattice([_partition(term.codes, term.n_levels, omega) for term in terms], omega)
+    if lattice is None:
+        return None
+    partitions, below, of_term = lattice
+    p = system.p
+    left = cells.y.copy()
+    dims: list[int] = []
+    squares: list[float] = []
+    fixed: list[Array] = []
+    for (codes, weight), coarser in zip(partitions, below, strict=True):
+        q = len(weight)
+        mean = np.bincount(codes, omega * left, q) / weight
+        left -= mean[codes]
+        sums = cells.sums(codes, omega, q, slice(None))[:, :-1]
+        of_X = (sums / weight[:, None]).T @ sums
+        length = float(np.trace(of_X))
+        if length - float((of_X**2).sum()) / n_rows > _DIFFERENCE * max(length, 1.0):  # it leads out of X
+            return None
+        dims.append(q - sum(dims[j] for j in coarser))
+        squares.append(float(weight @ mean**2))
+        fixed.append(of_X - sum((fixed[j] for j in coarser), start=np.zeros((p, p))))
+    rest = float(omega @ left**2) + system.ss_within
+    finest = squares[-1] if len(partitions[-1][1]) == len(omega) else 0.0
+    if rest + finest < _EXPLAINED * (sum(squares) + rest):
+        return None
+    within = np.array([[i in (j, *below[j]) for j in of_term] for i in range(len(partitions))])
+    fixed.append(n_rows * np.eye(p) - sum(fixed, start=np.zeros((p, p))))
+    df = np.array([*dims, n_rows - sum(dims)], dtype=float)
+    if reml:
+        df -= np.trace(np.array(fixed), axis1=1, axis2=2) / n_rows
+    whole = np.round(df)
+    if np.abs(df - whole).max() > _WHOLE:
+        return None
+    return Anova(
+        sizes=np.vstack([within * np.array(sizes), np.zeros(len(terms))]),
+        df=whole,
+        squares=np.array([*squares, rest]),
+        fixed=np.array(fixed),
+        m=n_rows - (p if reml else 0),
+        constant=(p * float(np.log(n_rows)) if reml else 0.0) - system.sum_log_w,
+    )
+
+
+def _size(term: RandomTerm, omega: Array) -> float:
+    """``n_i`` of a term of intercepts whose levels weigh the same; 0 for any other."""
+    if term.k > 1 or np.ptp(term.basis) > _SAME * abs(term.basis[0, 0]):
+        return 0.0
+    weight = np.bincount(term.codes, omega, term.n_levels)
+    return float(term.basis[0, 0] ** 2 * weight.mean()) if np.ptp(weight) <= _SAME * weight[0] else 0.0
+
+
+def _lattice(terms: Sequence[Partition], omega: Array) -> tuple[list[Partition], list[list[int]], list[int]] | None:
+    """Partitions of terms that commute and of all that they have in common, coarse ones first.
+
+    With the places of those that are coarser than each, and the place of each term; None where two do not commute.
+    """
+    partitions: list[Partition] = []
+    for term in terms:
+        if not any(_same(term, other) for other in partitions):
+            partitions.append(term)
+    n, done = len(partitions), 1
+    while done < len(partitions):
+        finer = partitions[done]
+        for other in partitions[:done]:
+            codes, q = joined(finer[0], len(finer[1]), other[0], len(other[1]))
+            if q in (len(finer[1]), len(other[1])):
+                continue
+            common = _partition(codes, q, omega)
+            if done < n and not _proportional(finer, other, common, omega):
+                return None
+            if not any(_same(common, one) for one in partitions):
+                partitions.append(common)
+        done += 1
+    partitions.sort(key=lambda partition: len(partition[1]))
+    below = [[j for j in range(i) if _finer(finer, partitions[j])] for i, finer in enumerate(partitions)]
+    of_term = [next(i for i, finer in enumerate(partitions) if _same(t, finer)) for t in terms]
+    return partitions, below, of_term
+
+
+def _proportional(first: Partition, second: Partition, common: Partition, omega: Array) -> bool:
+    """Whether ``w_ij w_c = w_i w_j`` for all classes ``i`` and ``j`` in a class ``c`` of what two partitions share."""
+    (codes, weight), (others, of_others), (shared, of_shared) = first, second, common
+    places, counts = [], []
+    for diagonal, of_own in (first, second):
+        of_class = np.zeros(len(of_own), dtype=np.intp)
+        of_class[diagonal] = shared
+        order = np.argsort(of_class, kind="stable")
+        count = np.bincount(of_class, minlength=len(of_shared))
+        place = np.empty(len(of_own), dtype=np.intp)
+        place[order] = np.arange(len(of_own)) - np.repeat(np.cumsum(count) - count, count)
+        places.append(place)
+        counts.append(count)
+    pairs = counts[0] * counts[1]
+    n_pairs = int(pairs.sum())
+    if n_pairs > len(omega):
+        return False
+    begin = np.cumsum(pairs) - pairs
+    cell = begin[shared] + places[0][codes] * counts[1][shared] + places[1][others]
+    of_pair = np.bincount(cell, omega, n_pairs)
+    wanted = weight[codes] * of_others[others] / of_shared[shared]
+    return bool(np.all(np.abs(of_pair[cell] - wanted) <= _SAME * wanted) and of_pair.all())

@@ -153,15 +153,15 @@ def _without_absent(problem: Problem, optimum: Optimum) -> Curvature | None:
     slopes = zero_slopes(problem, absent, rest, at)
     if slopes is None:
         return None
-    found = curvature(rest, replace(optimum, theta=here, criterion=at))
+    of_rest = curvature(rest, replace(optimum, theta=here, criterion=at))
     kept = [place for i, place in _places(problem) if i not in absent]
     H, d_log_scale = np.zeros((problem.n_free,) * 2), np.zeros(problem.n_free)
-    H[np.ix_(kept, kept)], d_log_scale[kept] = found.hessian, found.d_log_scale
+    H[np.ix_(kept, kept)], d_log_scale[kept] = of_rest.hessian, of_rest.d_log_scale
     for i, place in _places(problem):
         if i in absent:
             H[place, place] = 2.0 * slopes[absent.index(i)]
-    among = partial(_among, problem.n_free, kept, found.slopes)
-    return replace(found, hessian=H, d_log_scale=d_log_scale, slopes=among)
+    among = partial(_among, problem.n_free, kept, of_rest.slopes)
+    return replace(of_rest, hessian=H, d_log_scale=d_log_scale, slopes=among)
 
 
 def _among(n_free: int, kept: Sequence[int], slopes: Callable[[Array], Array], targets: Array) -> Array:

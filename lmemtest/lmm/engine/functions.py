@@ -39,8 +39,8 @@ class Functions:
         defined: NDArray[np.bool_] = np.asarray(np.isfinite(L).all(axis=1))
         filled = L if defined.all() else np.where(defined[:, None], L, 0.0)
         row, column = np.divmod(np.flatnonzero(filled != 0.0), max(L.shape[1], 1))
-        found = cls._packed(np.bincount(row, minlength=len(L)), column, filled[row, column], L.shape[1])
-        return found.filled(defined, np.nan)
+        packed = cls._packed(np.bincount(row, minlength=len(L)), column, filled[row, column], L.shape[1])
+        return packed.filled(defined, np.nan)
 
     @classmethod
     def differences(cls, left: Index, right: Index, width: int) -> Functions:

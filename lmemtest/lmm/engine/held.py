@@ -54,8 +54,8 @@ class Held:
     @cached_property
     def _weight(self) -> Array:
         """Weights of the cells at which the other terms are eliminated."""
-        own = sum(((self.terms[i].basis @ self.factors[i]) ** 2).sum(axis=1) for i in self._of_cells)
-        return self.omega / (1.0 + self.omega * own)
+        variance = sum(((self.terms[i].basis @ self.factors[i]) ** 2).sum(axis=1) for i in self._of_cells)
+        return self.omega / (1.0 + self.omega * variance)
 
     @cached_property
     def _Z(self) -> tuple[sp.csr_matrix, ...]:
@@ -86,16 +86,16 @@ class Held:
     def take(self, D: Array) -> tuple[list[Array], Array]:
         """Modes of columns ``(n_cells, c)``, per term ``(levels, k, c)``, and the residual ``Omega^-1 V^-1 D``."""
         residual = np.array(D, dtype=float, order="C")
-        found: list[Array] = [np.empty(0)] * len(self.terms)
+        of_terms: list[Array] = [np.empty(0)] * len(self.terms)
         for i, Z, u in zip(self._others, self._Z, self._modes_of_others(residual) if self._others else (), strict=True):
-            found[i] = u
+            of_terms[i] = u
             residual -= Z @ u.reshape(Z.shape[1], -1)
         through = self._weight[:, None] * residual  # V^-1 D
         for i in self._of_cells:
             term, L = self.terms[i], self.factors[i]
-            found[i] = np.empty((term.n_levels, term.k, residual.shape[1]))
-            found[i][term.codes] = (term.basis @ L @ L.T)[:, :, None] * through[:, None, :]
-        return found, through / self.omega[:, None]
+            of_terms[i] = np.empty((term.n_levels, term.k, residual.shape[1]))
+            of_terms[i][term.codes] = (term.basis @ L @ L.T)[:, :, None] * through[:, None, :]
+        return of_terms, through / self.omega[:, None]
 
     def _modes_of_others(self, D: Array) -> Sequence[Array]:
         system, done = self._eliminated

@@ -131,10 +131,10 @@ def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[list[A
     for i, (term, dL, L) in enumerate(steps):
         for b, m in at.system.places(term):
             q = len(z[b])
-            own = z[b][:, m.columns].reshape(q, m.r, m.k)
-            half = own @ dL
-            coefficients[b][:, m.columns, i] = (own @ L @ dL.T + half @ L.T).reshape(q, -1)
-            d_r2[i] -= 2.0 * float(np.sum(half * (own @ L)))
+            of_member = z[b][:, m.columns].reshape(q, m.r, m.k)
+            half = of_member @ dL
+            coefficients[b][:, m.columns, i] = (of_member @ L @ dL.T + half @ L.T).reshape(q, -1)
+            d_r2[i] -= 2.0 * float(np.sum(half * (of_member @ L)))
     return coefficients, multiply(at.system, coefficients, np.zeros((at.system.p + 1, n))), d_r2
 
 
@@ -190,8 +190,8 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
     for term, dL, L in directions(problem, x):
         slope = here.along(_moving(at.system, term, dL @ L.T + L @ dL.T), None)
         column = _column(problem, x, at, factors, slope)
-        own = [2.0 * gradients[i] @ dL if i == term else np.zeros_like(f) for i, f in enumerate(factors)]
-        column[: problem.n_theta] += th.pack(own, problem.shapes)
+        of_factors = [2.0 * gradients[i] @ dL if i == term else np.zeros_like(f) for i, f in enumerate(factors)]
+        column[: problem.n_theta] += th.pack(of_factors, problem.shapes)
         columns.append(column)
     if problem.strata is not None:
         for i, log_tau in enumerate(problem.split(x)[1]):
@@ -209,9 +209,9 @@ def _moving(system: System, term: int, dSigma: Array) -> dict[int, Array]:
     """``dSigma`` of one term as that of the blocks that hold its levels."""
     out = {}
     for b, m in system.places(term):
-        own = np.zeros((system.blocks[b].K,) * 2)
-        own[m.columns, m.columns] = np.kron(np.eye(m.r), dSigma)
-        out[b] = own
+        derivative = np.zeros((system.blocks[b].K,) * 2)
+        derivative[m.columns, m.columns] = np.kron(np.eye(m.r), dSigma)
+        out[b] = derivative
     return out
 
 
@@ -425,13 +425,13 @@ class _Point:
             dQV = dQV + P[rows].T @ _by_level(dSigma, PV[rows])
         dPV = dPV - A @ dQV
         sigma = []
-        for block, own in zip(self.at.system.tail, self.at.system.tail_rows, strict=True):
-            one_side = _level_sum(dPV[own] @ F_bar, PV[own], block.K)
-            G = -one_side - one_side.T - _level_sum(PV[own] @ d_F_bar, PV[own], block.K)
+        for block, tail_rows in zip(self.at.system.tail, self.at.system.tail_rows, strict=True):
+            one_side = _level_sum(dPV[tail_rows] @ F_bar, PV[tail_rows], block.K)
+            G = -one_side - one_side.T - _level_sum(PV[tail_rows] @ d_F_bar, PV[tail_rows], block.K)
             if PdA is not None:
-                G = G + _level_sum(PdA[own], P[own], block.K)
+                G = G + _level_sum(PdA[tail_rows], P[tail_rows], block.K)
             if tail is not None:
-                G = G - _level_sum(R[own, rows], _by_level(dSigma, R[rows, own]).T, block.K)
+                G = G - _level_sum(R[tail_rows, rows], _by_level(dSigma, R[rows, tail_rows]).T, block.K)
             sigma.append(0.5 * (G + G.T))
         if not (self.at.sweep.steps or self.problem.strata is not None):
             return sigma, d_F_bar

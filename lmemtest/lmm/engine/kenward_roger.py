@@ -139,9 +139,9 @@ def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
         rows = _slices(pick)
         information[:-1, :-1] = _information(parts, dense, pick)
         for part in parts:
-            own, D = rows[part.member.term], pick[part.member.term]
-            information[own, -1] += D @ _trace(dense, part).ravel()
-            d_precision[own] += np.tensordot(D, _outer(part.N), 1)
+            of_term, D = rows[part.member.term], pick[part.member.term]
+            information[of_term, -1] += D @ _trace(dense, part).ravel()
+            d_precision[of_term] += np.tensordot(D, _outer(part.N), 1)
         information[-1, :-1] = information[:-1, -1]
         W = 2.0 * _pseudo_inverse(information)
         bias = _bias(parts, dense, pick, W[:-1, :-1])
@@ -232,10 +232,10 @@ def _bias(parts: Sequence[Part], dense: Array, pick: list[Array], W: Array) -> A
         i, j = one.member.term, two.member.term
         weights = pick[i].T @ W[slices[i], slices[j]] @ pick[j]  # [(a, c), (b, d)]
         if isinstance(one, LeadingPart) and isinstance(two, LeadingPart):
-            own = _leading_bias(one, two, weights)
+            of_pair = _leading_bias(one, two, weights)
         elif isinstance(two, DensePart):  # as the leading ones come first
-            own = _dense_bias(dense, one, two, weights)
-        total += own if one is two else own + own.T
+            of_pair = _dense_bias(dense, one, two, weights)
+        total += of_pair if one is two else of_pair + of_pair.T
     return 0.5 * (total + total.T)
 
 
@@ -255,10 +255,10 @@ def _dense_bias(dense: Array, one: Part, two: DensePart, weights: Array) -> Arra
 def _leading_bias(one: LeadingPart, two: LeadingPart, weights: Array) -> Array:
     """The part of ``Y Y'`` and, within a stage, that of ``D``."""
     m, o, p = one.member, two.member, one.N.shape[2]
-    J, own = _cross_gram(one), _cross_gram(two)  # Y_c'N_a at (c, a)
+    J, gram = _cross_gram(one), _cross_gram(two)  # Y_c'N_a at (c, a)
     by_row = J.reshape(m.k, m.k, -1, p).transpose(1, 0, 2, 3).reshape(m.k**2, -1)  # (a, c)
     weighted = (weights.T @ by_row).reshape(-1, p)  # (b, d)
-    out = -weighted.T @ own.reshape(-1, p)
+    out = -weighted.T @ gram.reshape(-1, p)
     if two.stage is one.stage:
         D = _within(one, two)[0] @ _by_element(weights, m.k, o.k)
         D = D.reshape(-1, m.r, o.r, m.k, o.k).transpose(0, 1, 3, 2, 4).reshape(-1, m.r * m.k, o.r * o.k)
@@ -327,11 +327,11 @@ def _between(dense: Array, one: Part, two: DensePart) -> Array:
     """``M`` between the levels of two parts, as ``(levels levels, k k)``."""
     columns = two.columns.ravel()
     if isinstance(one, LeadingPart):
-        own = one.rest[:, one.member.columns][:, :, columns]
+        of_columns = one.rest[:, one.member.columns][:, :, columns]
     else:
-        own = dense[np.ix_(one.columns.ravel(), columns)]
+        of_columns = dense[np.ix_(one.columns.ravel(), columns)]
     ki, kj = one.member.k, two.member.k
-    return own.reshape(len(one.N), ki, len(two.N), kj).transpose(0, 2, 1, 3).reshape(-1, ki * kj)
+    return of_columns.reshape(len(one.N), ki, len(two.N), kj).transpose(0, 2, 1, 3).reshape(-1, ki * kj)
 
 
 def _trace(dense: Array, part: Part) -> Array:
@@ -374,14 +374,14 @@ def projected(system: System, at: Criterion) -> tuple[tuple[Part, ...], Array]:
     width = w2 + p
     # eliminate the leading stages: everything through (I + Z_1 Sigma_1 Z_1')^-1
     keep, T = [], []
-    for i, own in enumerate(T0):
+    for i, here in enumerate(T0):
         step = done.steps[i]
-        flat = own.reshape(-1, width)
+        flat = here.reshape(-1, width)
         keep.append(np.eye(step.A.shape[1]) - step.A @ step.Q)
-        S = S - flat.T @ (step.Q @ own).reshape(-1, width)
-        T.append((keep[i] @ own).reshape(-1, width))
+        S = S - flat.T @ (step.Q @ here).reshape(-1, width)
+        T.append((keep[i] @ here).reshape(-1, width))
     # then the dense blocks: everything through V^-1
-    halves = [np.empty((len(own), 0)) for own in T]
+    halves = [np.empty((len(here), 0)) for here in T]
     if w2:
         halves, T, S = _through_dense(dense, done.factors[len(leading) :], T, S)
     # and the fixed effects: everything through P
@@ -425,10 +425,10 @@ def _through_dense(
     C = sla.cholesky(0.5 * (inner + inner.T), lower=True, check_finite=False)
     R = solve_lower(C, scaled)
     halves = []
-    for own in T:
-        turned = tail_times(blocks, factors, np.ascontiguousarray(own[:, :w2].T), transpose=True)
+    for part in T:
+        turned = tail_times(blocks, factors, np.ascontiguousarray(part[:, :w2].T), transpose=True)
         halves.append(solve_lower(C, turned).T)
-    return halves, [own - half @ R for own, half in zip(T, halves, strict=True)], S - R.T @ R
+    return halves, [part - half @ R for part, half in zip(T, halves, strict=True)], S - R.T @ R
 
 
 def _stacked(system: System, leading: tuple[Stage, ...]) -> tuple[list[Array], Array]:
@@ -444,11 +444,11 @@ def _stacked(system: System, leading: tuple[Stage, ...]) -> tuple[list[Array], A
     T0 = [_row_block(stage, first_columns, width, offset) for stage in leading]
     for i, stage in enumerate(later):
         size, first = stage.block.size, starts[i]
-        own = _row_block(stage, first_columns, width, offset).reshape(size, width)
+        rows = _row_block(stage, first_columns, width, offset).reshape(size, width)
         columns = first + np.arange(size).reshape(stage.block.q, 1, stage.block.K)
-        own[np.arange(size).reshape(stage.block.q, -1, 1), columns] = stage.A
-        S[first : first + size, first:] = own[:, first:]
-        S[first:, first : first + size] = own[:, first:].T
+        rows[np.arange(size).reshape(stage.block.q, -1, 1), columns] = stage.A
+        S[first : first + size, first:] = rows[:, first:]
+        S[first:, first : first + size] = rows[:, first:].T
     return T0, S
 
 

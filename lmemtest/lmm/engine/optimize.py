@@ -30,8 +30,7 @@ import numpy as np
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.rounding import written
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.anova import HIGHEST, LOWEST, MeanSquares
-from lmemtest.lmm.engine.criterion import Criterion
+from lmemtest.lmm.engine.criterion import HIGHEST, LOWEST, Criterion, MeanSquares
 from lmemtest.lmm.engine.hessian import average_information, hessian
 from lmemtest.lmm.engine.problem import Problem, absent_terms, zero_slopes
 from lmemtest.lmm.engine.structure import Block, Shape
@@ -124,9 +123,9 @@ class _Counter:
         gradients, g = self.problem.derivatives(theta, at)
         leaf = self.problem.leaf if self.problem.absorbed else None
         if leaf is not None and leaf.inner.strata is not None:
-            inner, own = leaf.inside(theta)
-            found = inner.derivatives(own, at)
-            H = leaf.curvature(theta, at, found[1], average_information(inner, own, at, *found))
+            inner, of_inner = leaf.inside(theta)
+            derivatives = inner.derivatives(of_inner, at)
+            H = leaf.curvature(theta, at, derivatives[1], average_information(inner, of_inner, at, *derivatives))
         elif leaf is not None:  # without the finest factor second derivatives cost little
             H = hessian(self.problem, theta, at)
         else:
@@ -264,7 +263,7 @@ def _nearly_singular(counter: _Counter, here: _Point) -> bool:
     """Whether a covariance of several effects hardly varies along some direction."""
     factors = zip(counter.problem.unpack(here.theta), counter.problem.shapes, strict=True)
     sds = [np.linalg.svd(L, compute_uv=False) for L, shape in factors if _turns(shape)]
-    return counter.whole.can_turn and any(own[-1] < _NEARLY_SINGULAR * own[0] for own in sds)
+    return counter.whole.can_turn and any(sd[-1] < _NEARLY_SINGULAR * sd[0] for sd in sds)
 
 
 def _turned_back(counter: _Counter, chart: _Counter, axes: Sequence[Array], here: _Point) -> _Point:
@@ -368,7 +367,7 @@ def single_starts(problem: Problem) -> list[Array]:
     """Each effect alone, the others at zero: where variances compete, one of them may have all that they share."""
     alone = _ALONE * np.eye(sum(problem.sizes))
     each = np.split(alone, np.cumsum(problem.sizes)[:-1], axis=1)
-    return [problem.point(th.pack([np.diag(own[i]) for own in each], problem.shapes)) for i in range(len(alone))]
+    return [problem.point(th.pack([np.diag(sd[i]) for sd in each], problem.shapes)) for i in range(len(alone))]
 
 
 def evaluation_cost(problem: Problem) -> float:
@@ -413,9 +412,9 @@ def optimise(
         start = moment_start(problem.reduced) if counter.anova is None else counter.anova.start()
     start = np.asarray(start, dtype=float)
     if not (cheap or restarts):
-        found = _searched_without(problem, absent_terms(problem, start, 1.001 * math.sqrt(LOWEST)), start, max_steps)
-        if found is not None:
-            return found
+        without = _searched_without(problem, absent_terms(problem, start, 1.001 * math.sqrt(LOWEST)), start, max_steps)
+        if without is not None:
+            return without
     starts.insert(0, start)
     searches: list[tuple[_Point, float]] = []
     for i, theta in enumerate(starts):
@@ -452,21 +451,21 @@ def _searched_without(problem: Problem, absent: Sequence[int], start: Array, max
     if evaluation_cost(rest) > _MUCH_LESS * evaluation_cost(problem):
         return None
     factors = [L for i, L in enumerate(problem.unpack(start)) if i not in absent]
-    found = optimise(rest, start=th.pack(factors, rest.shapes), restarts=0, max_steps=max_steps)
-    at = rest.evaluate(found.theta)
+    optimum = optimise(rest, start=th.pack(factors, rest.shapes), restarts=0, max_steps=max_steps)
+    at = rest.evaluate(optimum.theta)
     slopes = zero_slopes(problem, absent, rest, at)
-    if slopes is None or not found.converged or slopes.min() < 0.0:
+    if slopes is None or not optimum.converged or slopes.min() < 0.0:
         return None
-    of_rest = iter(rest.unpack(found.theta))
+    of_rest = iter(rest.unpack(optimum.theta))
     whole = [np.zeros((1, 1)) if i in absent else next(of_rest) for i in range(len(problem.shapes))]
     slope = float(slopes.min()) / max(1.0, float(slopes.max()))
     return replace(
-        found,
+        optimum,
         theta=problem.moved(start, whole),
         criterion=replace(at, system=problem.system, factors=whole, swept=None),
-        evaluations=found.evaluations + 1,
+        evaluations=optimum.evaluations + 1,
         at_boundary=True,
-        boundary_slope=slope if math.isnan(found.boundary_slope) else min(slope, found.boundary_slope),
+        boundary_slope=slope if math.isnan(optimum.boundary_slope) else min(slope, optimum.boundary_slope),
     )
 
 
@@ -515,20 +514,20 @@ def _frobenius(problem: Problem) -> tuple[Array, Array, Array]:
     squares, traces, moments = np.zeros((n, n)), np.zeros(n), np.zeros(n)
     effects = [_indicator(block, first) for block in system.blocks]  # (K, n): which effect a column belongs to
     n_chain = len(system.chain)
-    by_tail = [np.tile(own, (b.q, 1)) for own, b in zip(effects[n_chain:], system.tail, strict=True)]
+    by_tail = [np.tile(effect, (b.q, 1)) for effect, b in zip(effects[n_chain:], system.tail, strict=True)]
     tail = np.concatenate([*by_tail, np.empty((0, n))])
     for i, stage in enumerate(system.chain):
-        own = effects[i]
-        squares += stage.copies * own.T @ (stage.A**2).sum(axis=0) @ own
-        traces += stage.copies * own.T @ stage.A.sum(axis=0).diagonal()
+        effect = effects[i]
+        squares += stage.copies * effect.T @ (stage.A**2).sum(axis=0) @ effect
+        traces += stage.copies * effect.T @ stage.A.sum(axis=0).diagonal()
         by_column = stage.V.column_squares()  # (K, m)
         # a parent sees the sum of its children: |Z_a'Z_c|^2 sums over pairs of levels that meet
         others = [(e**2).sum(axis=0) @ effects[j] for j, e in stage.E.items()]
-        across = own.T @ sum(others, start=by_column[:, : system.t] @ tail)
+        across = effect.T @ sum(others, start=by_column[:, : system.t] @ tail)
         squares += across + across.T
-        moments += own.T @ by_column[:, -1]
+        moments += effect.T @ by_column[:, -1]
         if stage.S is not None:
-            moments += own.T @ stage.S[0].diagonal()
+            moments += effect.T @ stage.S[0].diagonal()
     tail_squares = system.B[: system.t] ** 2
     squares += tail.T @ tail_squares[:, : system.t] @ tail
     moments += tail.T @ tail_squares[:, -1]
@@ -558,5 +557,5 @@ def moment_start(problem: Problem) -> Array:
     solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
     residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
     roots = np.sqrt(np.clip(solution[:-1] / residual, LOWEST, HIGHEST))
-    diagonal = [np.diag(own) for own in np.split(roots, np.cumsum(problem.sizes)[:-1])]
+    diagonal = [np.diag(of_term) for of_term in np.split(roots, np.cumsum(problem.sizes)[:-1])]
     return problem.point(th.pack(diagonal, problem.shapes))

@@ -58,8 +58,8 @@ def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Arra
         phi[:-1] = solve_spd(at.RX, L - seen)
     if not spread:
         return [], [], phi, multiply(system, [], phi)[2]
-    known = modes(system, done, multiply(system, spread, phi))
-    spread = [s - u for s, u in zip(spread, known, strict=True)]
+    predicted = modes(system, done, multiply(system, spread, phi))
+    spread = [s - u for s, u in zip(spread, predicted, strict=True)]
     chain, remainder, covariance = multiply(system, spread, phi)
     seen_by = [*chain, *system.by_tail_block(remainder)]
     random = [k - z for k, z in zip(K, seen_by, strict=True)]
@@ -179,7 +179,7 @@ def unit_targets(
     start = 0
     for i in terms:
         size = shapes[i][0] * shapes[i][1]
-        own = np.flatnonzero((which >= start) & (which < start + size))
-        K[i].reshape(size, -1)[which[own] - start, own] = 1.0
+        here = np.flatnonzero((which >= start) & (which < start + size))
+        K[i].reshape(size, -1)[which[here] - start, here] = 1.0
         start += size
     return np.zeros((len(which), problem.system.p)), K

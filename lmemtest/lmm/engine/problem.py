@@ -29,8 +29,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_magnitude
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.anova import Anova, analysed
-from lmemtest.lmm.engine.criterion import Criterion, evaluate
+from lmemtest.lmm.engine.criterion import Anova, Criterion, analysed, evaluate
 from lmemtest.lmm.engine.products import CellColumns, System, build_system, dense_cross, rotated
 from lmemtest.lmm.engine.residual import Leaf, Strata, leaf_term
 from lmemtest.lmm.engine.span import fixed_part, independent_columns
@@ -307,10 +306,10 @@ def build_problem(
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
         anova=analysed(system, reml=reml) if stratum is None and residual_variance is None else None,
     )
-    found = leaf_term([w for w, _ in white], omega)
-    if found is None or stratum is not None or residual_variance is not None or not ss_within > 0:
+    absorbed = leaf_term([w for w, _ in white], omega)
+    if absorbed is None or stratum is not None or residual_variance is not None or not ss_within > 0:
         return problem
-    leaf, classes, weights = found
+    leaf, classes, weights = absorbed
     of_classes = None
     if len(weights) > 1:
         structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(kept), omega)

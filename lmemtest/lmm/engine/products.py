@@ -117,14 +117,14 @@ class System:
         for block, values in zip(self.blocks, by_block, strict=True):
             rest = values.shape[2:]
             for m in block.members:
-                own = values[:, m.columns]
+                of_member = values[:, m.columns]
                 if m.levels is None:
-                    out[m.term] = own
+                    out[m.term] = of_member
                     continue
                 if not out[m.term].size:
                     out[m.term] = np.zeros((n_levels[m.term], m.k, *rest))
                 there = m.levels >= 0
-                out[m.term][m.levels[there]] = own.reshape(block.q, m.r, m.k, *rest)[there]
+                out[m.term][m.levels[there]] = of_member.reshape(block.q, m.r, m.k, *rest)[there]
         return out
 
     def by_block(self, by_term: Sequence[Array]) -> list[Array]:
@@ -343,7 +343,7 @@ def _parted_cross(
 ) -> PartedCross:
     """Cross-products of a block with the tail, with the columns of ``X`` of each group's part, and with ``y``."""
     p, n_parts = cells.width - 1, int(of_column.max()) + 1
-    row, own, weight = cast(Index, cells.row)[block.cells], cast(Array, cells.diagonal), cells.omega[block.cells]
+    row, diagonal, weight = cast(Index, cells.row)[block.cells], cast(Array, cells.diagonal), cells.omega[block.cells]
     columns = [np.flatnonzero(of_column == i) for i in range(n_parts)]
     w = max(map(len, columns))
     place = np.empty(p, dtype=np.intp)
@@ -352,7 +352,7 @@ def _parted_cross(
     of_X = np.zeros((block.q, block.K, w))
     for m, a in _effects(block):
         at = (block.codes * m.r + m.place) * w + place[row]
-        sums = np.bincount(at, weight * m.basis[:, a] * own[row], block.q * m.r * w)
+        sums = np.bincount(at, weight * m.basis[:, a] * diagonal[row], block.q * m.r * w)
         of_X[:, m.effect(a)] = sums.reshape(block.q, m.r, w)
     others = dense_cross(block, tail, replace(cells, rows=np.empty((p, 0))))
     t = others.shape[2] - 1

@@ -30,8 +30,7 @@ import scipy.linalg as sla
 
 from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.anova import Anova, MeanSquares
-from lmemtest.lmm.engine.criterion import Criterion
+from lmemtest.lmm.engine.criterion import Anova, Criterion, MeanSquares
 from lmemtest.lmm.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.products import System

@@ -69,13 +69,13 @@ def follow(problem: Problem, x: Array, at: Criterion, target: Target, *, cut: fl
     estimate = constrained.user(u0)
     try:
         (low, low_at_bound, low_reason), (high, high_at_bound, high_reason) = walk.end(-1.0), walk.end(1.0)
-    except _Better as found:
+    except _Better as better:
         return Path(
             estimate=estimate,
             reasons=("a better optimum was found",),
             evaluations=walk.minimiser.evaluations,
-            better=found.point,
-            gain=found.gain,
+            better=better.point,
+            gain=better.gain,
         )
     return Path(
         estimate=estimate,
@@ -152,13 +152,13 @@ class _Walk:
 
     def _solve(self, u: float) -> Minimum:
         """The minimum at ``u``, begun from its neighbours along the path."""
-        known = sorted(self.near, key=lambda pair: abs(pair[0] - u))
-        first_u, first = known[0]
+        nearest = sorted(self.near, key=lambda pair: abs(pair[0] - u))
+        first_u, first = nearest[0]
         phi = self.phi0 if first is None else first[0].phi
         H = None if first is None else first[2]
         tangent = self.minimiser.tangent * self.minimiser.scale
-        if first is not None and len(known) > 1:
-            other_u, other = known[1]
+        if first is not None and len(nearest) > 1:
+            other_u, other = nearest[1]
             tangent = (phi - (self.phi0 if other is None else other[0].phi)) / (first_u - other_u)
         return self.minimiser.at(u, phi + tangent * (u - first_u), phi, self.phi0, H=H)
 

@@ -181,8 +181,8 @@ class Leaf:
 
     def evaluate(self, x: Array) -> Criterion:
         """The criterion of the model without the intercepts, with the value of the whole."""
-        problem, own = self.inside(x)
-        at = problem.evaluate(own)
+        problem, of_inner = self.inside(x)
+        at = problem.evaluate(of_inner)
         return replace(at, value=at.value + self._more_rows * float(np.log(self.precision(x[self.place])[0])))
 
     def whole(self, problem: Problem, x: Array) -> Criterion:
@@ -193,11 +193,11 @@ class Leaf:
 
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's ``Sigma``, and in ``x``."""
-        problem, own = self.inside(x)
+        problem, of_inner = self.inside(x)
         c, n = self.precision(x[self.place]), self.inner.n_theta
         ac = self.weights * c
-        gradients, g = problem.derivatives(own, at)
-        slope = self.weights[0] * at.weight * self._ss - ac[0] * (self._more_rows + 0.5 * float(g[:n] @ own[:n]))
+        gradients, g = problem.derivatives(of_inner, at)
+        slope = self.weights[0] * at.weight * self._ss - ac[0] * (self._more_rows + 0.5 * float(g[:n] @ of_inner[:n]))
         slope -= float(g[n:] @ (ac[1:] - ac[0]))
         gradients = [c[0] * G for G in gradients]
         gradients.insert(self.term, np.array([[slope]]))
@@ -209,20 +209,20 @@ class Leaf:
         The factors, one per term, need not be triangular.
         """
         problem = self.inner.reduced
-        c, delta, own = self._split(factors)
+        c, delta, others = self._split(factors)
         system = problem.system if problem.strata is None else problem.strata.combined(delta)
-        done = sweep(system, th.block_factors(own, system.blocks))
+        done = sweep(system, th.block_factors(others, system.blocks))
         whole = replace(done, F=c[0] * done.F, logdet=done.logdet - self.n_cells * float(np.log(c[0])))
         return replace(system, ss_within=self._ss), whole
 
     def gradients(self, factors: Sequence[Array], system: System, done: Sweep, F_bar: Array) -> list[Array]:
         """Gradient of ``log|V| + f(F)`` in each term's ``Sigma`` from `swept`, ``F_bar`` being that of ``f``."""
         problem = self.inner.reduced
-        c, delta, own = self._split(factors)
+        c, delta, others = self._split(factors)
         ac, strata = self.weights * c, problem.strata
         bar = gradient(system, done, c[0] * F_bar, inputs=strata is not None)
         inner = problem.by_term(bar.sigma)
-        of_scale = sum(float(np.vdot(G, L @ L.T)) for G, L in zip(inner, own, strict=True))
+        of_scale = sum(float(np.vdot(G, L @ L.T)) for G, L in zip(inner, others, strict=True))
         slope = -ac[0] * (of_scale + float(np.vdot(F_bar, done.F)) - self.n_cells)
         if strata is not None:
             slope -= float(strata.gradient(delta, bar, 0.0) @ (ac[1:] - ac[0]))
@@ -233,8 +233,8 @@ class Leaf:
     def _split(self, factors: Sequence[Array]) -> tuple[Array, Array, list[Array]]:
         """``c``, ``delta``, and the factors of the model without the intercepts."""
         c = self.precision(float(factors[self.term][0, 0]))
-        own = [np.sqrt(c[0]) * L for i, L in enumerate(factors) if i != self.term]
-        return c, np.log(c[1:] / c[0]), own
+        others = [np.sqrt(c[0]) * L for i, L in enumerate(factors) if i != self.term]
+        return c, np.log(c[1:] / c[0]), others
 
     def tangent(self, x: Array) -> tuple[float, Array, float]:
         """Derivatives in the intercepts' standard deviation: of ``sqrt(c_1)``, the inner point and its ``ss``."""
@@ -245,13 +245,13 @@ class Leaf:
 
     def curvature(self, x: Array, at: Criterion, g: Array, H: Array) -> Array:
         """Second derivatives in ``x`` from the gradient and the second derivatives of the model without intercepts."""
-        problem, own = self.inside(x)
+        problem, of_inner = self.inside(x)
         a, sd, n = self.weights, float(x[self.place]), self.inner.n_theta
         c = self.precision(sd)
         root, bent = float(np.sqrt(c[0])), a * c * (1.0 - 2.0 * a * sd**2 * c)
         d_root, tangent, d_ss = self.tangent(x)
         d2_root = a[0] * root**3 * (3.0 * a[0] * sd**2 * c[0] - 1.0)
-        mixed = at.d_weight * slopes_of_r2(problem, own, at)  # second derivatives in the point and ss
+        mixed = at.d_weight * slopes_of_r2(problem, of_inner, at)  # second derivatives in the point and ss
         across = d_root * g[:n] + root * (H @ tangent + d_ss * mixed)[:n]
         corner = float(tangent @ H @ tangent) + 2.0 * d_ss * float(mixed @ tangent) + at.d_weight * d_ss**2
         corner += float(g @ np.append(d2_root * np.delete(x, self.place), -2.0 * (bent[1:] - bent[0])))

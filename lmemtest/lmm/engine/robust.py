@@ -107,13 +107,16 @@ class Sandwich:
                 if start == c:
                     squares[c] = forms[0]
         total -= np.sum(squares**2, axis=0)
-        own = inward.transpose(0, 2, 1) @ (self.of_own[:, :, None] * inward)
-        varies = functions.quadratic_forms(own) - squares
+        of_clusters = inward.transpose(0, 2, 1) @ (self.of_own[:, :, None] * inward)
+        varies = functions.quadratic_forms(of_clusters) - squares
         return _satterthwaite(varies, total - np.sum(squares**2, axis=0))
 
     def _df_by_rows(self, H: Array) -> Array:
         out = np.empty(len(H))
-        numbers = max(len(own) * len(columns) + min(len(own), len(columns)) ** 2 for own, columns in self._parts)
+        numbers = max(
+            len(rows_of_cluster) * len(columns) + min(len(rows_of_cluster), len(columns)) ** 2
+            for rows_of_cluster, columns in self._parts
+        )
         chunk = max(1, int(_CHUNK // (numbers + len(self.U))))
         for start in range(0, len(H), chunk):
             h = H[start : start + chunk]
@@ -155,16 +158,16 @@ class Sandwich:
         q = len(H)
         seen = H @ self.U
         V = (self.of_B[:, None] * seen) @ self.U.transpose(0, 2, 1)  # V_c' of (q, p): B is symmetric
-        own = (self.of_own[:, None] * seen) @ seen.transpose(0, 2, 1) - V @ V.transpose(0, 2, 1)
-        unit = np.linalg.inv(np.linalg.cholesky(own.sum(axis=0)))
-        V, own = unit @ V, unit @ own @ unit.T
+        of_clusters = (self.of_own[:, None] * seen) @ seen.transpose(0, 2, 1) - V @ V.transpose(0, 2, 1)
+        unit = np.linalg.inv(np.linalg.cholesky(of_clusters.sum(axis=0)))
+        V, of_clusters = unit @ V, unit @ of_clusters @ unit.T
         # sum over pairs of clusters of tr(T)^2 + tr(T^2), T_cd = -V_c V_d'; then its diagonal is put right
         flat = V.reshape(len(V), -1)
         N = flat.T @ flat
         by_index = N.reshape(q, -1, q, V.shape[2])
         total = np.sum(N * N) + np.einsum("satb,tasb->", by_index, by_index, optimize=True)
         gram = V @ V.transpose(0, 2, 1)
-        total += float(_traces(own) - _traces(gram))
+        total += float(_traces(of_clusters) - _traces(gram))
         return float(q * (q + 1) / total)
 
 
@@ -240,14 +243,14 @@ def cluster_leverage(
     order = np.argsort(cluster, kind="stable")
     ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
     products = np.empty((n_clusters, p, p + 1))
-    for c, own in enumerate(np.split(order, ends[:-1])):
-        products[c] = columns[own, :-1].T @ solved[own]
+    for c, members in enumerate(np.split(order, ends[:-1])):
+        products[c] = columns[members, :-1].T @ solved[members]
     K = products[:, :, :-1]
     return None, 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1]
 
 
 def balanced_leverage(at: Criterion, X: Array, n: Array, total: Array) -> Leverage:
-    """`cluster_leverage` of a balanced design (`lmemtest.lmm.engine.anova`), from sums over rows with the same ``X``.
+    """`cluster_leverage` of a balanced design (see `criterion`), from sums over rows with the same ``X``.
 
     There ``V^-1 X = X Q``: with ``X'V^-1X = Q'X'X = RX RX'`` and ``R = RX'^-1``, ``K_c = RX'(X'X)^-1 X_c'X_c R`` and
     ``z_c = RX'(X'X)^-1 X_c'e_c``. ``X`` (patterns, p) are the distinct rows, ``n`` and ``total`` (n_clusters, patterns)

@@ -109,10 +109,10 @@ class Member:
 
     def level_blocks(self, M: Array) -> Array:
         """Sum over the levels of their parts of a ``(K, K)`` matrix, ``(k, k)``."""
-        own = M[self.columns, self.columns]
+        block = M[self.columns, self.columns]
         if self.r == 1:
-            return own
-        return np.asarray(np.einsum("iaib->ab", own.reshape(self.r, self.k, self.r, self.k)))
+            return block
+        return np.asarray(np.einsum("iaib->ab", block.reshape(self.r, self.k, self.r, self.k)))
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class Block:
         """``Z u`` at all cells of the table for ``(q, K)`` effects."""
         out = np.zeros(self.n_cells or len(self.codes))
         for m in self.members:
-            own = u[:, m.columns].reshape(self.q * m.r, m.k)
-            out[self.cells] += np.einsum("nk,nk->n", m.basis, own[self.codes * m.r + m.place])
+            of_member = u[:, m.columns].reshape(self.q * m.r, m.k)
+            out[self.cells] += np.einsum("nk,nk->n", m.basis, of_member[self.codes * m.r + m.place])
         return out
 
     def spread(self, matrices: Sequence[Array]) -> Array:
@@ -157,11 +157,11 @@ class Block:
             return matrices[self.members[0].term]
         out = np.zeros((self.K, self.K))
         for m in self.members:
-            own = matrices[m.term]
+            of_term = matrices[m.term]
             for a in range(m.k):
                 for b in range(m.k):
-                    if own[a, b]:
-                        np.fill_diagonal(out[m.effect(a), m.effect(b)], own[a, b])
+                    if of_term[a, b]:
+                        np.fill_diagonal(out[m.effect(a), m.effect(b)], of_term[a, b])
         return out
 
 
@@ -236,16 +236,16 @@ def candidates(terms: Sequence[RandomTerm], p: int, omega: Array) -> Iterator[Ca
     chain, tail = split_chain(blocks)
     cost = _chain_cost(chain, tail, p)
     yield cost, lambda: (chain, tail)
-    found: list[set[int]] = []
+    sets: list[set[int]] = []
     for border in _borders(blocks) if cost > _CHEAP else ():
         taken = {id(b) for b in border}
         of_border = 4.0 * sum(b.size for b in border) ** 3
-        if any(seen <= taken for seen in found) or of_border > cost:
+        if any(seen <= taken for seen in sets) or of_border > cost:
             continue
         rest = [b for b in blocks if id(b) not in taken]
         part = connected(rest)
         if part is not None:
-            found.append(taken)
+            sets.append(taken)
             for of_rest, made in _Parts.of(rest, *part, omega).candidates(border, p):
                 yield of_rest + of_border, made
 
@@ -312,10 +312,12 @@ class _Parts:
     def of(cls, blocks: Sequence[Block], part: Index, n_parts: int, omega: Array) -> _Parts:
         of_level = []
         for block in blocks:
-            own = np.zeros(block.q, dtype=np.intp)
-            own[block.codes] = part
-            of_level.append(own)
-        counts = np.array([np.bincount(own, minlength=n_parts) for own in of_level], dtype=np.float64)
+            part_of_level = np.zeros(block.q, dtype=np.intp)
+            part_of_level[block.codes] = part
+            of_level.append(part_of_level)
+        counts = np.array(
+            [np.bincount(part_of_level, minlength=n_parts) for part_of_level in of_level], dtype=np.float64
+        )
         weights = np.bincount(part, omega, n_parts)
         alike = bool((counts == counts[:, :1]).all() and np.ptp(weights) <= 1e-9 * weights[0])
         return cls(blocks, part, n_parts, of_level, counts, alike, omega)
@@ -343,10 +345,10 @@ class _Parts:
         order = sorted(range(len(self.blocks)), key=lambda i: self.blocks[i].q)
         for n in range(1, len(order)):
             coarse, fine = order[:n], [self.blocks[i] for i in order[n:]]
-            found = connected(fine)
-            if found is None or found[1] <= self.n_parts:
+            parts = connected(fine)
+            if parts is None or parts[1] <= self.n_parts:
                 continue
-            inner = _Parts.of(fine, *found, self.omega)
+            inner = _Parts.of(fine, *parts, self.omega)
             K, left = float(inner.widths(range(len(fine))).max()), float(self.widths(coarse).max())
             if inner.n_parts * max(K, left) * (K + left + m) < _MAX_OUTER:
                 cost = inner.cost(range(len(fine)), m + int(left), padded=True) + self.cost(coarse, m, padded=True)
@@ -394,14 +396,14 @@ class _Parts:
             cells = np.flatnonzero(new[self.part] >= 0)
         members, start = [], 0
         for i in chosen:
-            block, own = self.blocks[i], new[self.of_level[i]]
-            order = np.argsort(own, kind="stable")
-            order = order[own[order] >= 0]
-            count = np.bincount(own[order], minlength=len(groups))
+            block, level = self.blocks[i], new[self.of_level[i]]
+            order = np.argsort(level, kind="stable")
+            order = order[level[order] >= 0]
+            count = np.bincount(level[order], minlength=len(groups))
             place = np.zeros(block.q, dtype=np.intp)
-            place[order] = np.arange(len(order)) - (np.cumsum(count) - count)[own[order]]
+            place[order] = np.arange(len(order)) - (np.cumsum(count) - count)[level[order]]
             levels = np.full((len(groups), int(count.max(initial=1))), -1, dtype=np.intp)
-            levels[own[order], place[order]] = order
+            levels[level[order], place[order]] = order
             at = place[block.codes[cells]]
             for member in block.members:
                 moved = replace(member, basis=member.basis[cells], place=at, levels=levels, start=start)

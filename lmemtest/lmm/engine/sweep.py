@@ -301,15 +301,15 @@ def _unexplained(
     q, K = block.q, block.K
     levels = np.arange(q)
     A = done.tail_A
-    own = A[rows, rows].reshape(q, K, q, K)[levels, :, levels, :].sum(axis=0)
+    of_levels = A[rows, rows].reshape(q, K, q, K)[levels, :, levels, :].sum(axis=0)
     smallest = float(np.linalg.svd(L, compute_uv=False)[-1])
-    if smallest**2 * np.trace(own) / block.size > _WELL_CONDITIONED:
+    if smallest**2 * np.trace(of_levels) / block.size > _WELL_CONDITIONED:
         kept = q * np.eye(K) - M_inverse[rows, rows].reshape(q, K, q, K)[levels, :, levels, :].sum(axis=0)
         half = np.linalg.solve(L.T, kept)
         return np.asarray(np.linalg.solve(L.T, half.T), dtype=np.float64)
     scaled = tail_times(system.tail, L_tail, np.ascontiguousarray(A[:, rows]), transpose=True)
     R = solve_lower(done.tail_C, scaled).reshape(-1, K)  # (t q, K): the columns of one level side by side
-    return own - R.T @ R
+    return of_levels - R.T @ R
 
 
 def full_symmetric(lower: Array) -> Array:
@@ -406,14 +406,14 @@ def modes(system: System, done: Sweep, products: Products) -> list[Array]:
         inner = tail_times(system.tail, tail_factors, remainder[: system.t], transpose=True)
         u = tail_times(system.tail, tail_factors, solve_spd(done.tail_C, inner), transpose=False)
         in_remainder[: system.t] = u
-    found: dict[int, Array] = {}
+    of_block: dict[int, Array] = {}
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]
         left = rhs[i] - step.V.dot(in_remainder)
         for k, e in step.E.items():
-            left = left - e @ found[k][step.stage.parent[k]]
-        found[i] = step.Q @ left
-    return [*(found[i] for i in range(len(done.steps))), *system.by_tail_block(in_remainder)]
+            left = left - e @ of_block[k][step.stage.parent[k]]
+        of_block[i] = step.Q @ left
+    return [*(of_block[i] for i in range(len(done.steps))), *system.by_tail_block(in_remainder)]
 
 
 def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -> Array:
@@ -432,7 +432,7 @@ def joined(first: Products, coefficients: Sequence[Array], rest: Sequence[Produc
     n, width = len(first[2]), remainder.shape[1]
     gram = np.zeros((width, width))
     gram[:n, :n] = first[2]
-    gram[n:, n:] = np.diag([own[0, 0] for _, _, own in rest])
+    gram[n:, n:] = np.diag([of_term[0, 0] for _, _, of_term in rest])
     n_chain = len(system.chain)
     for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram[:n, n:] += c.reshape(-1, n).T @ product[:, :, n:].reshape(-1, width - n)

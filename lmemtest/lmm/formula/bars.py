@@ -157,9 +157,9 @@ class ParsedFormula:
     def check_columns(self, available: Iterable[object]) -> None:
         """Refuse columns that are not in the table, pointing to the first one."""
         columns = list(available)
-        known = set(columns)
+        names = set(columns)
         for name in (self.response_name, *self.mentions()):
-            if name.value not in known:
+            if name.value not in names:
                 raise unknown_column(name, columns, self.text)
 
     def __str__(self) -> str:
@@ -312,7 +312,7 @@ def _without_offsets(node: Joined, text: str) -> tuple[Joined, tuple[Call, ...]]
     return Joined(tuple(kept)) if kept else Joined((("+", Literal(1, 0, 0)),)), tuple(offsets)
 
 
-def _without_bars(node: Joined, found: list[Variation], text: str) -> Joined | None:
+def _without_bars(node: Joined, bars: list[Variation], text: str) -> Joined | None:
     kept: list[tuple[str, Node]] = []
     for sign, item in node.items:
         inside = list(_bars_in(item))
@@ -322,9 +322,9 @@ def _without_bars(node: Joined, found: list[Variation], text: str) -> Joined | N
             message = "a random-effect term can only be added; join it to the other terms with '+'."
             raise pointed(message, text, inside[0])
         elif isinstance(item, Variation):
-            found.append(item)
+            bars.append(item)
         else:
-            rest = _without_bars(item, found, text)
+            rest = _without_bars(item, bars, text)
             if rest is not None:
                 kept.append((sign, replace(rest, bracketed=True)))
     return Joined(tuple(kept)) if kept else None

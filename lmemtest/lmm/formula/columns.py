@@ -135,8 +135,8 @@ class Columns:
 
     def _read_factor(self, name: Name) -> tuple[Index, Levels]:
         if name.value in self._coded:
-            known, levels = self._coded[name.value]
-            return known.astype(np.intp, copy=False), placed(levels.tolist())
+            coded, levels = self._coded[name.value]
+            return coded.astype(np.intp, copy=False), placed(levels.tolist())
         series = self.series(name)
         if isinstance(series.dtype, pd.CategoricalDtype):
             codes, values = series.cat.codes.to_numpy().astype(np.intp), series.cat.categories
@@ -192,8 +192,8 @@ class Columns:
 
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Index:
         """Place the values among known levels."""
-        known = self._coded.get(name.value)
-        codes, values = self._factorize(name) if known is None else known
+        coded = self._coded.get(name.value)
+        codes, values = self._factorize(name) if coded is None else coded
         if np.any(codes < 0) and not unknown:
             raise self._missing(name, int(np.count_nonzero(codes < 0)))
         plain = values.tolist()
@@ -256,8 +256,8 @@ class Grouping:
             right = table.codes(name, levels, unknown=True)
             joint = codes.astype(np.int64) * len(levels) + right
             place = np.minimum(np.searchsorted(occurring, joint), len(occurring) - 1)
-            known = (codes >= 0) & (right >= 0) & (occurring[place] == joint)
-            codes = np.where(known, place, -1).astype(np.intp)
+            occurs = (codes >= 0) & (right >= 0) & (occurring[place] == joint)
+            codes = np.where(occurs, place, -1).astype(np.intp)
         return codes
 
 
@@ -330,8 +330,8 @@ class Measure:
     def slopes(self, columns: Columns, name: str) -> Array:
         """Derivatives with respect to one column, as `(n, k)`."""
         with np.errstate(all="ignore"):
-            found = np.asarray(differentiate(self.atom, name, columns, self.state, self.text)[1], dtype=np.float64)
-        slopes = np.broadcast_to(found, len(columns)) if found.ndim == 0 else found
+            derivative = np.asarray(differentiate(self.atom, name, columns, self.state, self.text)[1], dtype=np.float64)
+        slopes = np.broadcast_to(derivative, len(columns)) if derivative.ndim == 0 else derivative
         slopes = slopes[:, None] if slopes.ndim == 1 else slopes
         return _finite(slopes, self.atom, columns, self.text, f"the slope of {self.atom}")
 

@@ -65,8 +65,8 @@ class Block:
             atom = self.atoms[moving]
             if isinstance(atom, Measure) and any(n.value == name for n in columns_of(atom.atom)):
                 part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
-                for term, (_, own) in zip(self.terms, self.slices, strict=True):
-                    total[:, own] += part[:, own] if moving in term else 0.0
+                for term, (_, of_term) in zip(self.terms, self.slices, strict=True):
+                    total[:, of_term] += part[:, of_term] if moving in term else 0.0
         return total
 
     def assemble(self, values: dict[int, Any], n: int) -> Array:
@@ -218,10 +218,10 @@ def _check_counts(counts: NDArray[Any], n: int) -> Array:
 
 def _fitted(terms: tuple[Term, ...], fit: Callable[[Atom], tuple[Fitted, Any]]) -> tuple[Block, dict[int, Any]]:
     """A block of terms whose atoms are fitted, columns named, and the values of the atoms."""
-    given = atoms_of(terms)
-    pairs = [fit(atom) for atom in given]
+    atoms_used = atoms_of(terms)
+    pairs = [fit(atom) for atom in atoms_used]
     atoms = tuple(pair[0] for pair in pairs)
-    position = {str(atom): i for i, atom in enumerate(given)}
+    position = {str(atom): i for i, atom in enumerate(atoms_used)}
     indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
     scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
     names: list[str] = []

@@ -177,16 +177,16 @@ def _check_function(call: Call, text: str, outermost: bool) -> None:
 
 def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
     """Read the contrast of `C(...)`: its name in formulaic's registry and its options."""
-    given = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
-    if len(given) > 1:
-        raise pointed("C() takes one contrast.", text, given[1])
+    choices = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
+    if len(choices) > 1:
+        raise pointed("C() takes one contrast.", text, choices[1])
     unknown = [name for name, _ in call.keywords if name not in ("contr", "contrasts", "levels", "base")]
     if unknown:
         raise pointed(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.", text, call)
     base = {name: _constant(value, text) for name, value in call.keywords if name == "base"}
-    if not given:
+    if not choices:
         return "treatment", base
-    node = given[0]
+    node = choices[0]
     name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
     if name not in CONTRASTS or name is None:
         hint = suggest(str(name), list(CONTRASTS))
@@ -213,12 +213,12 @@ def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> d
     """Constant options of a call, by name; the first `first` arguments are data."""
     if len(call.arguments) < first:
         raise pointed(f"{call.function}() takes a column or an expression first.", text, call)
-    given = call.arguments[first:]
+    positional = call.arguments[first:]
     takes = f"takes {', '.join(names)}" if names else "takes no options"
-    if len(given) > len(names):
-        extra = given[len(names)]
+    if len(positional) > len(names):
+        extra = positional[len(names)]
         raise pointed(f"{call.function}() {takes}; there is one argument too many.", text, extra)
-    values = {name: _constant(value, text) for name, value in zip(names, given, strict=False)}
+    values = {name: _constant(value, text) for name, value in zip(names, positional, strict=False)}
     for name, node in call.keywords:
         if name not in names or name in values:
             problem = "is given twice" if name in values else "is unknown"
@@ -288,8 +288,8 @@ def differentiate(node: Expression, name: str, columns: Columns, state: dict[str
             return _arithmetic_slope("**", (value, slope), both(node.arguments[1]))
         if node.function in STATEFUL:
             transform = state[str(node)]
-            values, own = _shaped(node, transform(value)), _shaped(node, transform.slope(value))
-            return values, own * (slope if own.ndim == 1 else slope[:, None])
+            values, of_transform = _shaped(node, transform(value)), _shaped(node, transform.slope(value))
+            return values, of_transform * (slope if of_transform.ndim == 1 else slope[:, None])
         return ELEMENTWISE[node.function](value), _SLOPES[node.function](value) * slope
     value = evaluate(node, columns, state, None, text)
     own_column = isinstance(node, Name) and node.value == name

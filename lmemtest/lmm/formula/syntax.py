@@ -84,9 +84,9 @@ class Call:
     name_end: int
 
     def __str__(self) -> str:
-        given = [str(argument) for argument in self.arguments]
-        given += [f"{name}={value}" for name, value in self.keywords]
-        return f"{self.function}({', '.join(given)})"
+        parts = [str(argument) for argument in self.arguments]
+        parts += [f"{name}={value}" for name, value in self.keywords]
+        return f"{self.function}({', '.join(parts)})"
 
 
 Expression = Name | Literal | Operation | Call

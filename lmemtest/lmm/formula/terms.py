@@ -34,7 +34,7 @@ class Term:
     def of(cls, *factors: Term | str) -> Term:
         """The product of terms and of columns as they are: ``Term.of("algorithm", "budget")`` is their interaction."""
         atoms = [f.factors if isinstance(f, Term) else (Name(f, 0, 0),) for f in factors]
-        return cls(tuple({str(atom): atom for own in atoms for atom in own}.values()))
+        return cls(tuple({str(atom): atom for group in atoms for atom in group}.values()))
 
     @classmethod
     def levels(cls, column: str) -> Term:
@@ -131,11 +131,11 @@ def _summed(node: Joined) -> list[Term]:
     """The terms of a sum of columns, perhaps after 0 or 1, which needs no algebra; empty if it is another sum."""
     signs, items = zip(*node.items, strict=True)
     start = items[0]
-    own = items[1:] if isinstance(start, Literal) else items
-    if "-" in signs or not all(isinstance(item, (Name, Call)) for item in own):
+    summands = items[1:] if isinstance(start, Literal) else items
+    if "-" in signs or not all(isinstance(item, (Name, Call)) for item in summands):
         return []
     without = isinstance(start, Literal) and start.value == 0
-    return [*([] if without else [INTERCEPT]), *(Term((item,)) for item in own)]
+    return [*([] if without else [INTERCEPT]), *(Term((item,)) for item in summands)]
 
 
 def _multiplied(stand_in: str, atoms: dict[str, Atom], text: str) -> list[Term]:

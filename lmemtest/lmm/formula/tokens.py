@@ -122,9 +122,9 @@ def point(message: str, text: str, start: int, end: int) -> str:
         y ~ algoritm
             ^^^^^^^^
     """
-    shown = one_line(text)
-    carets = max(_width(shown[start:end]), 1)
-    return f"{message}\n    {shown}\n    {' ' * _width(shown[:start])}{'^' * carets}"
+    line = one_line(text)
+    carets = max(_width(line[start:end]), 1)
+    return f"{message}\n    {line}\n    {' ' * _width(line[:start])}{'^' * carets}"
 
 
 def pointed(message: str, text: str, place: Any = None, error: type[LmemtestError] = FormulaError) -> LmemtestError:

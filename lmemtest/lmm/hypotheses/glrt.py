@@ -504,11 +504,11 @@ def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
         return "the fixed part of the alternative does not contain that of the null", None
     home, maps = [], []
     for i, term in enumerate(null.design.random):
-        found = _home_of(null, i, alternative, frame)
-        if found is None:
+        wider = _home_of(null, i, alternative, frame)
+        if wider is None:
             return f"no random term of the alternative contains {term.label}", None
-        home.append(found[0])
-        maps.append(found[1])
+        home.append(wider[0])
+        maps.append(wider[1])
     added = [_added(j, term, null, home, maps) for j, term in enumerate(alternative.design.random)]
     return "", Nesting(
         fixed_df=0 if same else U.shape[1] - _orthonormal(X0).shape[1],

@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from lmemtest.lmm.hypotheses.null_distributions import sign_patterns
+from lmemtest.core.proportions import sign_test
+from lmemtest.core.resampling import sign_patterns
 from lmemtest.lmm.means.f_tests import FTest
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def direction_test(vectors: Array) -> tuple[float, float, int]:
     total = float(np.linalg.norm(units.sum(axis=0)))
     if np.linalg.matrix_rank(units, tol=1e-6) == 1:
         positive = int((units @ units[0] > 0).sum())
-        p = float(min(1.0, 2.0 * special.bdtr(min(positive, n - positive), n, 0.5)))
+        p = min(1.0, 2.0 * float(sign_test(max(positive, n - positive), min(positive, n - positive))))
     elif n <= _MOST_SIGNS:
         sums = np.square(sign_patterns(n, 2**_MOST_SIGNS, None)[0] @ units).sum(axis=1)
         p = float(np.mean(sums >= total**2 * (1.0 - _SAME)))

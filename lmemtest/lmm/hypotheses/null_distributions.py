@@ -26,7 +26,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest.core.replicates import Failure, replicate
-from lmemtest.core.validate import resolve_rng
+from lmemtest.core.resampling import p_of_draws
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.engine import theta as th
@@ -69,7 +69,7 @@ def null_draws(
 def share_as_large(draws: Array, statistic: float, slack: float) -> tuple[float, float]:
     """``(1 + #{T* >= T}) / (B + 1)`` with its Monte-Carlo error; a draw without a statistic counts as larger."""
     exceed, n = np.isnan(draws) | (draws >= statistic - slack), len(draws)
-    p = float((1 + np.count_nonzero(exceed)) / (n + 1))
+    p = p_of_draws(float(np.count_nonzero(exceed)), n)
     return p, float(np.sqrt(p * (1.0 - p) / n))
 
 
@@ -271,23 +271,3 @@ def null_of_eigenvalues(values: Array, zz: Array, *, n_obs: int, p: int, reml: b
         n_effective=n_obs - p if reml else n_obs,
         residual_df=n_obs - p - len(positive),
     )
-
-
-# ------------------------------------------------------------------------------------------------------------ of signs
-
-
-def sign_patterns(n: int, most: int, rng: int | np.random.Generator | None) -> tuple[Array, bool]:
-    """Patterns of n signs, up to the sign of all, and whether they are all: at most `most`, else so many random ones.
-
-    Of all patterns the first has plus signs only; random ones do not hold it.
-
-    Examples
-    --------
-    >>> signs, exact = sign_patterns(3, 10, None)
-    >>> exact, signs.astype(int).tolist()
-    (True, [[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]])
-    """
-    if n - 1 < 60 and 2 ** (n - 1) <= most:
-        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n - 1)[::-1]) & 1
-        return np.hstack([np.ones((len(bits), 1)), 1.0 - 2.0 * bits]), True
-    return resolve_rng(rng).choice(np.array([-1.0, 1.0]), size=(most, n)), False

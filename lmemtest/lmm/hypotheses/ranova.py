@@ -171,10 +171,10 @@ def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | 
 def _notes(changes: list[str], tests: list[Answer]) -> tuple[str, ...]:
     """Notes of the tests: once if they are those of all, otherwise with the change that they belong to."""
     shared = [note for note in tests[0].notes if all(note in test.notes for test in tests)]
-    own = [
+    alone = [
         f"{change}: {note[0].lower()}{note[1:]}"
         for change, test in zip(changes, tests, strict=True)
         for note in test.notes
         if note not in shared
     ]
-    return (*shared, *own)
+    return (*shared, *alone)

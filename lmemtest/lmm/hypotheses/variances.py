@@ -1,6 +1,6 @@
 r"""Tests of variances: are several equal, and is there one between groups?
 
-*Several*, of which only sums of squares are there: Bartlett's test. Samples have `scipy.stats.bartlett` and `levene`.
+*Several*: of samples SciPy's tests of Bartlett and Levene; where only sums of squares are there, Bartlett's.
 
 *Between groups*: the exact F-test and interval of one variance ratio. Model ``y = block means + u_group + e`` with
 ``Var u = s2 l``. With P0 the projection off the block means, mu_s the positive eigenvalues of Z'P0Z and c_s the squared
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_fraction
 from lmemtest.errors import DesignError
 
@@ -43,6 +44,27 @@ def likelihood_ratio(squares: Array, df: Array) -> float:
     4.4629
     """
     return float(df.sum() * np.log(squares.sum() / df.sum()) - df @ np.log(squares / df))
+
+
+def equal_variances(x: Array, test: str) -> tuple[float, float]:
+    """Statistic and p-value of "bartlett", or of "levene" by the median, for columns of equal length; NaN of constants.
+
+    Two values in each column, equally often, have no spread of their distances for Levene's test: p is 0 or 1.
+
+    >>> x = np.array([[1.0, 3.0], [2.0, 6.0], [4.0, 1.0], [3.0, 9.0]])
+    >>> tuple(round(value, 4) for value in equal_variances(x, "bartlett"))
+    (2.2205, 0.1362)
+    """
+    from scipy import stats
+
+    if (np.ptp(x, axis=0) <= tolerance(x)).all():
+        return float("nan"), float("nan")
+    distance = np.abs(x - np.median(x, axis=0))
+    if test == "levene" and distance.std(axis=0).max() <= tolerance(x):
+        differ = distance.mean(axis=0).std() > tolerance(x)
+        return (float("inf"), 0.0) if differ else (0.0, 1.0)
+    statistic, p_value = (stats.bartlett if test == "bartlett" else stats.levene)(*x.T)
+    return float(statistic), float(p_value)
 
 
 def bartlett(squares: Array, df: Array) -> float:
@@ -201,10 +223,10 @@ def _of_equal_groups(N: Array, sums: Array, n: float) -> tuple[Array, Array]:
     Beyond the columns of N all are n, and share what is left of the squares.
     """
     U, singular, _ = np.linalg.svd(N, full_matrices=False)
-    known = (U.T @ sums) ** 2
+    in_space = (U.T @ sums) ** 2
     beyond = len(sums) - len(singular)
-    rest = max(float(sums @ sums - known.sum()), 0.0) / beyond
-    return np.append(n - singular**2, np.full(beyond, n)), np.append(known, np.full(beyond, rest))
+    rest = max(float(sums @ sums - in_space.sum()), 0.0) / beyond
+    return np.append(n - singular**2, np.full(beyond, n)), np.append(in_space, np.full(beyond, rest))
 
 
 def _root(pivot: Callable[[float], float], target: float, mu: Array) -> float:

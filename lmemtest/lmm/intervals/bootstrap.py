@@ -1,8 +1,8 @@
-"""Parametric bootstrap of any function of a fit, and intervals from draws, whatever was drawn again.
+"""Parametric bootstrap of any function of a fit.
 
 Tables are drawn from the fitted model, the model is fitted to each and the function evaluated. This needs no formula
 for the standard error of the function, and no assumption about the shape of its distribution beyond the model's own.
-Intervals of draws are percentile, basic and BCa.
+Intervals of draws are those of `core.resampling`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import Executor, Failure, check_replicates, replicate
+from lmemtest.core.resampling import acceleration, bca_shares, interval_ends, plain_shares
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
 from lmemtest.core.words import listed
@@ -28,8 +27,6 @@ from lmemtest.lmm.hypotheses.null_distributions import simulator
 from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.cells import Cells
 
@@ -209,10 +206,10 @@ def _evaluated(statistic: Statistic, fit: Any) -> tuple[Array, tuple[str, ...]]:
 def _too_few(n: int, shares: Array, method: str, level: float) -> list[str]:
     """Say so where an end of an interval lies beyond the order statistics that `n` draws have."""
     tails = np.minimum(shares, 1.0 - shares)
-    known = tails[np.isfinite(tails)]
-    if not len(known) or (n + 1) * known.min() >= 1.0 - _ROUNDING:
+    finite = tails[np.isfinite(tails)]
+    if not len(finite) or (n + 1) * finite.min() >= 1.0 - _ROUNDING:
         return []
-    smallest = float(known.min())
+    smallest = float(finite.min())
     enough = int(np.ceil(1.0 / smallest - _ROUNDING)) - 1 if smallest > 1e-9 else None
     advice = "No n_draws is enough: use 'percentile'." if enough is None else f"Take n_draws={enough:,} at least."
     return [
@@ -254,19 +251,19 @@ def _valid(draws: Array) -> Array:
 
 def _unit_left_out(fit: Any, group: str | None) -> Any:
     terms = {term.group: term for term in reversed(fit.design.random)}
-    known = ", ".join(reversed(terms)) or "none"
+    names = ", ".join(reversed(terms)) or "none"
     if not terms:
         raise ArgumentError(
             "method='bca' leaves out the levels of a random effect in turn, and this model has none. Use "
             "method='percentile'."
         )
     if group is not None and not (isinstance(group, str) and group in terms):
-        raise ArgumentError(f"unit='{group}' is not a group of this model. Groups: {known}.")
+        raise ArgumentError(f"unit='{group}' is not a group of this model. Groups: {names}.")
     term = fit.design.random[0] if group is None else terms[group]
     if len(term.levels) < _FEWEST_UNITS:
         raise ArgumentError(
             f"method='bca' needs a group with at least {_FEWEST_UNITS} levels to estimate a skewness, and "
-            f"{term.group} has {len(term.levels)}. Groups: {known}; name one by unit=, or use 'percentile'."
+            f"{term.group} has {len(term.levels)}. Groups: {names}; name one by unit=, or use 'percentile'."
         )
     return term
 
@@ -308,60 +305,3 @@ def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tup
     if failed:
         notes.append(f"Without {', '.join(failed[:5])} the statistic does not exist; left out of the skewness.")
     return np.array(values), notes
-
-
-# ---------------------------------------------------------------------------------------------- from draws of any kind
-
-
-def interval_ends(draws: Array, estimate: Array, shares: Array, method: str) -> Array:
-    """Both ends of the interval of each of k statistics, ``(2, k)``; NaN where their `shares` are.
-
-    `draws` are ``(n, k)``, `shares` ``(2, k)``: order statistics at (n + 1) share, linear in between, the extreme draws
-    beyond.
-    """
-    known = np.isfinite(shares).all(axis=0)
-    ends = np.full(shares.shape, np.nan)
-    for j in np.flatnonzero(known):
-        ends[:, j] = np.quantile(draws[:, j], shares[:, j], method="weibull")
-    return 2.0 * estimate - ends[::-1] if method == "basic" else ends
-
-
-def plain_shares(level: float, k: int) -> Array:
-    """Shares of the draws below both ends of the percentile and basic intervals of k statistics."""
-    return np.tile([[0.5 * (1.0 - level)], [0.5 * (1.0 + level)]], k)
-
-
-def bca_shares(draws: Array, estimate: Array, acceleration: Array, level: float) -> Array:
-    """Shares of the draws at which the corrected interval ends, ``(2, k)``; NaN if all draws are on one side.
-
-    Efron (1987), doi:10.1080/01621459.1987.10478410
-    """
-    distance = draws - estimate
-    # a draw of the same units is the estimate, to rounding
-    distance[np.abs(distance) <= [tolerance(column) for column in draws.T]] = 0.0
-    below = ((distance < 0.0).sum(axis=0) + 0.5 * (distance == 0.0).sum(axis=0)) / len(draws)
-    z0 = special.ndtri(below)
-    out = np.full((2, len(estimate)), np.nan)
-    known = np.isfinite(z0)
-    for i, share in enumerate((0.5 * (1.0 - level), 0.5 * (1.0 + level))):
-        z = z0[known] + special.ndtri(share)
-        out[i, known] = special.ndtr(z0[known] + z / (1.0 - acceleration[known] * z))
-    return out
-
-
-def acceleration(jackknife: Array, stratum: NDArray[np.intp] | None = None) -> Array:
-    """The skewness that BCa corrects for, from the statistics without each unit in turn, ``(units, k)``.
-
-    Units of several samples have the number of their sample as their `stratum`: the influence of a unit on a
-    statistic of n units is n - 1 times what leaving it out changes, and counts as 1 / n.
-    """
-    if stratum is None:
-        stratum = np.zeros(len(jackknife), dtype=np.intp)
-    size = np.bincount(stratum).astype(float)
-    mean = np.zeros((len(size), jackknife.shape[1]))
-    np.add.at(mean, stratum, jackknife)
-    influence = (mean / size[:, None])[stratum] - jackknife
-    influence *= ((size - 1.0) / size)[stratum, None]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        skewness = (influence**3).sum(axis=0) / (6.0 * (influence**2).sum(axis=0) ** 1.5)
-    return np.where(np.isfinite(skewness), skewness, 0.0)  # a statistic that no unit moves

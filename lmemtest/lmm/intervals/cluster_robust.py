@@ -117,10 +117,10 @@ class ClusterRobust(Result):
         """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
         rows = self._kept(L)
         total = np.sum(self._contributions(rows) ** 2, axis=0)
-        shown = self._shown(L, rows, total)
-        df = np.full(len(shown), np.nan)
-        df[shown] = self.engine.df(rows if shown.all() else rows[shown], self.root)
-        return np.where(shown, total, np.nan), df
+        identified = self._shown(L, rows, total)
+        df = np.full(len(identified), np.nan)
+        df[identified] = self.engine.df(rows if identified.all() else rows[identified], self.root)
+        return np.where(identified, total, np.nan), df
 
     def contributions(self, L: Array | Functions) -> Array:
         """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
@@ -349,15 +349,15 @@ def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.int
         transform=parsed.response_transform,
         weights=fit.weights,
     )
-    found = CellMap.of(fine, cells)
-    again = found.aggregate(fine)
+    by_cell = CellMap.of(fine, cells)
+    again = by_cell.aggregate(fine)
     tolerance = 1e-8 * max(float(np.abs(cells.mean).max()), np.finfo(float).tiny)
     if not np.allclose(again.mean, cells.mean, rtol=0.0, atol=tolerance):
         raise DataError(
             "the fit was made from other scores than its table holds (a refit to simulated cells), so its rows cannot "
             f"be sorted into clusters by {', '.join(names)}. Fit the table itself, or name columns of the formula."
         )
-    return fine, found.codes
+    return fine, by_cell.codes
 
 
 def _check_clusters(
@@ -396,10 +396,10 @@ def _notes(result: ClusterRobust) -> tuple[str, ...]:
             "show. Differences that are not very large will not be found."
         )
     rows = np.eye(len(result.fit.params))
-    known = np.asarray(result.fit.estimable(rows))
+    estimable = np.asarray(result.fit.estimable(rows))
     functions = result._kept(rows)
-    alone = known & result._is_alone(functions)
-    constant = known & ~alone & result._is_constant(functions, np.sum(result.contributions(rows) ** 2, axis=0))
+    alone = estimable & result._is_alone(functions)
+    constant = estimable & ~alone & result._is_constant(functions, np.sum(result.contributions(rows) ** 2, axis=0))
 
     def named(which: NDArray[np.bool_]) -> str:
         return listed([name for name, chosen in zip(result.fit.design.x_names, which, strict=True) if chosen], 5)

@@ -156,18 +156,18 @@ def profile(
         notes = [f"The fit is by {names[fit.reml]}; it was refitted by {names[reml]}, whose estimates these are."]
     wanted = _wanted(again, parameters, linear, reml=reml)
     with one_blas_thread():
-        again, found, more = _followed(again, wanted, cut=cut_of(level), reml=reml, progress=progress)
-    notes += [*more, *_notes(found)]
+        again, paths, more = _followed(again, wanted, cut=cut_of(level), reml=reml, progress=progress)
+    notes += [*more, *_notes(paths)]
     if not reml:
-        notes += _few_levels(again, found)
-    table, curves = _tables(found)
+        notes += _few_levels(again, paths)
+    table, curves = _tables(paths)
     return profile_answer(
         table=table,
         curves=curves,
         alpha=alpha,
         likelihood=names[reml],
         formula=fit.label,
-        evaluations=sum(path.evaluations for _, path in found if path is not None),
+        evaluations=sum(path.evaluations for _, path in paths if path is not None),
         notes=tuple(notes),
     )
 
@@ -239,8 +239,8 @@ def _linear(fit: Any, kind: str, name: str, row: Array) -> _Parameter:
 
 def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Parameter]:
     """The parameters of the names, in the order of the model, and the linear functions."""
-    known, functions = _all_parameters(fit), _functions(fit, linear)
-    chosen = None if parameters is None else _selected(known, parameters)
+    parameters_of_fit, functions = _all_parameters(fit), _functions(fit, linear)
+    chosen = None if parameters is None else _selected(parameters_of_fit, parameters)
     fixed = [*(p for p in chosen or () if p[0][0] == "fixed"), *functions]
     if reml and fixed:
         raise ArgumentError(
@@ -249,11 +249,11 @@ def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Para
             "emmeans() for intervals with degrees of freedom."
         )
     if chosen is None:
-        return functions or [p for p in known if not (reml and p[0][0] == "fixed")]
+        return functions or [p for p in parameters_of_fit if not (reml and p[0][0] == "fixed")]
     return chosen + functions
 
 
-def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
+def _selected(every: list[_Parameter], parameters: Any) -> list[_Parameter]:
     names = [parameters] if isinstance(parameters, str) else parameters
     names = list(names) if several(names) else []
     if not names or not all(isinstance(name, str) for name in names):
@@ -262,8 +262,8 @@ def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
         )
     chosen: list[_Parameter] = []
     for name in names:
-        matches = [p for p in known if label_of(*p[0]) == name]
-        matches = matches or [p for p in known if name in filter(None, p[0][:2])]
+        matches = [p for p in every if label_of(*p[0]) == name]
+        matches = matches or [p for p in every if name in filter(None, p[0][:2])]
         if not matches and name == "corr":
             raise ArgumentError(
                 "parameters='corr': this model has no correlations, because every random-effects term has one effect. "
@@ -272,7 +272,7 @@ def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
         if not matches and name == "sd":
             raise ArgumentError("parameters='sd': this model has no random effects. Use 'residual sd' or 'fixed'.")
         if not matches:
-            words = [(label_of(*key), key[1], key[0]) for key, *_ in known]
+            words = [(label_of(*key), key[1], key[0]) for key, *_ in every]
             labels, groups, kinds = (list(dict.fromkeys(filter(None, column))) for column in zip(*words, strict=True))
             raise ArgumentError(
                 f"parameters: {name!r} is not a parameter of this model. Kinds: {', '.join(kinds)}. Groups: "
@@ -280,7 +280,7 @@ def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
             )
         chosen += matches
     keys = [key for key, *_ in chosen]
-    return [p for p in known if p[0] in keys]
+    return [p for p in every if p[0] in keys]
 
 
 def _functions(fit: Any, linear: Any) -> list[_Parameter]:
@@ -315,16 +315,16 @@ def _followed(
     """All profiles; from a better optimum onwards where one turns up."""
     notes: list[str] = []
     for _ in range(_RESTARTS + 1):
-        found: _Found = []
+        paths: _Found = []
         with progress_bar(len(wanted), progress, "Profiles") as advance:
             for parameter in wanted:
                 path = None if parameter[1] is None else _path(fit, parameter, cut=cut, reml=reml)
                 if path is not None and path.better is not None:
                     break
-                found.append((parameter, path))
+                paths.append((parameter, path))
                 advance(1)
             else:
-                return fit, found, notes
+                return fit, paths, notes
         notes = [
             f"While {label_of(*parameter[0])} was profiled, a better optimum than the fit's was found (deviance lower "
             f"by {written(path.gain, '.3g')}). The model was fitted again from there, and these are its estimates; "
@@ -351,12 +351,12 @@ def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
 # ---------------------------------------------------------------------- tables and words
 
 
-def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _tables(paths: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The intervals, and the points of the profiles."""
     import pandas as pd
 
     rows, points = [], []
-    for (key, _, _, estimate), followed in found:
+    for (key, _, _, estimate), followed in paths:
         path = Path(estimate) if followed is None else followed
         named = dict(zip(_KEYS, key, strict=True))
         rows.append({**named, "estimate": path.estimate, "ci_low": path.low, "ci_high": path.high})
@@ -368,9 +368,9 @@ def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
     )
 
 
-def _notes(found: _Found) -> list[str]:
-    followed = [(p[0][0], label_of(*p[0]), path) for p, path in found if path is not None]
-    notes = [f"{label_of(*p[0])} is undefined: {p[2]}." for p, path in found if path is None]
+def _notes(paths: _Found) -> list[str]:
+    followed = [(p[0][0], label_of(*p[0]), path) for p, path in paths if path is not None]
+    notes = [f"{label_of(*p[0])} is undefined: {p[2]}." for p, path in paths if path is None]
     zero = [label for kind, label, path in followed if kind == "sd" and path.at_bound[0]]
     if zero:
         notes.append(f"Zero is not excluded for {listed(zero)}: the lower end is 0.")
@@ -391,9 +391,9 @@ def _notes(found: _Found) -> list[str]:
     return notes
 
 
-def _few_levels(fit: Any, found: _Found) -> list[str]:
+def _few_levels(fit: Any, paths: _Found) -> list[str]:
     """A warning that the likelihood, unlike the restricted one, takes variances for smaller than they are."""
-    groups = {p[0][1] for p, _ in found if p[0][0] == "sd"}
+    groups = {p[0][1] for p, _ in paths if p[0][0] == "sd"}
     few = {t.group: len(t.levels) for t in fit.design.random if t.group in groups and len(t.levels) <= _FEW}
     if not few:
         return []

@@ -122,8 +122,8 @@ def random_effects(
     # only the joint distribution of few levels needs their covariances
     at_once = simultaneous and len(terms[0].levels) <= _JOINT_LEVELS
     with one_blas_thread():
-        full, given = (_errors(fit, positions, n_effects, at_once=at_once, conditional=c) for c in (False, True))
-        chosen = given if conditional else full
+        full, of_modes = (_errors(fit, positions, n_effects, at_once=at_once, conditional=c) for c in (False, True))
+        chosen = of_modes if conditional else full
         df = _error_df(fit, positions, chosen.diagonal() if at_once else chosen, conditional=conditional)
     parts, notes, start = [], list[str](), 0
     for i, term in zip(positions, terms, strict=True):
@@ -134,11 +134,11 @@ def random_effects(
             part, note = effect_intervals(fit.modes[i][:, j], error, df[rows], simultaneous, level, generator)
             hidden, why = _without_interval(fit, i, j, df[rows])
             part.loc[hidden, ["ci_low", "ci_high"]] = np.nan
-            variances = {"se": full, "conditional_sd": given}
+            variances = {"se": full, "conditional_sd": of_modes}
             sds = {key: np.sqrt(np.maximum(_variances(v)[rows], 0.0)) for key, v in variances.items()}
             parts.append(part.assign(effect=name, level=list(term.levels), **sds))
-            said = (why,) if hidden.all() else (note, why)
-            notes += [text for text in said if text and text not in notes]
+            reasons = (why,) if hidden.all() else (note, why)
+            notes += [text for text in reasons if text and text not in notes]
         start += q * k
     columns = ["effect", "level", "estimate", "conditional_sd", "se", "df", "ci_low", "ci_high"]
     table = pd.concat(parts, ignore_index=True)[columns]
@@ -203,12 +203,12 @@ def _errors(fit: LmmFit, terms: list[int], count: int, *, at_once: bool, conditi
 def _error_df(fit: LmmFit, terms: list[int], variance: Array, *, conditional: bool) -> Array:
     """Satterthwaite degrees of freedom of the errors, one computation for all levels of a kind."""
     first, alike = representatives(variance)
-    where, found = (fit.problem, fit.optim.theta, fit.optim.criterion), []
+    where, values = (fit.problem, fit.optim.theta, fit.optim.criterion), []
     for part in batches(first):
         targets = prediction.unit_targets(fit.problem, terms, shapes(fit), part)
         slopes = prediction.slopes(*where, *targets, conditional=conditional)
-        found.append(fit.curvature.error_df(variance[part], slopes))
-    return np.concatenate(found)[alike]
+        values.append(fit.curvature.error_df(variance[part], slopes))
+    return np.concatenate(values)[alike]
 
 
 def _variances(error: Array) -> Array:

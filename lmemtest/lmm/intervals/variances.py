@@ -36,9 +36,9 @@ from scipy import special
 
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread
+from lmemtest.lmm.distributions.student import variance_interval
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
@@ -91,8 +91,7 @@ class SampleVariance:
         if all(np.ptp(x) <= tolerance(x) for x in samples):
             return cls(0.0, df, 0.0, 0.0, 0.0)
         if method == "chi-squared" or df + 1 < FEWEST or df + 1 <= z:
-            tails = special.chdtri(df, [0.5 - level / 2.0, 0.5 + level / 2.0])
-            low, high = (df * value / tails).tolist()
+            low, high = map(float, variance_interval(value, df, level))
             return cls(value, df, low, high, float(np.sqrt(2.0 / df)))
         n = df + 1.0
         count = sum(len(x) for x in samples)
@@ -206,13 +205,6 @@ class Stratum:
     rows: float
 
 
-def group_codes(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.intp]:
-    """Number of the group of every row; 0 for all without columns."""
-    if not columns:
-        return np.zeros(len(frame), dtype=np.intp)
-    return frame.groupby(list(columns), sort=False, observed=True).ngroup().to_numpy(dtype=np.intp)
-
-
 def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
     """Strata of a table, or None if it is not balanced.
 
@@ -224,12 +216,12 @@ def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors,
 
 
 def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
-    found: dict[Factors, Stratum] = {}
+    strata: dict[Factors, Stratum] = {}
     groups: dict[Factors, int] = {}
     parts: dict[Factors, Array] = {}
     for factors in sorted(codes, key=len):
         counts = np.bincount(codes[factors])
-        below = [inner for inner in found if inner < factors]
+        below = [inner for inner in strata if inner < factors]
         groups[factors] = len(counts) - sum(groups[inner] for inner in below)
         if counts.min() != counts.max() or groups[factors] < 0:
             return None
@@ -239,8 +231,8 @@ def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, S
         parts[factors] = part
         df = groups[factors] * max(y.shape[1] - 1, 1)
         square = float(np.einsum("nr,nr->", part, part)) / df if df else 0.0
-        found[factors] = Stratum(factors=factors, df=df, mean_square=square, rows=len(y) / len(counts))
-    return found
+        strata[factors] = Stratum(factors=factors, df=df, mean_square=square, rows=len(y) / len(counts))
+    return strata
 
 
 def _group_means(code: NDArray[np.intp], counts: NDArray[np.intp], y: Array) -> Array:
@@ -315,8 +307,8 @@ class BalancedModel:
         if start is not None:
             starts.insert(0, start / scale)
         free = np.arange(len(floor)) != index
-        found = [self._descend(A, np.where(free, np.maximum(x, floor), value / scale), floor, free) for x in starts]
-        v, least = min(found, key=lambda result: result[1])
+        minima = [self._descend(A, np.where(free, np.maximum(x, floor), value / scale), floor, free) for x in starts]
+        v, least = min(minima, key=lambda result: result[1])
         v = np.where(free, v * scale, value)
         v[v < _TOLERANCE * scale] = 0.0
         return v, least

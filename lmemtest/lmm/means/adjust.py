@@ -127,8 +127,8 @@ def step_down(p_value: Array, n_means: int, *, first_by_range: bool) -> Array:
     array([0.03, 0.04, 0.03])
     """
     out = np.full(p_value.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(p_value))
-    order = known[np.argsort(p_value[known], kind="stable")]
+    tested = np.flatnonzero(~np.isnan(p_value))
+    order = tested[np.argsort(p_value[tested], kind="stable")]
     p = p_value[order]
     steps = most_true_pairs(n_means)[: len(p)] * p
     if first_by_range:
@@ -190,8 +190,8 @@ def raw_levels(
         levels = np.maximum(levels, _range_level(n_means or 2, alpha))
     if p_value is None:
         return float(levels[0])
-    known = np.flatnonzero(~np.isnan(p_value))
-    order = known[np.argsort(p_value[known], kind="stable")]
+    tested = np.flatnonzero(~np.isnan(p_value))
+    order = tested[np.argsort(p_value[tested], kind="stable")]
     passed = below(p_value[order], levels[: len(order)])
     out = np.full(p_value.shape, levels[0])
     if method == "fdr":
@@ -245,22 +245,22 @@ def _over_df(quantile: Callable[[Array], Array], df: Array) -> Array:
     values, where = np.unique(df, return_inverse=True)
     apart = np.append(True, ~(values[1:] <= values[:-1] * (1.0 + _SAME_DF)))  # pairs that are alike differ by rounding
     values, where = values[apart], (np.cumsum(apart) - 1)[where]
-    known = values[~np.isnan(values)]
-    if len(known) <= 2 * _NODES_OVER_DF:
+    finite = values[~np.isnan(values)]
+    if len(finite) <= 2 * _NODES_OVER_DF:
         return quantile(values)[where].reshape(df.shape)
-    x = 1.0 / known
+    x = 1.0 / finite
     middle, half = (x.max() + x.min()) / 2.0, (x.max() - x.min()) / 2.0
     nodes = np.cos(np.pi * (np.arange(_NODES_OVER_DF) + 0.5) / _NODES_OVER_DF)
     basis = np.polynomial.chebyshev.chebvander(nodes, _NODES_OVER_DF - 1)
     coefficients = 2.0 / _NODES_OVER_DF * basis.T @ np.log(quantile(1.0 / (middle + half * nodes)))
     coefficients[0] /= 2.0
-    found = np.full(len(values), np.nan)
+    quantiles = np.full(len(values), np.nan)
     if np.abs(coefficients[-3:]).max() < 1e-13 * max(1.0, abs(float(coefficients[0]))):
-        found[: len(known)] = np.exp(np.polynomial.chebyshev.chebval((x - middle) / half, coefficients))
+        quantiles[: len(finite)] = np.exp(np.polynomial.chebyshev.chebval((x - middle) / half, coefficients))
     else:
         for part in (x <= middle, x > middle):
-            found[: len(known)][part] = _over_df(quantile, known[part])
-    return found[where].reshape(df.shape)
+            quantiles[: len(finite)][part] = _over_df(quantile, finite[part])
+    return quantiles[where].reshape(df.shape)
 
 
 def adjust_raw(p_value: Array, method: str, m: int) -> Array:
@@ -277,11 +277,15 @@ def adjust_raw(p_value: Array, method: str, m: int) -> Array:
         with np.errstate(divide="ignore"):  # log1p(-1) = -inf: an adjusted p-value of exactly 1
             return -np.expm1(m * np.log1p(-p_value))
     out = np.full(p_value.shape, np.nan)
-    known = np.flatnonzero(~np.isnan(p_value))
-    order = known[np.argsort(p_value[known], kind="stable")]
-    rank = np.arange(1, len(known) + 1)
-    if method == "holm":
-        out[order] = np.minimum(1.0, np.maximum.accumulate((m - rank + 1) * p_value[order]))
-    else:
-        out[order] = np.minimum(1.0, np.minimum.accumulate((m / rank * p_value[order])[::-1])[::-1])
+    tested = np.flatnonzero(~np.isnan(p_value))
+    if method == "fdr":
+        from scipy.stats import false_discovery_control
+
+        untested = np.ones(max(m - len(tested), 0))  # what has no p-value counts as a test
+        tests = np.concatenate([p_value[tested], untested])
+        out[tested] = false_discovery_control(tests)[: len(tested)]
+        return out
+    order = tested[np.argsort(p_value[tested], kind="stable")]
+    rank = np.arange(1, len(tested) + 1)
+    out[order] = np.minimum(1.0, np.maximum.accumulate((m - rank + 1) * p_value[order]))
     return out

@@ -197,8 +197,8 @@ class Comparisons(Result):
         """
         for name in values:
             if name not in self.by:
-                known = ", ".join(self.by) or "none, so there is nothing to select"
-                raise UnknownColumnError(f"select names {name!r}, not a by factor. By factors: {known}.")
+                names = ", ".join(self.by) or "none, so there is nothing to select"
+                raise UnknownColumnError(f"select names {name!r}, not a by factor. By factors: {names}.")
         keep, keep_means = _matches(self.table, values), _matches(self.estimates.frame, values)
         if not keep.any():
             groups = "; ".join(_described(key) for key, _ in self.estimates.groups()[:12])
@@ -260,14 +260,14 @@ class Comparisons(Result):
         if self.kind == "contrasts":
             return ()
         if self.kind == "best":
-            found = [self._on_the_best(*group) for group in self.candidates.items()]
+            sentences = [self._on_the_best(*group) for group in self.candidates.items()]
         else:
             write = {"equivalence": self._on_equivalence, "noninferiority": self._on_noninferiority}.get(
                 self.kind, self._on_difference
             )
             apart = self.estimates.apart()
             ratios = self.ratios().to_dict("records") if self.kind == "pairs" and self.log_base is not None else []
-            found = []
+            sentences = []
             for i, row in enumerate(self.table.to_dict("records")):
                 both = f"{row['left']} and {row['right']}"
                 if (row["left"], row["right"]) in apart:
@@ -276,8 +276,8 @@ class Comparisons(Result):
                     text = f"{both} cannot be compared with these data."
                 else:
                     text = write(row) + (f" {row['left']} / {row['right']}: {ratio_text(ratios[i])}." if ratios else "")
-                found.append(_where({name: row[name] for name in self.by}) + text)
-        return tuple(self.estimates.subject + text for text in found)
+                sentences.append(_where({name: row[name] for name in self.by}) + text)
+        return tuple(self.estimates.subject + text for text in sentences)
 
     def _on_difference(self, row: Mapping[Any, Any]) -> str:
         left, right = row["left"], row["right"]

@@ -333,9 +333,9 @@ def against(
     labels = np.array(em.labels(), dtype=object)
     reference = control if isinstance(control, str) else format_level(control)
     if reference not in labels:
-        known = tuple(dict.fromkeys(labels))
+        distinct = tuple(dict.fromkeys(labels))
         raise ArgumentError(
-            f"control must be one of the means ({', '.join(known)}), got {control!r}.{suggest(reference, known)}"
+            f"control must be one of the means ({', '.join(distinct)}), got {control!r}.{suggest(reference, distinct)}"
         )
     left, right = [], []
     for _, rows in em.groups():
@@ -420,10 +420,10 @@ def best(
                 "Use another factor in specs, or keep more of its levels in at=."
             )
         names = [labels[i] for i in rows]
-        columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, alpha, generator)
+        columns, more = _compare(em, rows, 1.0 if used == "maximize" else -1.0, alpha, generator)
         at = {name: [value] * len(rows) for name, value in key.items()}
         frames.append({**at, em.factor: names, **columns})
-        notes.extend(found)
+        notes.extend(more)
 
     import pandas as pd
 
@@ -492,11 +492,11 @@ def _compare(
 
 def constrained_intervals(difference: Array, se: Array, critical: Array) -> tuple[Array, Array]:
     """Hsu's intervals of every level's lead from (k, k) arrays; pairs without a test (NaN) put no bound."""
-    known = ~np.isnan(critical)
-    high = np.maximum(0.0, np.where(known, difference + critical * se, np.inf).min(axis=1))
+    tested = ~np.isnan(critical)
+    high = np.maximum(0.0, np.where(tested, difference + critical * se, np.inf).min(axis=1))
     # the interval with j as the control bounds how far i can be behind j
-    behind = np.where(known, difference - critical.T * se, 0.0)
-    candidate = (high > 0) & known.any(axis=1)
+    behind = np.where(tested, difference - critical.T * se, 0.0)
+    candidate = (high > 0) & tested.any(axis=1)
     return np.minimum(0.0, np.where(candidate, behind, 0.0).min(axis=1)), high
 
 
@@ -534,21 +534,21 @@ def _compared(
     half = np.where(tested, critical * se, np.nan)
     missing, untested = np.isnan(estimate), ~np.isnan(estimate) & np.isnan(p_value)
     lost, n = int((missing & ~apart).sum()), len(L)
-    name, found = ADJUSTMENT_NAMES[applied], list(notes)
+    name, remarks = ADJUSTMENT_NAMES[applied], list(notes)
     if apart.any():
-        found.append(
+        remarks.append(
             f"{apart.sum()} of {n} differences are between algorithms without a common benchmark, so they "
             "are also differences between benchmarks: no verdict (NaN)."
         )
     if lost:
-        found.append(f"{lost} of {n} differences {'is' if lost == 1 else 'are'} not estimable from these data (NaN).")
+        remarks.append(f"{lost} of {n} differences {'is' if lost == 1 else 'are'} not estimable from these data (NaN).")
     if missing.any() and together:
-        found.append(f"The {name} adjustment is for the differences that have a test.")
+        remarks.append(f"The {name} adjustment is for the differences that have a test.")
     elif missing.any() and applied != "none":
         smaller = "; leave levels without a mean out by at= for a smaller family" if lost else ""
-        found.append(f"The {name} adjustment still counts these, which is on the safe side{smaller}.")
+        remarks.append(f"The {name} adjustment still counts these, which is on the safe side{smaller}.")
     if untested.any():
-        found.append(
+        remarks.append(
             f"{untested.sum()} of {n} differences have no standard error or no degrees of freedom, "
             "so they have no test (NaN)."
         )
@@ -567,7 +567,7 @@ def _compared(
         alpha=alpha,
         family_size=len(em.groups()[0][1]),
         direction=em.direction,
-        notes=(*em.notes, *found, *dict.fromkeys(how)),
+        notes=(*em.notes, *remarks, *dict.fromkeys(how)),
         joint=tuple(joints) if together else (),
         **more,
     )
@@ -586,24 +586,24 @@ def _check_adjust(adjust: Any) -> None:
     check_choice(adjust, "adjust", ADJUSTMENTS)
 
 
-def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
+def _coefficient_table(labels: list[str], coefficients: Any) -> pd.DataFrame:
     import pandas as pd
 
-    if isinstance(given, pd.DataFrame):
-        named = [format_level(column) for column in given.columns]
+    if isinstance(coefficients, pd.DataFrame):
+        named = [format_level(column) for column in coefficients.columns]
         if sorted(named) != sorted(labels):
             raise ArgumentError(
                 f"coefficients must have one column per mean ({', '.join(labels)}), got {', '.join(named)}."
             )
-        table = given.set_axis(named, axis=1)[labels]
+        table = coefficients.set_axis(named, axis=1)[labels]
     else:
-        if not isinstance(given, Mapping):
+        if not isinstance(coefficients, Mapping):
             raise ArgumentError(
                 f"coefficients must be the name of a family ({', '.join(NAMED_CONTRASTS)}), a dict of names and "
-                f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {given!r}. "
+                f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {coefficients!r}. "
                 "For all pairs use means.pairs()."
             )
-        for name, values in given.items():
+        for name, values in coefficients.items():
             if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
                 raise ArgumentError(
                     f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}), got {values!r}."
@@ -614,7 +614,7 @@ def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
                     f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}: "
                     f"{len(labels)}), got {len(values)}."
                 )
-        table = pd.DataFrame.from_dict(dict(given), orient="index", columns=labels, dtype=object)
+        table = pd.DataFrame.from_dict(dict(coefficients), orient="index", columns=labels, dtype=object)
     numbers: list[Any] = table.to_numpy(dtype=object).ravel().tolist()
     real = bool(numbers) and all(isinstance(number, Real) for number in numbers)
     if not real or not all(abs(number) < _HUGE for number in numbers):
@@ -709,10 +709,10 @@ def named_contrasts(name: str) -> tuple[Callable[[Sequence[str]], Rows], str]:
             f"coefficients={name!r} has a function of its own, with its adjustment: {_ELSEWHERE[name]}."
         )
     if name not in NAMED_CONTRASTS:
-        known = (*NAMED_CONTRASTS, *_ELSEWHERE)
+        families = (*NAMED_CONTRASTS, *_ELSEWHERE)
         raise ArgumentError(
             f"coefficients must name a family of contrasts ({', '.join(NAMED_CONTRASTS)}) or give the numbers of each, "
-            f"got {name!r}.{suggest(name, known)}"
+            f"got {name!r}.{suggest(name, families)}"
         )
     return NAMED_CONTRASTS[name]
 

@@ -391,12 +391,12 @@ class Decisions(Result):
             f"{DDF_NAMES[self.ddf]} degrees of freedom" if self.ddf else "",
             "" if math.isnan(self.alpha) else f"alpha = {self.alpha:g}",
         ]
-        said = [
+        facts = [
             f"Response {self.score}{where}, {order}",
             ", ".join(part for part in how if part),
             f"critical difference {width}" if math.isfinite(low) else "no critical difference",
         ]
-        return ("; ".join(part for part in said if part) + ".",)
+        return ("; ".join(part for part in facts if part) + ".",)
 
 
 @one_blas_thread()
@@ -561,16 +561,16 @@ def arranged(
     groups, letters = groups_with_letters(ahead_or_behind(codes), ordered)
     above, below_it = ((codes == code).sum(axis=1) for code in (Verdict.WORSE, Verdict.BETTER))
     undecided = codes == Verdict.NOT_TESTED
-    said = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
+    lines = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
     if direction is None:
-        said.append(
+        lines.append(
             "Levels are in ascending order of their means: it is not known whether low or high is better. Give "
             "direction=, or fit Runs."
         )
     if undecided.any():
         i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
         count, total = int(np.triu(undecided).sum()), len(ordered) * (len(ordered) - 1) // 2
-        said.append(
+        lines.append(
             f"{count} of {total} pairs have no test (for instance {ordered[i]} and {ordered[j]}) and are undecided: "
             "that such a pair shares a letter or a group says nothing of it. `undecided` marks them."
         )
@@ -591,7 +591,7 @@ def arranged(
         direction=direction,
         ci_low=placed(ci_low),
         ci_high=placed(ci_high),
-        notes=(*said, *notes),
+        notes=(*lines, *notes),
         **facts,
     )
 
@@ -634,14 +634,14 @@ def maximal_cliques(adjacent: Mask) -> tuple[tuple[int, ...], ...]:
     ((0, 1), (1, 2))
     """
     neighbours = [set(np.flatnonzero(row).tolist()) - {i} for i, row in enumerate(np.asarray(adjacent))]
-    found: list[tuple[int, ...]] = []
+    cliques: list[tuple[int, ...]] = []
     pending: list[tuple[tuple[int, ...], set[int], set[int]]] = [((), set(range(len(neighbours))), set())]
     while pending:
         clique, candidates, excluded = pending.pop()
         if not candidates:
             if not excluded and clique:
-                found.append(tuple(sorted(clique)))
-                if len(found) > _MOST_GROUPS:
+                cliques.append(tuple(sorted(clique)))
+                if len(cliques) > _MOST_GROUPS:
                     raise ArgumentError(
                         f"The levels form more than {_MOST_GROUPS} groups without significant differences, too many to "
                         "show. Compare fewer levels (at=...), or read the table of pairs."
@@ -652,4 +652,4 @@ def maximal_cliques(adjacent: Mask) -> tuple[tuple[int, ...], ...]:
             pending.append(((*clique, vertex), candidates & neighbours[vertex], excluded & neighbours[vertex]))
             candidates = candidates - {vertex}
             excluded = excluded | {vertex}
-    return tuple(sorted(found))
+    return tuple(sorted(cliques))

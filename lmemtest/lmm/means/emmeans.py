@@ -274,7 +274,7 @@ def evaluated_grid(
     if along is not None and along in covariates and not _is_curved(fit, grid, along):
         covariates.pop(along)
     functions = _OfFit(fit, ddf, robust, p)
-    found = Estimates.of(
+    means = Estimates.of(
         L=L,
         frame=frame,
         b=b,
@@ -300,17 +300,17 @@ def evaluated_grid(
         subject="" if along is None else f"Slope along {along}: ",
     )
     if moderation is not None:
-        found = found.with_errors(moderate=ModeratedMeans.of(moderation, found))
+        means = means.with_errors(moderate=ModeratedMeans.of(moderation, means))
     notes = (
         *changes,
         *_held_notes(grid, covariates, at, weights),
         *known_notes,
         *_interaction_notes(fit, grid, spec_names + by_names, along),
-        *_missing_notes(fit, found, "mean" if along is None else "slope"),
+        *_missing_notes(fit, means, "mean" if along is None else "slope"),
         *direction_notes,
     )
-    found, of_baseline = carried(fit, found, float(spread)) if along is None else (found, ())
-    return replace(found, notes=(*of_baseline, *notes, *found.moderation_notes))
+    means, of_baseline = carried(fit, means, float(spread)) if along is None else (means, ())
+    return replace(means, notes=(*of_baseline, *notes, *means.moderation_notes))
 
 
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
@@ -336,19 +336,19 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
     return vcov, None
 
 
-def _weights(fit: Any, asked: str | None, nuisance: Sequence[str]) -> str:
+def _weights(fit: Any, weights: str | None, nuisance: Sequence[str]) -> str:
     """How to average over factors, as asked for, or by benchmark where families of benchmarks are among them."""
     scope = fit.scope
-    if asked is None:
+    if weights is None:
         return (None if scope is None else scope.default_weights(nuisance)) or "equal"
-    check_choice(asked, "weights", WEIGHTS)
+    check_choice(weights, "weights", WEIGHTS)
     if scope is not None:
-        scope.check_weights(asked)
-    elif asked in WEIGHTS_OF_A_SCOPE:
+        scope.check_weights(weights)
+    elif weights in WEIGHTS_OF_A_SCOPE:
         raise ArgumentError(
-            f"weights='{asked}' needs a fit of Runs, which name what is counted: fit_lmm(formula, Runs(...))."
+            f"weights='{weights}' needs a fit of Runs, which name what is counted: fit_lmm(formula, Runs(...))."
         )
-    return asked
+    return weights
 
 
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
@@ -460,34 +460,34 @@ class _OfFit:
     p: int
 
     def df(self, rows: Functions) -> Array:
-        own = rows.first(self.p)
-        return np.asarray(self.fit.df(own, self.ddf) if self.robust is None else self.robust.df(own))
+        of_model = rows.first(self.p)
+        return np.asarray(self.fit.df(of_model, self.ddf) if self.robust is None else self.robust.df(of_model))
 
     def f_test(self, rows: Array) -> FTest:
-        own = rows[:, : self.p]
-        return f_test(self.fit, own, ddf=self.ddf) if self.robust is None else self.robust.f_test(own)
+        of_model = rows[:, : self.p]
+        return f_test(self.fit, of_model, ddf=self.ddf) if self.robust is None else self.robust.f_test(of_model)
 
     def estimable(self, rows: Functions) -> NDArray[np.bool_]:
-        own = rows.first(self.p)
-        found: NDArray[np.bool_] = self.fit.estimable(own)
-        return found & self.fit.has_error(own) if self.robust is None else found
+        of_model = rows.first(self.p)
+        estimable: NDArray[np.bool_] = self.fit.estimable(of_model)
+        return estimable & self.fit.has_error(of_model) if self.robust is None else estimable
 
     def has_variance(self, rows: Functions) -> NDArray[np.bool_]:
         return np.ones(len(rows), dtype=bool) if self.robust is None else self.robust.has_variance(rows.first(self.p))
 
 
-def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:
-    frame, L, estimate = found.frame, found.L, found.estimate
+def _missing_notes(fit: Any, means: Estimates, what: str) -> list[str]:
+    frame, L, estimate = means.frame, means.L, means.estimate
     notes = []
     empty = np.asarray(np.isnan(L).any(axis=1))
     estimable = np.zeros(len(L), dtype=bool)
-    estimable[~empty] = fit.estimable(found.fixed[~empty])
+    estimable[~empty] = fit.estimable(means.fixed[~empty])
     missing = np.asarray(np.isnan(estimate) & ~empty & ~estimable)
     unknown = np.asarray(np.isnan(estimate) & estimable)
     if empty.any():
         notes.append(f"No rows to average over, so no {what}, for {_listed_rows(frame, empty)}.")
     if unknown.any():
-        identified = found.estimable_function is None or bool(found.estimable_function(L[unknown]).all())
+        identified = means.estimable_function is None or bool(means.estimable_function(L[unknown]).all())
         why = (
             "its error has no bound" if identified else "the fixed effects hold a random one (see the notes of the fit)"
         )
@@ -499,7 +499,7 @@ def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:
             f"Not estimable from these data, so no {what}, for {_listed_rows(frame, missing)}: "
             f"the design has empty cells{cause}."
         )
-    if np.any(np.isnan(found.df) & ~np.isnan(estimate)):
+    if np.any(np.isnan(means.df) & ~np.isnan(estimate)):
         notes.append(f"Degrees of freedom could not be computed for some {what}s; they have no interval.")
     return notes
 
@@ -547,23 +547,23 @@ def carried(fit: Any, means: Estimates, spread: float) -> tuple[Estimates, tuple
     columns = [name for name in frame.columns if name != scope.compared]
     factors = [name for name in columns if name not in fit.design.numeric]
     keys, cells = _tuples(frame, columns), _tuples(frame, factors)
-    known = scope.zero_at(factors, fit.design.numeric, _ZERO * spread)
-    own = np.flatnonzero(frame[scope.compared].map(format_level).to_numpy() == reference)
+    zeros = scope.zero_at(factors, fit.design.numeric, _ZERO * spread)
+    of_reference = np.flatnonzero(frame[scope.compared].map(format_level).to_numpy() == reference)
     is_zero = np.abs(means.estimate) <= _ZERO * spread  # by definition, too: of balanced tables over their budgets
-    at = {keys[row]: row for row in own if is_zero[row] or cells[row] in known}
+    at = {keys[row]: row for row in of_reference if is_zero[row] or cells[row] in zeros}
     if not at:
         return means, ()
     L = means.L.copy()
     for row, key in enumerate(keys):
         if key in at:
             L[row] = means.L[row] - means.L[at[key]]
-    found = replace(means, L=L).with_errors()
-    each = found.alone()  # an improvement is a difference that stands by itself
+    estimates = replace(means, L=L).with_errors()
+    each = estimates.alone()  # an improvement is a difference that stands by itself
     zero = np.isin(np.arange(len(L)), list(at.values()))
     certain: dict[str, Any] = {
         name: np.where(zero, 0.0, getattr(each, name)) for name in ("estimate", "se", "ci_low", "ci_high")
     }
-    return replace(found, df=np.where(zero, np.inf, each.df), **certain), (
+    return replace(estimates, df=np.where(zero, np.inf, each.df), **certain), (
         f"Means are improvements on {reference}, whose own mean is 0 by definition: their standard errors "
         f"are those of the differences from it, with its noise.",
     )

@@ -81,27 +81,27 @@ class Moderation:
     prior_df: Array
     n_pairs: int
 
-    def ratios(self, squares: Array | Functions, own: Array, df: Array, most_df: Array) -> tuple[Array, Array]:
+    def ratios(self, squares: Array | Functions, observed: Array, df: Array, most_df: Array) -> tuple[Array, Array]:
         """Moderated variances of contrasts relative to the model's, and their degrees of freedom.
 
         `squares` (m, k) are the squared coefficients of every contrast times the model's variance of each mean's
-        advantages; `own` and `df` (..., m) each contrast's own variance relative to the model's, NaN where the
+        advantages; `observed` and `df` (..., m) each contrast's own variance relative to the model's, NaN where the
         benchmarks do not show it, and its degrees of freedom; `most_df` those of the model's variance, which cannot be
         exceeded.
         """
         squares = Functions.of(squares)
         parts = Functions(squares.columns, squares.values / squares.values.sum(axis=0), squares.width)
         prior = parts.at(self.scale)
-        least = np.where(np.isnan(own), 0.0, np.minimum(df, most_df))
+        least = np.where(np.isnan(observed), 0.0, np.minimum(df, most_df))
         with np.errstate(divide="ignore"):
             of_prior = prior**2 / parts.squares().at(self.scale**2 / self.scale_df)
         of_prior = np.clip(of_prior, least, most_df)
         prior_df = np.broadcast_to(self.prior_df[..., None], prior.shape)
-        value, df_value = squeeze(own, df, prior, prior_df, among=self.n_pairs)
-        shown = ~np.isnan(own)
+        value, df_value = squeeze(observed, df, prior, prior_df, among=self.n_pairs)
+        identified = ~np.isnan(observed)
         if self.n_pairs == 1:  # as in the paired t-test, and never less than the model's variance
-            return np.where(shown, np.maximum(prior, own), prior), of_prior
-        return np.where(shown, value, prior), np.where(shown, np.minimum(df_value, of_prior), of_prior)
+            return np.where(identified, np.maximum(prior, observed), prior), of_prior
+        return np.where(identified, value, prior), np.where(identified, np.minimum(df_value, of_prior), of_prior)
 
 
 def moderation(v: Array, df: Array, left: NDArray[np.intp], right: NDArray[np.intp], h: Array) -> Moderation:
@@ -120,28 +120,28 @@ def moderation(v: Array, df: Array, left: NDArray[np.intp], right: NDArray[np.in
     alike = np.ones((*v.shape[:-1], k))
     total = h[left] + h[right]
     share = Functions(np.stack([left, right]), np.stack([h[left] / total, h[right] / total]), k)
-    shown = ~np.isnan(v)
-    d = _mean(df, shown)
+    positive = ~np.isnan(v)
+    d = _mean(df, positive)
     infinite = np.full(v.shape[:-1], np.inf)
-    if k < 3 or not shown.any():  # one pair teaches nothing about others, and no pair nothing at all
+    if k < 3 or not positive.any():  # one pair teaches nothing about others, and no pair nothing at all
         return Moderation(
             scale=alike, scale_df=alike * d[..., None], observed=alike, observed_df=d, prior_df=infinite, n_pairs=m
         )
-    a = _scales(np.where(shown, v, 0.0), shown, share)
-    known = ~np.isnan(a)
-    small = _SMALL_SCALE * np.nanmedian(np.where(known, a, np.nan), axis=-1, keepdims=True)
+    a = _scales(np.where(positive, v, 0.0), positive, share)
+    identified = ~np.isnan(a)
+    small = _SMALL_SCALE * np.nanmedian(np.where(identified, a, np.nan), axis=-1, keepdims=True)
     a = np.maximum(a, small)
     df_a = (d * (k - 2) / k)[..., None] * np.ones(k)
-    location, prior_df = fit_scaled_f(np.where(known, a, np.nan), df_a)
-    centre = _centre(location, prior_df, df_a[..., 0], _mean(v, shown))
+    location, prior_df = fit_scaled_f(np.where(identified, a, np.nan), df_a)
+    centre = _centre(location, prior_df, df_a[..., 0], _mean(v, positive))
     scale, scale_df = squeeze(a, df_a, centre[..., None], prior_df[..., None], among=k)
-    scale = np.where(known, scale, centre[..., None])
-    scale_df = np.where(known, scale_df, df_a)
-    fitted = share.at(np.where(known, a, centre[..., None]))
+    scale = np.where(identified, scale, centre[..., None])
+    scale_df = np.where(identified, scale_df, df_a)
+    fitted = share.at(np.where(identified, a, centre[..., None]))
     with np.errstate(invalid="ignore", divide="ignore"):
         log_ratio = np.log(np.maximum(v, _SMALL_RATIO * share.at(scale)) / fitted)
-    spread = 0.5 * _mean(_trigamma(df / 2.0), shown)
-    of_pairs = 2.0 * trigamma_inverse(_excess(log_ratio, shown, spread, n_fitted=k))
+    spread = 0.5 * _mean(_trigamma(df / 2.0), positive)
+    of_pairs = 2.0 * trigamma_inverse(_excess(log_ratio, positive, spread, n_fitted=k))
     return Moderation(
         scale=scale, scale_df=scale_df, observed=a, observed_df=df_a[..., 0], prior_df=of_pairs, n_pairs=m
     )
@@ -157,13 +157,13 @@ def fit_scaled_f(x: Array, df: Array) -> tuple[Array, Array]:
     >>> s0.round(4).item(), d0.round(4).item()
     (0.6039, 2.4971)
     """
-    known = ~np.isnan(x)
+    finite = ~np.isnan(x)
     half = np.broadcast_to(df, x.shape) / 2.0
-    e = np.log(np.where(known, x, 1.0)) - special.digamma(half) + np.log(half)
-    excess = _excess(e, known, _mean(special.polygamma(1, half), known), n_fitted=1)
+    e = np.log(np.where(finite, x, 1.0)) - special.digamma(half) + np.log(half)
+    excess = _excess(e, finite, _mean(special.polygamma(1, half), finite), n_fitted=1)
     d0 = 2.0 * trigamma_inverse(excess)
     prior = np.minimum(d0, _ALIKE) / 2.0
-    return np.exp(_mean(e, known) + special.digamma(prior) - np.log(prior)), d0
+    return np.exp(_mean(e, finite) + special.digamma(prior) - np.log(prior)), d0
 
 
 def squeeze(x: Array, df: Array, s0: Array, d0: Array, *, among: int | None = None) -> tuple[Array, Array]:
@@ -242,14 +242,14 @@ def pair_ratios(residuals: Array, df: float, most_df: float) -> tuple[Moderation
     """
     k = residuals.shape[1]
     first, second = np.triu_indices(k, 1)
-    own = ((residuals[:, first] - residuals[:, second]) ** 2).sum(axis=0)
-    common = own.mean(axis=0)
+    of_pairs = ((residuals[:, first] - residuals[:, second]) ** 2).sum(axis=0)
+    common = of_pairs.mean(axis=0)
     varies = common > _ROUNDING * common.max()
-    v = (own[:, varies] / common[varies]).mean(axis=1) if varies.any() else np.ones(len(first))
+    v = (of_pairs[:, varies] / common[varies]).mean(axis=1) if varies.any() else np.ones(len(first))
     family = moderation(v, np.full(len(v), float(df)), first, second, np.ones(k))
     squares = Functions(np.stack([first, second]), np.ones((2, len(first))), k)
     whole, df_whole = family.ratios(squares, v, np.full(len(v), float(df)), np.full(len(v), float(most_df)))
-    at = np.where(varies[:, None], own.T / np.where(varies, common, 1.0)[:, None], v)  # (points, pairs)
+    at = np.where(varies[:, None], of_pairs.T / np.where(varies, common, 1.0)[:, None], v)  # (points, pairs)
     free = np.full(at.shape, float(df))
     here, df_here = moderation(at, free, first, second, np.ones(k)).ratios(
         squares, at, free, np.full(at.shape, float(most_df))
@@ -281,7 +281,7 @@ def _trigamma(x: Array) -> Array:
     return np.full(x.shape, special.polygamma(1, first)) if (x == first).all() else special.polygamma(1, x)
 
 
-def _scales(v: Array, shown: NDArray[np.bool_], share: Functions) -> Array:
+def _scales(v: Array, identified: NDArray[np.bool_], share: Functions) -> Array:
     """The ``a`` of the fit ``v ~ share @ a``, positive; NaN for means without a pair.
 
     Poisson's quasi-likelihood, whose multiplicative steps keep signs (Lee & Seung 2001): its weights 1 / t lie between
@@ -293,7 +293,7 @@ def _scales(v: Array, shown: NDArray[np.bool_], share: Functions) -> Array:
     part, observed, weight = np.zeros((k, k)), np.zeros((*v.shape[:-1], k, k)), np.zeros((*v.shape[:-1], k, k))
     part[left, right], part[right, left] = share.values
     observed[..., left, right] = observed[..., right, left] = v
-    weight[..., left, right] = weight[..., right, left] = shown
+    weight[..., left, right] = weight[..., right, left] = identified
     total = (part * weight).sum(axis=-1)
     observed *= np.divide(part, total[..., None], out=np.zeros_like(observed), where=total[..., None] > 0)
     definite = k > _FEW and len(left) == k * (k - 1) // 2 and bool((v > 0.0).all())
@@ -326,11 +326,11 @@ def _newton_step(weight: Array, part: Array, slope: Array) -> Array:
     return np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0])
 
 
-def _excess(log_x: Array, known: Mask, by_chance: Array, *, n_fitted: int) -> Array:
+def _excess(log_x: Array, finite: Mask, by_chance: Array, *, n_fitted: int) -> Array:
     """Variance of `log_x` around its mean beyond what chance gives it, over the last axis; 0 where none is left."""
-    n = known.sum(axis=-1)
-    centre = _mean(log_x, known)
-    square = np.where(known, (np.where(known, log_x, 0.0) - centre[..., None]) ** 2, 0.0).sum(axis=-1)
+    n = finite.sum(axis=-1)
+    centre = _mean(log_x, finite)
+    square = np.where(finite, (np.where(finite, log_x, 0.0) - centre[..., None]) ** 2, 0.0).sum(axis=-1)
     left = n - n_fitted
     return np.where(left > 0, np.maximum(square / np.maximum(left, 1) - by_chance, 0.0), 0.0)
 
@@ -346,7 +346,7 @@ def _centre(location: Array, prior_df: Array, df: Array, average: Array) -> Arra
     return np.exp(differ * np.log(location) + (1.0 - differ) * np.log(np.maximum(1.0, average)))
 
 
-def _mean(x: Array, known: NDArray[np.bool_]) -> Array:
+def _mean(x: Array, finite: NDArray[np.bool_]) -> Array:
     """Mean over the last axis of what is known; 1 where nothing is."""
-    n = known.sum(axis=-1)
-    return np.where(n > 0, np.where(known, x, 0.0).sum(axis=-1) / np.maximum(n, 1), 1.0)
+    n = finite.sum(axis=-1)
+    return np.where(n > 0, np.where(finite, x, 0.0).sum(axis=-1) / np.maximum(n, 1), 1.0)

@@ -197,7 +197,7 @@ class Estimates(Result):
         table = pd.DataFrame(frame)
         unknown = np.full(len(L), np.nan)
         by = tuple(by)
-        found = cls(
+        estimates = cls(
             L=L,
             frame=table,
             b=b,
@@ -214,13 +214,13 @@ class Estimates(Result):
             score=score,
             **facts,
         )
-        sizes = sorted({len(rows) for _, rows in found.groups()})
+        sizes = sorted({len(rows) for _, rows in estimates.groups()})
         if len(sizes) > 1:
             raise ArgumentError(
                 f"by must split frame into groups of one size, got {joined(list(map(str, sizes)))} rows. Build "
                 "Estimates for each."
             )
-        return found.with_errors()
+        return estimates.with_errors()
 
     def with_errors(self, **changes: Any) -> Self:
         """The same estimates after a change of what their standard errors come from."""
@@ -280,17 +280,17 @@ class Estimates(Result):
     def evaluate(self, L: Array | Functions | None = None) -> tuple[Array, Array, Array]:
         """Estimate, standard error and degrees of freedom of the rows of L (default: all); NaN where not estimable."""
         rows = Functions.of(self.L if L is None else L)
-        known = rows.finite
+        finite = rows.finite
         if self.estimable_function is not None:
-            known[known] = asked(self.estimable_function, rows.where(known))
+            finite[finite] = asked(self.estimable_function, rows.where(finite))
         estimate, se, df = (np.full(len(rows), np.nan) for _ in range(3))
-        if known.any():
-            used = rows.where(known)
-            estimate[known] = used.at(self.b)
-            se[known] = np.sqrt(np.maximum(0.0, used.quadratic_forms(self.V[None])[0]))
-            df[known] = asked(self.df_function, used)
+        if finite.any():
+            used = rows.where(finite)
+            estimate[finite] = used.at(self.b)
+            se[finite] = np.sqrt(np.maximum(0.0, used.quadratic_forms(self.V[None])[0]))
+            df[finite] = asked(self.df_function, used)
             if self.variance_function is not None:
-                se[known] = np.where(asked(self.variance_function, used), se[known], np.nan)
+                se[finite] = np.where(asked(self.variance_function, used), se[finite], np.nan)
             nothing = (se > self.largest_se) | np.isinf(se) | (df < _FEWEST_DF)
             estimate[nothing], se[nothing], df[nothing] = np.nan, np.nan, np.nan
         if self.moderate is not None:
@@ -395,10 +395,10 @@ class Estimates(Result):
         """The groups of `by`: their values, and the rows of the result that belong to each."""
         if not self.by:
             return (({}, np.arange(len(self.frame))),)
-        found: dict[tuple[Any, ...], list[int]] = {}
+        members: dict[tuple[Any, ...], list[int]] = {}
         for i, key in enumerate(zip(*(self.frame[name] for name in self.by), strict=True)):
-            found.setdefault(key, []).append(i)
-        return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in found.items())
+            members.setdefault(key, []).append(i)
+        return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in members.items())
 
     def rows(self, keep: Mask, by: tuple[str, ...]) -> Self:
         """Some of the estimates, in the groups of fewer factors."""
@@ -409,9 +409,9 @@ class Estimates(Result):
 
     def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Functions:
         """Linear functions at `left` less those at `right`; NaN where the two may not be compared."""
-        known: Mask = np.asarray(np.isfinite(self.L).all(axis=1))
-        both = Functions.differences(left, right, len(self.L)).then(np.where(known[:, None], self.L, 0.0))
-        return both.filled(self.met(left, right) & known[left] & known[right], np.nan)
+        identified: Mask = np.asarray(np.isfinite(self.L).all(axis=1))
+        both = Functions.differences(left, right, len(self.L)).then(np.where(identified[:, None], self.L, 0.0))
+        return both.filled(self.met(left, right) & identified[left] & identified[right], np.nan)
 
     def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Mask:
         """Whether the estimates at `left` and at `right` may be compared."""

@@ -51,11 +51,11 @@ def external_means(means: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
     levels = _labels(means.index, "means")
     if len(levels) < 2:
         raise ArgumentError(f"means must have two or more names, got {len(levels)}.")
-    found = {part: _numbers(means[part], f"means[{part!r}]") for part in _PARTS if part in means.columns}
-    mean, unknown = found["mean"], np.full(len(levels), np.nan)
+    of_parts = {part: _numbers(means[part], f"means[{part!r}]") for part in _PARTS if part in means.columns}
+    mean, unknown = of_parts["mean"], np.full(len(levels), np.nan)
     if not np.isfinite(mean).any():
         raise DataError("means has no mean at all: every value is missing.")
-    low, high = found.get("ci_low"), found.get("ci_high")
+    low, high = of_parts.get("ci_low"), of_parts.get("ci_high")
     if (low is None) != (high is None):
         raise ArgumentError("means has one end of the intervals only. Give both columns, ci_low and ci_high, or none.")
     if low is not None and high is not None:
@@ -66,9 +66,9 @@ def external_means(means: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
                 f"means: the interval of {levels[at]}, {low[at]:g} to {high[at]:g}, does not hold its mean, "
                 f"{mean[at]:g}."
             )
-    if (found.get("se", unknown) < 0).any():
+    if (of_parts.get("se", unknown) < 0).any():
         raise DataError("means['se'] must not be negative.")
-    return levels, {"se": unknown, **found}
+    return levels, {"se": unknown, **of_parts}
 
 
 def external_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, bool]:
@@ -79,13 +79,13 @@ def external_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, 
     inside = _arranged(decisions, levels, "decisions")
     apart = ~np.eye(len(levels), dtype=bool)
     values = inside.to_numpy(dtype=object)
-    known = apart & ~inside.isna().to_numpy()
-    kinds = {_kind(value) for value in values[known]}
+    decided = apart & ~inside.isna().to_numpy()
+    kinds = {_kind(value) for value in values[decided]}
     if not kinds <= {"boolean"} and not kinds <= {"number", "whole"}:
-        odd = next(value for value in values[known] if _kind(value) not in ("number", "whole"))
+        odd = next(value for value in values[decided] if _kind(value) not in ("number", "whole"))
         raise ArgumentError(f"decisions must hold either p-values or booleans, got {odd!r} among them.")
     matrix = np.full(values.shape, np.nan)
-    matrix[known] = values[known].astype(float)
+    matrix[decided] = values[decided].astype(float)
     has_p = kinds != {"boolean"}
     if has_p:
         _check_p(matrix, kinds, levels)
@@ -166,9 +166,9 @@ def _arranged(matrix: Any, levels: tuple[str, ...], name: str) -> pd.DataFrame:
         lacking = [repr(label) for label in levels if label not in labels]
         unknown = [repr(label) for label in labels if label not in levels]
         if lacking or unknown:
-            said = {"it lacks": lacking, "the means lack": unknown}
-            found = "; ".join(f"{what} {listed(names, 5)}" for what, names in said.items() if names)
-            raise ArgumentError(f"{name}.{side} must hold the names of the means: {found}.")
+            mismatches = {"it lacks": lacking, "the means lack": unknown}
+            mismatch = "; ".join(f"{what} {listed(names, 5)}" for what, names in mismatches.items() if names)
+            raise ArgumentError(f"{name}.{side} must hold the names of the means: {mismatch}.")
         places.append([labels.index(level) for level in levels])
     return matrix.iloc[places[0], places[1]]
 
@@ -209,8 +209,8 @@ def _check_p(p: Array, kinds: set[str], levels: tuple[str, ...]) -> None:
         raise DataError(
             f"decisions must hold p-values between 0 and 1, got {p[i, j]:g} for {levels[i]} against {levels[j]}."
         )
-    known = p[~np.isnan(p)]
-    if len(known) and (kinds == {"whole"} or set(known.tolist()) == {0.0, 1.0}):
+    finite = p[~np.isnan(p)]
+    if len(finite) and (kinds == {"whole"} or set(finite.tolist()) == {0.0, 1.0}):
         raise ArgumentError(
             "decisions holds only 0 and 1, which may be p-values or flags. Write flags as booleans, True where a "
             "difference is significant: decisions == 1."

@@ -196,8 +196,12 @@ def joint(em: Estimates) -> Answer:
     term = em.factor
     records = []
     for key, rows in plain.groups():
-        known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
-        test = plain.f_test(known[1:] - known[0]) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
+        identified = plain.L[rows[np.isfinite(plain.estimate[rows])]]
+        test = (
+            plain.f_test(identified[1:] - identified[0])
+            if len(identified) > 1
+            else FTest.of(np.nan, 0, np.nan, plain.ddf)
+        )
         records.append({**key, "term": term, **{name: getattr(test, name) for name in STATISTICS}})
     notes = [*plain.notes, *notes]
     return f_tests_answer("joint", records, "marginal means", em.by, em.ddf, em.score, em.n_obs, notes)
@@ -408,11 +412,11 @@ def joint_tests(
             keys = target[list(by_names)].to_dict("records") if by_names else [{}] * len(target)
             for start in range(0, len(L), K.shape[1]):
                 wanted = K @ L[start : start + K.shape[1]]
-                known = identified_part(wanted, fit.design.X)
-                found = differences(known, known @ K) @ wanted
+                identified = identified_part(wanted, fit.design.X)
+                contrasts = differences(identified, identified @ K) @ wanted
                 label = ":".join(group)
-                rows.append((keys[start], label, found))
-                if len(found) < np.linalg.matrix_rank(wanted):
+                rows.append((keys[start], label, contrasts))
+                if len(contrasts) < np.linalg.matrix_rank(wanted):
                     reduced.append(label + "".join(f" at {n} = {format_level(v)}" for n, v in keys[start].items()))
     notes = list(changes)
     if reduced:
@@ -445,8 +449,8 @@ def _tests(
     more = []
     if untested:
         names = list(dict.fromkeys(untested))
-        own = "its" if len(names) == 1 else "their"
-        more.append(f"The data identify no hypothesis of {own} own for {', '.join(names)}.")
+        possessive = "its" if len(names) == 1 else "their"
+        more.append(f"The data identify no hypothesis of {possessive} own for {', '.join(names)}.")
     if alone:
         more.append(
             f"No robust test of {', '.join(dict.fromkeys(alone))}: a single cluster determines a part of it, or all "
@@ -502,8 +506,8 @@ def type_three(design: Design, frame: pd.DataFrame) -> dict[str, Array]:
         mine = _involving(estimable, np.isin(owner, [i, *contains[i]]))
         larger = _involving(estimable, np.isin(owner, contains[i]))
         coordinates = _beyond(mine, larger)
-        own = (coordinates @ estimable)[:, owner == i] * sizes[owner == i]
-        out[label] = differences(coordinates, own) @ to_design
+        of_term = (coordinates @ estimable)[:, owner == i] * sizes[owner == i]
+        out[label] = differences(coordinates, of_term) @ to_design
     return out
 
 
@@ -537,8 +541,8 @@ def _added(design: Design, counts: Array, before: list[int], term: int) -> Array
     root = np.sqrt(counts)[:, None]
     Q, R = np.linalg.qr(X[:, kept] * root)
     rows = Q.T @ (X * root) / R.diagonal()[:, None]
-    own = design.terms[term][1]
-    return np.asarray(rows[(kept >= own.start) & (kept < own.stop)])
+    of_term = design.terms[term][1]
+    return np.asarray(rows[(kept >= of_term.start) & (kept < of_term.stop)])
 
 
 def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
@@ -551,8 +555,8 @@ def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
         names: list[str] = []
         for i in term:
             atom = block.atoms[i]
-            found = [atom.column.value] if isinstance(atom, Coding) else [n.value for n in columns_of(atom.atom)]
-            names += [name for name in found if name not in names]
+            of_atom = [atom.column.value] if isinstance(atom, Coding) else [n.value for n in columns_of(atom.atom)]
+            names += [name for name in of_atom if name not in names]
         out.append(tuple(names))
     return tuple(out)
 
@@ -569,9 +573,9 @@ def identified_part(rows: Array, X: Array) -> Array:
     keep = lengths > 0
     out = np.zeros((0, len(rows)))
     if keep.any():
-        found = _left_null(outside[keep] / lengths[keep, None])
-        out = np.zeros((len(found), len(rows)))
-        out[:, keep] = found / lengths[keep]
+        null_space = _left_null(outside[keep] / lengths[keep, None])
+        out = np.zeros((len(null_space), len(rows)))
+        out[:, keep] = null_space / lengths[keep]
     return out
 
 
@@ -604,7 +608,7 @@ def containment(design: Design) -> list[list[int]]:
     """Terms that contain each term."""
     block = design.fixed_block
     factors = [frozenset(i for i in term if isinstance(block.atoms[i], Coding)) for term in block.terms]
-    numbers = [frozenset(term) - own for term, own in zip(block.terms, factors, strict=True)]
+    numbers = [frozenset(term) - factor for term, factor in zip(block.terms, factors, strict=True)]
     return [
         [j for j in range(len(factors)) if factors[i] < factors[j] and numbers[i] == numbers[j]]
         for i in range(len(factors))
@@ -621,18 +625,18 @@ def _beyond(whole: Array, part: Array) -> Array:
     return _left_null(whole @ part.T) @ whole
 
 
-def differences(coordinates: Array, own: Array) -> Array:
+def differences(coordinates: Array, of_term: Array) -> Array:
     """Rows with the same span that have 1 at one of the term's columns and 0 at the others that can be chosen freely.
 
-    `own` holds what the rows have at the columns of the term. The last columns are chosen first, so the first level is
-    what is left to differ from.
+    `of_term` holds what the rows have at the columns of the term. The last columns are chosen first, so the first level
+    is what is left to differ from.
     """
     if not len(coordinates):
         return coordinates
-    size = np.abs(own)
-    last_first = np.where(size > _RANK * size.max(initial=0.0), own, 0.0)[:, ::-1]  # noise is no column
-    free = own.shape[1] - 1 - independent_columns(last_first, np.ones(len(own)))
-    return np.asarray(np.linalg.solve(own[:, np.sort(free)], coordinates))
+    size = np.abs(of_term)
+    last_first = np.where(size > _RANK * size.max(initial=0.0), of_term, 0.0)[:, ::-1]  # noise is no column
+    free = of_term.shape[1] - 1 - independent_columns(last_first, np.ones(len(of_term)))
+    return np.asarray(np.linalg.solve(of_term[:, np.sort(free)], coordinates))
 
 
 def _left_null(matrix: Array) -> Array:

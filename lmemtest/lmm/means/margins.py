@@ -99,8 +99,10 @@ def equivalence(
     _check_alpha(alpha)
     check_choice(adjust, "adjust", EQUIVALENCE_ADJUSTMENTS)
     pairs = _each_by_itself(pairs) if adjust == "none" else pairs
-    given = pairs.table
-    estimate, se, df, p_difference = (given[name].to_numpy(dtype=float) for name in ("estimate", "se", "df", "p_value"))
+    compared = pairs.table
+    estimate, se, df, p_difference = (
+        compared[name].to_numpy(dtype=float) for name in ("estimate", "se", "df", "p_value")
+    )
     testable = ~np.isnan(p_difference)
     t_low, t_high = (
         np.where(testable, (estimate - limit) / np.where(testable, se, 1.0), np.nan) for limit in (low, high)
@@ -128,7 +130,7 @@ def equivalence(
     return replace(
         pairs,
         kind="equivalence",
-        table=given[[*pairs.by, "left", "right"]].assign(**columns, decision=decision.astype(object)),
+        table=compared[[*pairs.by, "left", "right"]].assign(**columns, decision=decision.astype(object)),
         adjust=adjust,
         level=1.0 - 2.0 * alpha,
         alpha=float(alpha),
@@ -214,12 +216,12 @@ def noninferiority(
     comparisons = _each_by_itself(comparisons) if adjust == "none" else comparisons
     used = em.better_end(direction, "noninferiority")
     generator = resolve_rng(rng)
-    given, sign = comparisons.table, 1.0 if used == "maximize" else -1.0
-    gain = sign * given["estimate"].to_numpy(dtype=float)
-    se, df = given["se"].to_numpy(dtype=float), given["df"].to_numpy(dtype=float)
-    testable = given["p_value"].notna().to_numpy()
+    compared, sign = comparisons.table, 1.0 if used == "maximize" else -1.0
+    gain = sign * compared["estimate"].to_numpy(dtype=float)
+    se, df = compared["se"].to_numpy(dtype=float), compared["df"].to_numpy(dtype=float)
+    testable = compared["p_value"].notna().to_numpy()
     t_ratio = np.where(testable, (gain + size) / np.where(testable, se, 1.0), np.nan)
-    p_value, critical, last = (np.full(len(given), np.nan) for _ in range(3))
+    p_value, critical, last = (np.full(len(compared), np.nan) for _ in range(3))
     notes: list[str] = []
     labels = np.array(em.labels(), dtype=object)
     for (_, means), rows in zip(em.groups(), _families(comparisons), strict=True):
@@ -246,7 +248,7 @@ def noninferiority(
     return replace(
         comparisons,
         kind="noninferiority",
-        table=given[[*comparisons.by, "left", "right"]].assign(**columns, decision=decision),
+        table=compared[[*comparisons.by, "left", "right"]].assign(**columns, decision=decision),
         adjust=adjust,
         level=1.0 - alpha,
         alpha=float(alpha),
@@ -265,9 +267,9 @@ def _each_by_itself(differences: Comparisons) -> Comparisons:
     labels, sides = np.array(em.labels(), dtype=object), {"left": list[int](), "right": list[int]()}
     for (_, means), rows in zip(em.groups(), _families(differences), strict=True):
         place = dict(zip(labels[means], means.tolist(), strict=True))
-        for side, found in sides.items():
-            found += [place[label] for label in differences.table[side].iloc[rows]]
-    left, right = (np.array(found, dtype=np.intp) for found in sides.values())
+        for side, places in sides.items():
+            places += [place[label] for label in differences.table[side].iloc[rows]]
+    left, right = (np.array(places, dtype=np.intp) for places in sides.values())
     _, se, df, _ = em.t_tests(em.differences(left, right))
     return replace(differences, estimates=em, table=differences.table.assign(se=se, df=df))
 

@@ -117,10 +117,10 @@ class ModeratedMeans:
             _, se, _ = means.evaluate(differences)
             if within is not None:
                 se = np.where(np.isfinite(se), within(D)[0], np.nan)
-            own, df = _own_ratio(robust, D, se)
+            ratio, df = _own_ratio(robust, D, se)
             h[rows] = _of_means(se, i, j, len(rows))
-            families.append(moderation(own, df, i, j, h[rows]))
-            pairs.append((own, df))
+            families.append(moderation(ratio, df, i, j, h[rows]))
+            pairs.append((ratio, df))
         return cls(
             robust=robust,
             L=L,
@@ -141,28 +141,28 @@ class ModeratedMeans:
         if self.within is not None:
             se, df = self.within(L)
             se, df = np.where(np.isfinite(whole), se, np.nan), np.where(np.isfinite(whole), df, np.nan)
-        found, df_found = self._within_clusters(L, se, df)
+        errors, df_found = self._within_clusters(L, se, df)
         if self.within is None:
-            return found, df_found
+            return errors, df_found
         # what the whole model has beyond its part within clusters is added to the moderated variance (Satterthwaite)
         rest = np.maximum(0.0, whole**2 - se**2)
         uncertain = np.maximum(0.0, whole**4 / df_whole - se**4 / df)
-        total = found**2 + rest
+        total = errors**2 + rest
         with np.errstate(divide="ignore", invalid="ignore"):
-            df_total = total**2 / (found**4 / df_found + uncertain)
+            df_total = total**2 / (errors**4 / df_found + uncertain)
         return np.sqrt(total), np.where(rest > 0.0, df_total, df_found)
 
     def _within_clusters(self, L: Functions, se: Array, df: Array) -> tuple[Array, Array]:
         """The same where no random effect reaches over clusters."""
         se, df = se.copy(), df.copy()
-        C, known = self._coefficients(L)
-        known &= np.isfinite(se) & (se > 0)
+        C, identified = self._coefficients(L)
+        identified &= np.isfinite(se) & (se > 0)
         of_family = np.eye(len(self.families))[self.group]
         size = C.sizes().times(of_family)
         involved = size > 0.0
         balanced = np.asarray((np.abs(C.times(of_family)) <= _ZERO * np.maximum(size, 1.0)).all(axis=1))
-        for key in np.unique(involved[known], axis=0):
-            rows = np.flatnonzero(known & (involved == key).all(axis=1))
+        for key in np.unique(involved[identified], axis=0):
+            rows = np.flatnonzero(identified & (involved == key).all(axis=1))
             if key.any():
                 at = rows[balanced[rows]]
                 if len(at):
@@ -174,11 +174,11 @@ class ModeratedMeans:
 
     def _coefficients(self, L: Functions) -> tuple[Functions, NDArray[np.bool_]]:
         """Coefficients of the means in each function, and which functions are of these means alone."""
-        known = L.finite
-        functions = L.filled(known)
+        finite = L.finite
+        functions = L.filled(finite)
         C = functions.then(self.back).rounded(_ZERO)
         gap = C.less(functions).then(np.vstack([np.nan_to_num(self.L), np.eye(L.width)]))
-        return C, known & (gap.largest() <= 1e-7 * np.maximum(functions.largest(), np.finfo(float).tiny))
+        return C, finite & (gap.largest() <= 1e-7 * np.maximum(functions.largest(), np.finfo(float).tiny))
 
     def _contrasts(
         self, key: NDArray[np.bool_], L: Functions, C: Functions, se: Array, df: Array
@@ -186,13 +186,13 @@ class ModeratedMeans:
         """Differences within families: own variances squeezed towards those of the means' advantages."""
         family, at = self._joined(key)
         C = C.only(at)
-        own, df_own = self._own_ratio(key, L, C, se)
+        observed, df_own = self._own_ratio(key, L, C, se)
         fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
         most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
-        ratio, df = family.ratios(C.squares().weighted(self.h[at]), own, df_own, most)
+        ratio, df = family.ratios(C.squares().weighted(self.h[at]), observed, df_own, most)
         if self.single:
-            shown = ~np.isnan(own)
-            ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
+            identified = ~np.isnan(observed)
+            ratio, df = np.where(identified, observed, ratio), np.where(identified, df_own, df)
         return se * np.sqrt(ratio), df
 
     def _own_ratio(self, key: NDArray[np.bool_], L: Functions, C: Functions, se: Array) -> tuple[Array, Array]:
@@ -200,21 +200,21 @@ class ModeratedMeans:
         if key.sum() > 1 or C.most != 2 or (np.abs(np.abs(C.values) - 1.0) > _ZERO).any():
             return _own_ratio(self.robust, L, se)
         low, high = np.minimum(*C.columns), np.maximum(*C.columns)
-        own, df = self.pairs[int(np.flatnonzero(key)[0])]
+        ratio, df = self.pairs[int(np.flatnonzero(key)[0])]
         place = low * C.width - low * (low + 1) // 2 + high - low - 1
-        return own[place], df[place]
+        return ratio[place], df[place]
 
     def _sums(self, key: NDArray[np.bool_], C: Functions, se: Array, df: Array) -> tuple[Array, Array]:
         """Means and sums of them: the model's variance with the advantages' part exchanged for the means' own."""
         family, at = self._joined(key)
         squares = C.only(at).squares().weighted(self.h[at])
         shared = np.maximum(se**2 - squares.at(np.ones(len(at))), 0.0)
-        own = squares.weighted(family.scale)
-        total = shared + own.at(np.ones(len(at)))
+        of_terms = squares.weighted(family.scale)
+        total = shared + of_terms.at(np.ones(len(at)))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = total / (shared + squares.at(np.ones(len(at))))
-            found = total**2 / (shared**2 / df + own.squares().at(1.0 / family.scale_df))
-        return se * np.sqrt(ratio), np.minimum(df, found)
+            df_of_total = total**2 / (shared**2 / df + of_terms.squares().at(1.0 / family.scale_df))
+        return se * np.sqrt(ratio), np.minimum(df, df_of_total)
 
     def _joined(self, key: NDArray[np.bool_]) -> tuple[Moderation, NDArray[np.intp]]:
         """The families of a function as one, and where their means are."""
@@ -232,7 +232,7 @@ class ModeratedMeans:
         robust, worth = self.robust, ""
         if len(self.families) == 1 and np.isfinite(self.families[0].prior_df):
             worth = f" (worth {written(float(self.families[0].prior_df), '.3g')} degrees of freedom)"
-        found = [
+        notes = [
             "Standard errors of differences are moderated: the scatter of each difference over the "
             f"{robust.n_clusters} levels of {robust.label}, squeezed towards the model's variance"
             f"{worth}."
@@ -243,8 +243,8 @@ class ModeratedMeans:
             names = np.asarray(labels, dtype=object)[at]
             scores = robust.contributions(self.L[at] - self.L[at].mean(axis=0))
             observed = family.observed[np.isfinite(self.L[self.group == number]).all(axis=1)]
-            found += [f"{groups[number]}{text}" for text in deviations(observed, scores, list(names), robust.label)]
-        return tuple(found)
+            notes += [f"{groups[number]}{text}" for text in deviations(observed, scores, list(names), robust.label)]
+        return tuple(notes)
 
 
 @one_blas_thread()
@@ -360,10 +360,10 @@ def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated 
     if ddf not in ("satterthwaite", "kenward-roger"):
         return None
     try:
-        found = moderated(fit)
+        moderated_means = moderated(fit)
     except (DesignError, DataError):  # one benchmark
         return None
-    return found if found.robust.n_clusters > 2 else None
+    return moderated_means if moderated_means.robust.n_clusters > 2 else None
 
 
 def deviations(observed: Array, scores: Array, labels: Sequence[str], cluster: str) -> list[str]:
@@ -372,19 +372,19 @@ def deviations(observed: Array, scores: Array, labels: Sequence[str], cluster: s
     `observed` (k,) is the variance of each mean's advantages, `scores` (n_clusters, k) what each cluster adds to each
     mean beyond what it adds to all. Each is tested against the others by `larger_scatter` at 5 %, Bonferroni-adjusted.
     """
-    known = np.flatnonzero(np.isfinite(observed))
-    if len(known) < _FEWEST_MEANS:
+    finite = np.flatnonzero(np.isfinite(observed))
+    if len(finite) < _FEWEST_MEANS:
         return []
-    a = observed[known]
-    found = []
-    for i, p in enumerate(larger_scatter(scores[:, known])):
+    a = observed[finite]
+    texts = []
+    for i, p in enumerate(larger_scatter(scores[:, finite])):
         if below(p, _CLAIM) and a[i] > (others := np.median(np.delete(a, i))):
-            found.append(
-                f"{labels[int(known[i])]} varies about {written(np.sqrt(a[i] / others), '.2g')} times as much between "
+            texts.append(
+                f"{labels[int(finite[i])]} varies about {written(np.sqrt(a[i] / others), '.2g')} times as much between "
                 f"levels of {cluster} as the others (standard deviation of its advantages), so conclusions about "
                 "it are less certain."
             )
-    return found
+    return texts
 
 
 def _inverse(L: Array) -> Array:
@@ -402,8 +402,8 @@ def _own_ratio(robust: ClusterRobust, L: Functions, se: Array) -> tuple[Array, A
     if usable.any():
         variance, nu = robust.variances(L.where(usable))
         ratio[usable], df[usable] = variance / se[usable] ** 2, nu
-    shown = np.isfinite(ratio) & np.isfinite(df)
-    return np.where(shown, ratio, np.nan), np.where(shown, df, np.nan)
+    identified = np.isfinite(ratio) & np.isfinite(df)
+    return np.where(identified, ratio, np.nan), np.where(identified, df, np.nan)
 
 
 def _of_means(se: Array, i: NDArray[np.intp], j: NDArray[np.intp], k: int) -> Array:

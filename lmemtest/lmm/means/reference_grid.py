@@ -120,42 +120,42 @@ def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     return values
 
 
-def _chosen_levels(name: str, given: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
-    wanted = _as_list(given)
+def _chosen_levels(name: str, choice: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    wanted = _as_list(choice)
     unknown = [v for v in wanted if v not in levels]
     if unknown or not wanted:
-        found = f"has no level {unknown[0]!r}" if unknown else "is empty"
+        problem = f"has no level {unknown[0]!r}" if unknown else "is empty"
         raise ArgumentError(
-            f"at[{name!r}] {found}. Levels: {listed(levels)}."
+            f"at[{name!r}] {problem}. Levels: {listed(levels)}."
             + (suggest(str(unknown[0]), map(str, levels)) if unknown else "")
         )
     return tuple(v for v in levels if v in wanted)
 
 
-def _chosen_numbers(name: str, given: Any) -> tuple[float, ...]:
-    wanted = _as_list(given)
+def _chosen_numbers(name: str, choice: Any) -> tuple[float, ...]:
+    wanted = _as_list(choice)
     try:
         numbers = [float(v) for v in wanted]
     except (TypeError, ValueError):
         numbers = []
     if not numbers or not all(math.isfinite(v) for v in numbers):
-        raise ArgumentError(f"at[{name!r}] must be one or more finite numbers, got {given!r}.")
+        raise ArgumentError(f"at[{name!r}] must be one or more finite numbers, got {choice!r}.")
     return tuple(dict.fromkeys(numbers))
 
 
-def _as_list(given: Any) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return [given]
-    return list(given)
+def _as_list(choice: Any) -> list[Any]:
+    if isinstance(choice, str) or not isinstance(choice, Iterable):
+        return [choice]
+    return list(choice)
 
 
 # ---------------------------------------------------------------------- argument checks
 
 
-def name_tuple(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
-    if not (given is None or several(given)):
-        raise ArgumentError(f"{argument} must be a name or several names of columns, got {given!r}.")
-    names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+def name_tuple(choice: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    if not (choice is None or several(choice)):
+        raise ArgumentError(f"{argument} must be a name or several names of columns, got {choice!r}.")
+    names = () if choice is None else (choice,) if isinstance(choice, str) else tuple(choice)
     other = [name for name in names if not isinstance(name, str)]
     if other:
         raise ArgumentError(
@@ -241,18 +241,18 @@ def check_along(fit: Any, name: Any) -> None:
 
 
 def unknown_message(argument: str, name: Any, fit: Any) -> str:
-    known = (*fit.design.factors, *fit.design.numeric)
+    names = (*fit.design.factors, *fit.design.numeric)
     numeric = f" Numeric columns: {listed(tuple(fit.design.numeric))}." if fit.design.numeric else ""
     groups = {part for term in getattr(fit.design, "random", ()) for part in term.group.split(":")}
     hint = (
         f" {name!r} is a grouping factor of the random part; its levels are in fit.random_effects({name!r})."
         if name in groups
-        else suggest(str(name), known)
+        else suggest(str(name), names)
     )
     factors = listed(tuple(fit.design.factors)) or "none"
     return f"{argument} names {name!r}, not in the fixed part of the model. Factors: {factors}.{numeric}{hint}"
 
 
 def listed(values: Sequence[Any], limit: int = 12) -> str:
-    shown = ", ".join(format_level(v) for v in values[:limit])
-    return shown + (f" and {len(values) - limit} more" if len(values) > limit else "")
+    first = ", ".join(format_level(v) for v in values[:limit])
+    return first + (f" and {len(values) - limit} more" if len(values) > limit else "")

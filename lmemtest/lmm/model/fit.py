@@ -539,10 +539,10 @@ class LmmFit(Verbs, Result):
         0       0.905  0.115
         1       2.900  2.308
         """
-        found = predictions.prediction_intervals(
+        intervals = predictions.prediction_intervals(
             self, frame, random=check_flag(random, "random"), target=target, alpha=alpha
         )
-        return found if frame is not None else found.iloc[predictions.rows_of(self)[0]].reset_index(drop=True)
+        return intervals if frame is not None else intervals.iloc[predictions.rows_of(self)[0]].reset_index(drop=True)
 
     @property
     def fittedvalues(self) -> pd.Series:

@@ -343,13 +343,13 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
         )
     held = {term.label: held_by_fixed(fit.design, term) for term in fit.design.random}
     for reason in filter(None, held.values()):
-        shown = (
+        variances = (
             "The variance shown is arbitrary, and with it the errors of the means of its groups"
             if fit.reml
             else "Maximum likelihood takes its variance for zero, whatever the data"
         )
         start = reason.replace("the random effect", "The random effect", 1) if reason.startswith("the ") else reason
-        notes.append(f"{start}. {shown}; leave the term out.")
+        notes.append(f"{start}. {variances}; leave the term out.")
     for label in fit.singular_terms:
         if held[label]:
             continue

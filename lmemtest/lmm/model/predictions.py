@@ -5,7 +5,7 @@ What is computed on cells is asked for by row, in the order of the table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -43,11 +43,11 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
     if not isinstance(group, str):
         raise ArgumentError(f"group must name a random effect of the model, got {group!r}.")
     plain = {term.group: bar.groups for term, bar in zip(fit.design.random, fit.design.parsed.bars, strict=True)}
-    found = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
-    if not found:
-        known = ", ".join(dict.fromkeys(t.group for t in fit.design.random)) or "none"
-        raise ArgumentError(f"group={group!r} is not a group of this model. Groups: {known}.")
-    return found
+    matching = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
+    if not matching:
+        names = ", ".join(dict.fromkeys(t.group for t in fit.design.random)) or "none"
+        raise ArgumentError(f"group={group!r} is not a group of this model. Groups: {names}.")
+    return matching
 
 
 def modes(fit: LmmFit) -> tuple[Array, ...]:
@@ -180,8 +180,8 @@ def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]
 def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
     """``(levels, k, n)``: the basis of every row at its level; zero where the level is new."""
     out = np.zeros((levels, basis.shape[1], len(codes)))
-    known = np.flatnonzero(codes >= 0)
-    out[codes[known], :, known] = basis[known]
+    seen = np.flatnonzero(codes >= 0)
+    out[codes[seen], :, seen] = basis[seen]
     return out
 
 
@@ -208,28 +208,40 @@ def _further_rows(fit: LmmFit, table: pd.DataFrame) -> Array:
 # ------------------------------------------------------------------------------------------- the rows behind the cells
 
 
+def read_rows(
+    fit: LmmFit, read: Callable[[list[str]], pd.DataFrame]
+) -> tuple[NDArray[np.intp], Array, pd.DataFrame] | None:
+    """The cell of each row behind a fit, its score as the model sees it, and the table of columns that `read` gives.
+
+    None where the table cannot be read any more, or its rows are not those of the cells.
+    """
+    parsed, cells = fit.design.parsed, fit.cells
+    keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
+    try:
+        native = read(list(dict.fromkeys([*keys, parsed.response])))
+        score = as_float(native[parsed.response])
+        cell, _ = group_codes([native[name] for name in keys], len(native))
+        score = score if parsed.response_transform is None else parsed.response_transform(score)
+    except (LmemtestError, KeyError, ValueError, TypeError, OSError):
+        return None
+    return (cell, score, native) if np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n) else None
+
+
 def rows_of(fit: LmmFit) -> tuple[NDArray[np.intp], Array, pd.Index]:
     """Of each row of the table that a fit was given its cell, its score as the model sees it, and its label.
 
     Refused where the rows have no order, or are not those of the cells.
     """
-    parsed, cells = fit.design.parsed, fit.cells
-    keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
     other = f"The table of this fit is not the one that its cells come from: it has changed since. {_CELLS}"
     if fit.data is None:
         raise ArgumentError(f"This fit is one of cells and holds no table whose rows could be listed. {_CELLS}")
     table = as_frame(fit.data)
     if isinstance(table, nw.LazyFrame):
         raise ArgumentError(f"The table of this fit is a query, and its rows have no order of their own. {_CELLS}")
-    try:
-        native = as_pandas(table.select(*dict.fromkeys([*keys, parsed.response])))
-        score = as_float(native[parsed.response])
-        cell, _ = group_codes([native[name] for name in keys], len(native))
-    except (LmemtestError, KeyError, ValueError, TypeError):
-        raise ArgumentError(other) from None
-    if not np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n):
+    rows = read_rows(fit, lambda columns: as_pandas(table.select(*columns)))
+    if rows is None:
         raise ArgumentError(other)
-    score = score if parsed.response_transform is None else parsed.response_transform(score)
+    cell, score, native = rows
     original = table.to_native()
     return cell, score, original.index if isinstance(original, pd.DataFrame) else native.index
 

@@ -20,6 +20,7 @@ from scipy import special
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.replicates import Executor, Failure, replicate
+from lmemtest.core.resampling import drawn_interval, p_of_draws
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -596,7 +597,7 @@ def bootstrap_fit(
         reason = next(result.reason for result in results if isinstance(result, Failure))
         raise EstimationError(f"{len(good)} of {n_draws} samples could be fitted, too few. {reason}")
     observed = band_distance(fit.distribution, fit.counted)
-    p_value = (1.0 + sum(distance <= observed for _, distance in good)) / (1.0 + len(good))
+    p_value = p_of_draws(sum(distance <= observed for _, distance in good), len(good))
     laws, problems = tuple(law for law, _ in good), fit.problems
     if below(p_value, MISFIT) and not below(fit.p_band, MISFIT):
         shape = "The scores do not have this shape: samples of the fit follow their own fits better"
@@ -608,8 +609,9 @@ def bootstrap_fit(
         finding = f"{follow}, and nothing else speaks against it."
     samples, level = pd.DataFrame([parameters(law) for law in laws]), fit.settings.level
     draws = samples[[estimate.name for estimate in fit.estimates]]
-    low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0, method="weibull")
-    columns = {"parameter": list(draws), "estimate": [estimate.value for estimate in fit.estimates]}
+    estimates = np.array([estimate.value for estimate in fit.estimates])
+    low, high = drawn_interval(draws.to_numpy(dtype=float), estimates, "percentile", level)
+    columns = {"parameter": list(draws), "estimate": estimates}
     spread = pd.DataFrame({**columns, "median": draws.median().to_numpy(), "low": low, "high": high})
     failed = n_draws - len(good)
     more = f"; {failed:,} more could not be fitted" if failed else ""

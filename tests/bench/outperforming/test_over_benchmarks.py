@@ -13,9 +13,10 @@ from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.outperforming import pairs
-from lmemtest.bench.outperforming.pairs import better_on, partial_conjunction, sign_test
+from lmemtest.bench.outperforming.pairs import better_on, partial_conjunction
 from lmemtest.bench.outperforming.random_intercept import best_gamma, criterion, mean_of, slope
 from lmemtest.bench.outperforming.verdict import adjusted_gamma
+from lmemtest.core.proportions import sign_test
 from lmemtest.errors import ArgumentError, DesignError
 
 runs_of = partial(as_runs, direction="maximize")

@@ -12,13 +12,13 @@ from scipy import stats
 
 from lmemtest.compat.autorank import autorank
 from lmemtest.compat.autorank._util import (
-    equal_variances_p,
     get_sorted_rank_groups,
     rank_multiple_nonparametric,
     test_normality,
 )
 from lmemtest.compat.autorank.decisions import decisions, differ
 from lmemtest.lmm.distributions.studentized_range import ptukey
+from lmemtest.lmm.hypotheses.variances import equal_variances
 
 CLASSICAL = [
     "anova", "anova, low alpha", "anova, low is good", "anova, order of the plot", "ranks of normal",
@@ -172,11 +172,11 @@ def test_equal_variances_are_tested_as_scipy_does(test, function):
     rng = np.random.default_rng(6)
     for n, k in ((5, 2), (12, 3), (40, 7)):
         x = rng.normal(size=(n, k)) * rng.uniform(0.5, 2.0, k) + rng.normal(size=k)
-        assert equal_variances_p(x, test) == approx(function(*x.T).pvalue, rel=1e-10)
+        assert equal_variances(x, test)[1] == approx(function(*x.T).pvalue, rel=1e-10)
     halves = np.repeat([[0.0, 0.0], [1.0, 1.0]], 4, axis=0)
-    assert equal_variances_p(halves, "levene") == 1.0
-    assert equal_variances_p(halves * [1.0, 2.0], "levene") == 0.0
-    assert np.isnan(equal_variances_p(np.ones((5, 2)), "levene"))
+    assert equal_variances(halves, "levene")[1] == 1.0
+    assert equal_variances(halves * [1.0, 2.0], "levene")[1] == 0.0
+    assert np.isnan(equal_variances(np.ones((5, 2)), "levene")[1])
 
 
 def test_the_median_lies_in_its_interval_with_at_least_the_level(ours, table):

@@ -7,11 +7,11 @@ import pandas as pd
 
 import lmemtest as lt
 from lmemtest.bench.power.draw import StudyDesign, operating
+from lmemtest.core.resampling import acceleration, bca_shares
 from lmemtest.lmm.distributions.largest_t import largest_t
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
 from lmemtest.lmm.hypotheses.null_distributions import exact_null
-from lmemtest.lmm.intervals.bootstrap import acceleration, bca_shares
 from lmemtest.lmm.means.estimates import Estimates
 
 from .common import Line, fitted, load, number, relative, suite_module
