@@ -20,6 +20,7 @@ The summary at the end gives items and processor seconds by level, and those of 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import time
@@ -78,6 +79,13 @@ def pytest_configure(config: pytest.Config) -> None:
     for level, name in NAMES.items():
         config.addinivalue_line("markers", f"level{level}: {name} (set by conftest.py)")
     config.stash[SPENT] = Spent()
+    gc.disable()  # while a million nodes of rewritten assertions come and go: half of the time of the collection
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # thousands of items live to the end of the session, and are not looked through again
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -116,8 +124,9 @@ def _level_of_cost(seconds: float) -> int:
 
 
 def _key(item: pytest.Item) -> str:
-    """A test by the name of its file, so that it may move to another folder."""
-    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+    """A test by the name of its file, so that it may move to another folder; a doctest by that of its function."""
+    name = item.nodeid.partition("::")[2]
+    return f"{item.path.name}::{name.rpartition('.')[2] if isinstance(item, pytest.DoctestItem) else name}"
 
 
 # ------------------------------------------------------------------------------------------- what a session costs
