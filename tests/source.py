@@ -1,15 +1,19 @@
-"""The source of the package, parsed once for all the tests that read it."""
+"""The source of the package, parsed once for all the tests that read it, and its commands."""
 
 from __future__ import annotations
 
 import ast
 import gc
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import typer
+
 import lmemtest
+from lmemtest.cli import app
 
 PACKAGE = Path(lmemtest.__file__).parent
 
@@ -46,3 +50,9 @@ def _read() -> tuple[dict[Path, ast.Module], dict[type[ast.AST], list[tuple[Path
 def module_of(path: Path) -> str:
     """``core.table`` of ``lmemtest/core/table.py``."""
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The commands of the command line by their words, those of groups too: found, not listed."""
+    for name, command in (group or typer.main.get_command(app)).commands.items():
+        yield from commands(command, (*path, name)) if hasattr(command, "commands") else [((*path, name), command)]

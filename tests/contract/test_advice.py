@@ -3,17 +3,14 @@
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from functools import cache
 from string import Formatter
 from typing import Any
 
 import pytest
-import typer
-from source import PACKAGE, nodes, texts
+from source import PACKAGE, commands, nodes, texts
 
 import lmemtest
-from lmemtest.cli.commands import app
 from lmemtest.core.caller import ADVICE, OF_A_TABLE, advice, on_command_line, on_function
 
 SAMPLES: dict[str, Any] = {
@@ -40,13 +37,7 @@ def calls() -> dict[str, list[ast.Call]]:
     return dict(calls)
 
 
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    yield path, group
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, (*path, name))
-
-
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands())
 OPTIONS = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
 
 
@@ -78,7 +69,7 @@ def test_advice_can_be_followed_in_both_languages(key):
         with on_command_line():
             command_line = advice(key, **values)
         assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", command_line)) <= OPTIONS
-        assert {(name,) for name in re.findall(r"\blmemtest ([a-z]+)", command_line)} <= set(COMMANDS)
+        assert set(re.findall(r"\blmemtest ([a-z]+)", command_line)) <= {first for first, *_ in COMMANDS}
         assert all(hasattr(lmemtest, name) for name in re.findall(r"\blmemtest\.(\w+)", python))
         assert all(hasattr(lmemtest.Runs, name) for name in re.findall(r"\bruns\.(\w+)\(", python))
 
