@@ -98,7 +98,7 @@ def rates_of(tests: str) -> str:
     if len(ranges) == 1:
         return f"{' to '.join(*ranges.values())} %"
     return "; ".join(
-        f"{' to '.join(ends)} % ({rule.split()[0]} {100.0 * float(rule.split()[-1]):g})"
+        f"{' to '.join(ends)} % ({rule.rpartition(' ')[0]} {100.0 * float(rule.split()[-1]):.3g})"
         for rule, ends in ranges.items()
     )
 
