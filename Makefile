@@ -36,7 +36,10 @@ demo: $(STAMP)
 
 # Tests by level: conftest.py says which there are. Two workers for two cores; WORKERS=1 for one.
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
+# Each works through its own half, so that what tests of a file share is made once, and takes over from the other at the end.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# Assertions that pytest has rewritten are kept from session to session.
+$(TESTS): export PYTHONDONTWRITEBYTECODE =
 # Threads of the workers' BLAS would only get into each other's way.
 $(TESTS): export OMP_NUM_THREADS ?= 1
 $(TESTS): export OPENBLAS_NUM_THREADS ?= 1

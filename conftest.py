@@ -20,6 +20,8 @@ The summary at the end gives items and processor seconds by level, and those of 
 
 from __future__ import annotations
 
+import csv
+import gc
 import json
 import os
 import time
@@ -56,6 +58,8 @@ LEVELS = {
 }
 LIMITS = {0: 0.1, 1: 0.25}  # processor seconds of one item
 SECONDS = TESTS / "seconds.json"
+RATES = TESTS / "simulation" / "rates.csv"
+SEEN: dict[str, list[tuple[str, int, float]]] = {}  # by simulation: rule, number of tables, share
 NAMES = {0: "units and messages", 1: "references and studies", 2: "figures, pages, thin designs", 3: "simulations"}
 
 
@@ -78,10 +82,18 @@ def pytest_configure(config: pytest.Config) -> None:
     for level, name in NAMES.items():
         config.addinivalue_line("markers", f"level{level}: {name} (set by conftest.py)")
     config.stash[SPENT] = Spent()
+    gc.disable()  # while a million nodes of rewritten assertions come and go: half of the time of the collection
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()  # thousands of items live to the end of the session, and are not looked through again
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-seconds", action="store_true", help=f"write {SECONDS.name} from this session")
+    parser.addoption("--record-rates", action="store_true", help=f"renew the rows of {RATES.name} of these simulations")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -116,8 +128,9 @@ def _level_of_cost(seconds: float) -> int:
 
 
 def _key(item: pytest.Item) -> str:
-    """A test by the name of its file, so that it may move to another folder."""
-    return f"{item.path.name}::{item.nodeid.partition('::')[2]}"
+    """A test by the name of its file, so that it may move to another folder; a doctest by that of its function."""
+    name = item.nodeid.partition("::")[2]
+    return f"{item.path.name}::{name.rpartition('.')[2] if isinstance(item, pytest.DoctestItem) else name}"
 
 
 # ------------------------------------------------------------------------------------------- what a session costs
@@ -167,6 +180,21 @@ def pytest_testnodedown(node: Any) -> None:
     spent.workers += processor
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    rates = dict(report.user_properties).get("rates")
+    if report.when == "teardown" and rates:
+        SEEN[report.nodeid] = rates
+
+
+def _record_rates() -> None:
+    with RATES.open(encoding="utf-8", newline="") as file:
+        heading, *rows = csv.reader(file)
+    rows = [row for row in rows if row[0] not in SEEN]
+    rows += [[test, *map(str, rate)] for test, rates in SEEN.items() for rate in rates]
+    with RATES.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([heading, *sorted(rows, key=lambda row: row[0])])
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     spent = config.stash[SPENT]
     own = os.times()
@@ -178,5 +206,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         )
     wall = time.perf_counter() - spent.start
     terminalreporter.write_line(f"wall time {wall:.1f} s, processor time {processor:.1f} s with collection and workers")
+    if config.getoption("record_rates"):
+        _record_rates()
     if config.getoption("record_seconds"):
         SECONDS.write_text(json.dumps(dict(sorted(spent.long.items())), indent=0) + "\n", encoding="utf-8")

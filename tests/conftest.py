@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,6 +39,31 @@ def data_dir() -> Path:
     if not path.is_dir():
         raise NotADirectoryError(f"LMEMTEST_DATA is {folder!r}, which is not a folder")
     return path
+
+
+class Outcome(NamedTuple):
+    """Of a command: its exit code, and what it printed where."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """`run("rank", "runs.csv")` is what the command line does; a busy machine does not decide what it prints."""
+    from lmemtest.cli import app, rendering
+
+    monkeypatch.setattr(rendering, "INTERVAL", 1e6)
+
+    def call(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["lmemtest", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            app(list(arguments), prog_name="lmemtest")
+        captured = capsys.readouterr()
+        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
+
+    return call
 
 
 def _global_state() -> tuple[Any, ...]:

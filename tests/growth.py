@@ -39,5 +39,12 @@ def peak(function: Callable[[], Any]) -> int:
 
 def exponent(measure: Callable[[Callable[[], Any]], int], small: Callable[[], Any], large: Callable[[], Any]) -> float:
     """Of a measure at a table and at one of four times its size; both calls are warm."""
+    return exponents((measure,), small, large)[0]
+
+
+def exponents(
+    measures: tuple[Callable[[Callable[[], Any]], int], ...], small: Callable[[], Any], large: Callable[[], Any]
+) -> list[float]:
+    """The same of several measures, warmed up once."""
     small()
-    return math.log(measure(large) / measure(small), 4)
+    return [math.log(measure(large) / measure(small), 4) for measure in measures]

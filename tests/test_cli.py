@@ -10,6 +10,7 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -44,23 +45,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine must not decide what a test reads on standard error."""
     monkeypatch.setattr(rendering, "INTERVAL", 1e6)
-
-
-class Outcome:
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
-    def call(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["lmemtest", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            app(list(arguments), prog_name="lmemtest")
-        captured = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
-
-    return call
 
 
 # ------------------------------------------------------------------------------------------------------- report
@@ -608,7 +592,7 @@ def scored(frame: pd.DataFrame, policy: str) -> pd.Series:  # type: ignore[type-
     return kept if policy == "drop" else kept.fillna(float(policy))
 
 
-def means_of(outcome: Outcome) -> dict[str, float]:
+def means_of(outcome: Any) -> dict[str, float]:
     assert outcome.code == 0
     return {row["algorithm"]: row["mean"] for row in json.loads(outcome.out)["ranking"]}
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 from ordinary_tables import TABLES, Table, with_words
-
-from lmemtest.cli import app
 
 FILES = Path(__file__).parent / "bench" / "data" / "files"
 # A command that is wrong, other than by a choice that only the user can make and a table that decides nothing.
@@ -25,25 +22,9 @@ COMMON = (
 )
 
 
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Outcome]:
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("lmemtest.cli.rendering.INTERVAL", 1e6)
-
-    def call(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["lmemtest", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            app(list(arguments), prog_name="lmemtest")
-        captured = capsys.readouterr()
-        return Outcome(int(stop.value.code or 0), captured.out, captured.err)
-
-    return call
 
 
 def printed(text: str) -> list[list[str]]:
@@ -55,7 +36,7 @@ def printed(text: str) -> list[list[str]]:
     return [shlex.split(line) for line in dict.fromkeys([*lines, *within])]
 
 
-def follow(run: Callable[..., Outcome], *arguments: str, depth: int = 3) -> list[list[str]]:
+def follow(run: Callable[..., Any], *arguments: str, depth: int = 3) -> list[list[str]]:
     """The commands that a command prints and those that these print; none may be wrong."""
     outcome = run(*arguments)
     found = printed(outcome.err + outcome.out * ("--json" not in arguments))
@@ -74,9 +55,7 @@ def follow(run: Callable[..., Outcome], *arguments: str, depth: int = 3) -> list
 @pytest.mark.parametrize(
     ("name", "command"), [*((name, "rank") for name in COMMON), *((name, "check") for name in ("undirected", "wide"))]
 )
-def test_what_a_command_prints_about_an_ordinary_table_runs(
-    run: Callable[..., Outcome], name: str, command: str
-) -> None:
+def test_what_a_command_prints_about_an_ordinary_table_runs(run: Callable[..., Any], name: str, command: str) -> None:
     table: Table = TABLES[name]()
     table.frame.to_csv("runs.csv", index=False)
     yes = run(command, "runs.csv", "--yes")
@@ -92,7 +71,7 @@ def test_what_a_command_prints_about_an_ordinary_table_runs(
     assert len(commands) >= 1 + bool(table.open)
 
 
-def test_words_for_failures_are_asked_for_with_all_that_is_known(run: Callable[..., Outcome]) -> None:
+def test_words_for_failures_are_asked_for_with_all_that_is_known(run: Callable[..., Any]) -> None:
     with_words().frame.to_csv("runs.csv", index=False)
     first = run("rank", "runs.csv", "--yes")
     assert first.code == 2
@@ -107,12 +86,12 @@ def test_words_for_failures_are_asked_for_with_all_that_is_known(run: Callable[.
 
 
 @pytest.mark.parametrize("name", ["amlb_results.csv", "mlflow_runs.csv", "sklearn_cv_results.csv", "wandb_chart.csv"])
-def test_what_is_printed_about_an_export_runs(run: Callable[..., Outcome], name: str) -> None:
+def test_what_is_printed_about_an_export_runs(run: Callable[..., Any], name: str) -> None:
     Path(name).write_bytes((FILES / name).read_bytes())
     assert any(command[0] == "convert" for command in follow(run, "rank", name, depth=2))
 
 
-def test_several_seeds_on_the_command_line_are_one(run: Callable[..., Outcome]) -> None:
+def test_several_seeds_on_the_command_line_are_one(run: Callable[..., Any]) -> None:
     """The last one silently won."""
     table = TABLES["cross-validation"]()
     table.frame.to_csv("runs.csv", index=False)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from source import nodes
 
 import lmemtest as lt
 from lmemtest.core.rounding import at_most, below, in_tie_order, tie_order, written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import format_number, format_p
 
-PACKAGE = Path(lt.__file__).parent
 ULPS = [0.0, 1e-16, -1e-16, 3e-15, -3e-15]
 
 
@@ -90,20 +89,13 @@ def test_levels_with_equal_means_are_in_the_order_of_the_levels() -> None:
             assert "".join(fit.emmeans("tool").pairs().decisions().levels) == want
 
 
-def _calls(tree: ast.AST, name: str) -> list[ast.Call]:
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
-    ]
-
-
 @pytest.mark.parametrize("name", ["argsort", "sort_values"])
 def test_every_sort_that_may_have_ties_is_stable(name: str) -> None:
     """The default sort goes by the vector instructions of the processor, and with it the order of ties."""
-    for path in PACKAGE.rglob("*.py"):
-        for call in _calls(ast.parse(path.read_text(encoding="utf-8")), name):
-            by = call.args[0] if call.args else None
-            if name == "sort_values" and isinstance(by, (ast.List, ast.ListComp)):
-                continue  # by several columns it is stable
-            assert any(word.arg == "kind" for word in call.keywords), f"{path.name}:{call.lineno}: kind='stable'"
+    for path, call in nodes(ast.Call):
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != name:
+            continue
+        by = call.args[0] if call.args else None
+        if name == "sort_values" and isinstance(by, (ast.List, ast.ListComp)):
+            continue  # by several columns it is stable
+        assert any(word.arg == "kind" for word in call.keywords), f"{path.name}:{call.lineno}: kind='stable'"

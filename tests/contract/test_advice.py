@@ -2,19 +2,17 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections import defaultdict
+from functools import cache
 from string import Formatter
 from typing import Any
 
 import pytest
-import typer
+from source import PACKAGE, commands, nodes, texts
 
 import lmemtest
-from lmemtest.cli.commands import app
 from lmemtest.core.caller import ADVICE, OF_A_TABLE, advice, on_command_line, on_function
 
-PACKAGE = Path(lmemtest.__file__).parent
 SAMPLES: dict[str, Any] = {
     "name": "benchmark",
     "role": "seed",
@@ -29,27 +27,18 @@ SAMPLES: dict[str, Any] = {
 }  # of fields that a call computes; the others are a word
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
-    """Each call of `advice` in the package, with its place."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "advice":
-                yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node
+@cache
+def calls() -> dict[str, list[ast.Call]]:
+    """The calls of `advice` in the package, by their keys."""
+    calls = defaultdict(list)
+    for _, node in nodes(ast.Call):
+        if isinstance(node.func, ast.Name) and node.func.id == "advice":
+            calls[str(ast.literal_eval(node.args[0]))].append(node)
+    return dict(calls)
 
 
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    yield path, group
-    for name, command in getattr(group, "commands", {}).items():
-        yield from commands(command, (*path, name))
-
-
-CALLS = list(calls())
-COMMANDS = dict(commands(typer.main.get_command(app)))
+COMMANDS = dict(commands())
 OPTIONS = {option for command in COMMANDS.values() for parameter in command.params for option in parameter.opts}
-
-
-def key_of(call: ast.Call) -> str:
-    return str(ast.literal_eval(call.args[0]))
 
 
 def fields_of(template: str) -> set[str]:
@@ -57,31 +46,32 @@ def fields_of(template: str) -> set[str]:
 
 
 def test_every_call_has_an_entry_and_every_entry_a_call():
-    print(f"{len(CALLS)} places give advice of {len(ADVICE)} entries")
-    assert {key_of(call) for _, call in CALLS} == set(ADVICE)
+    print(f"{sum(map(len, calls().values()))} places give advice of {len(ADVICE)} entries")
+    assert set(calls()) == set(ADVICE)
 
 
 def test_the_language_is_asked_for_in_core_only():
-    asking = [path for path in PACKAGE.rglob("*.py") if re.search("in_words_of|_CALLER", path.read_text())]
+    asking = [path for path, text in texts().items() if re.search("in_words_of|_CALLER", text)]
     print(f"{len(asking)} module asks who calls")
     assert asking == [PACKAGE / "core" / "caller.py"]
 
 
-@pytest.mark.parametrize("call", [call for _, call in CALLS], ids=[place for place, _ in CALLS])
-def test_advice_can_be_followed_in_both_languages(call):
-    key, given = key_of(call), {keyword.arg: keyword.value for keyword in call.keywords}
-    assert set(given) == set().union(*map(fields_of, ADVICE[key]))
-    values = {
-        name: value.value if isinstance(value, ast.Constant) else SAMPLES.get(name, "word")
-        for name, value in given.items()
-    }
-    python = advice(key, **values)
-    with on_command_line():
-        command_line = advice(key, **values)
-    assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", command_line)) <= OPTIONS
-    assert {(name,) for name in re.findall(r"\blmemtest ([a-z]+)", command_line)} <= set(COMMANDS)
-    assert all(hasattr(lmemtest, name) for name in re.findall(r"\blmemtest\.(\w+)", python))
-    assert all(hasattr(lmemtest.Runs, name) for name in re.findall(r"\bruns\.(\w+)\(", python))
+@pytest.mark.parametrize("key", ADVICE)
+def test_advice_can_be_followed_in_both_languages(key):
+    for call in calls()[key]:
+        fields = {keyword.arg: keyword.value for keyword in call.keywords}
+        assert set(fields) == set().union(*map(fields_of, ADVICE[key]))
+        values = {
+            name: value.value if isinstance(value, ast.Constant) else SAMPLES.get(name, "word")
+            for name, value in fields.items()
+        }
+        python = advice(key, **values)
+        with on_command_line():
+            command_line = advice(key, **values)
+        assert set(re.findall(r"(?<!\S)--[a-z][a-z-]*", command_line)) <= OPTIONS
+        assert set(re.findall(r"\blmemtest ([a-z]+)", command_line)) <= {first for first, *_ in COMMANDS}
+        assert all(hasattr(lmemtest, name) for name in re.findall(r"\blmemtest\.(\w+)", python))
+        assert all(hasattr(lmemtest.Runs, name) for name in re.findall(r"\bruns\.(\w+)\(", python))
 
 
 def test_values_are_written_as_the_language_writes_them():

@@ -4,7 +4,8 @@ A mark on a page, ``<!-- made of KIND ... -->``, says of what the table below it
 
     arguments tuning.curve k level     of the signature and the docstring of `lt.tuning.curve`
     options where failed               of the table of options of the command line
-    validation Fits                    of the rows of this section in tests/reference/validation.csv
+    validation Fits                    of the rows of this section in tests/reference/validation.csv; what simulations
+                                       saw, where no row says more, of tests/simulation/rates.csv
 
 Run as a program (`make pages` does), it writes the tables.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import csv
 import inspect
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import lmemtest as lt
@@ -22,6 +24,7 @@ from lmemtest.cli.options import OPTIONS, flags
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 RECORD = ROOT / "tests" / "reference" / "validation.csv"
+RATES = ROOT / "tests" / "simulation" / "rates.csv"
 TABLE = re.compile(r"^<!-- made of (?P<kind>\w+) (?P<what>.+) -->\n\n?(?P<table>(?:\|.*\n)*)", re.MULTILINE)
 TEST = re.compile(r"`(?P<file>tests/[\w/]+\.py)::(?P<name>\w+)`")
 
@@ -80,15 +83,32 @@ def options(names: list[str]) -> str:
     return markdown(["option", "what it does"], rows)
 
 
-def record() -> list[dict[str, str]]:
-    with RECORD.open(encoding="utf-8", newline="") as file:
+def record(path: Path = RECORD) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def rates_of(tests: str) -> str:
+    """The least and the largest share that these tests saw, by what they held it against, in percent."""
+    names, shares = {test[0].strip("`") for test in TEST.finditer(tests)}, defaultdict(list)
+    for row in record(RATES):
+        if row["test"].partition("[")[0] in names:
+            shares[row["rule"]].append(100.0 * float(row["share"]))
+    ranges = {rule: sorted({f"{share:.1f}" for share in (min(of), max(of))}, key=float) for rule, of in shares.items()}
+    if len(ranges) == 1:
+        return f"{' to '.join(*ranges.values())} %"
+    return "; ".join(
+        f"{' to '.join(ends)} % ({rule.rpartition(' ')[0]} {100.0 * float(rule.split()[-1]):.3g})"
+        for rule, ends in ranges.items()
+    )
 
 
 def validation(section: str) -> str:
     """A section of the record of validation."""
     headings = SIMULATED if section in SIMULATIONS else PROVED if section in PROOFS else COMPARED
     rows = [row for row in record() if row["section"] == section]
+    for row in rows if section in SIMULATIONS else []:
+        row["seen"] = row["seen"] or rates_of(row["test"])
     assert rows, f"no row of the record is of {section!r}"
     kept = [column for column in headings if any(row[column] for row in rows)]
     return markdown([headings[column] for column in kept], [[row[column] for column in kept] for row in rows])

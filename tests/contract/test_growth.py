@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from growth import calls, exponent, peak
+from growth import calls, exponent, exponents, peak
 from study import make_runs
 
 import lmemtest as lt
@@ -51,15 +51,16 @@ CALLS: dict[str, Callable[[lt.Runs], Any]] = {
 BY_PAIR = {("outperforming", "algorithms"), ("the same, not paired", "algorithms")}
 
 
-@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize(
+    "axis", ["benchmarks", *(pytest.param(axis, marks=pytest.mark.level(2)) for axis in [*AXES][1:])]
+)
 @pytest.mark.parametrize("name", CALLS)
 def test_no_call_grows_faster_than_the_table(name, axis):
     small, large = (runs_of(*sizes) for sizes in AXES[axis])
     call = CALLS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        of_calls = exponent(calls, lambda: call(small), lambda: call(large))
-        of_memory = exponent(peak, lambda: call(small), lambda: call(large))
+        of_calls, of_memory = exponents((calls, peak), lambda: call(small), lambda: call(large))
     assert of_calls < 0.5
     assert of_memory < (2.3 if (name, axis) in BY_PAIR else 1.6)
 

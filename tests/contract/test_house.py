@@ -7,14 +7,9 @@ import functools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-import lmemtest
-
-PACKAGE = Path(lmemtest.__file__).parent
+from source import PACKAGE, nodes, texts
 
 # Of each figure what it is at most today, and what is asked for.
 FIGURES = {
@@ -42,25 +37,12 @@ SCORES = {"score", "run", "mean", "best", "cell", "point", "curve"}
 TABLES = ("Array", "NDArray[np.float64]", "DataFrame", "Groups")
 
 
-@functools.cache
-def trees() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def nodes(kind: type[ast.AST]) -> Iterator[tuple[Path, ast.AST]]:
-    return ((path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, kind))
-
-
-def classes() -> int:
-    return sum(1 for _ in nodes(ast.ClassDef))
-
-
 def results() -> int:
     return sum("result" in map(ast.unparse, node.decorator_list) for _, node in nodes(ast.ClassDef))
 
 
 def small_files() -> int:
-    lines = (path.read_text(encoding="utf-8").splitlines() for path in trees() if path.name not in SHORT)
+    lines = (text.splitlines() for path, text in texts().items() if path.name not in SHORT)
     return sum(len([line for line in one if line.strip()]) < 40 for one in lines)
 
 
@@ -157,7 +139,7 @@ def of_a_run() -> dict[str, list[int]]:
 
 
 COUNTS = {
-    "classes": classes,
+    "classes": lambda: len(nodes(ast.ClassDef)),
     "classes of results": results,
     "files below 40 lines": small_files,
     "string operations on prose": lambda: len(prose_that_is_read()),

@@ -12,10 +12,9 @@ from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-import lmemtest
+from source import PACKAGE, texts, trees
 
-PACKAGE = Path(lmemtest.__file__).parent
-MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
+MODULES = [path.relative_to(PACKAGE) for path in texts()]
 
 # Each part with the parts below it that it may import; `core` and `errors` serve everybody.
 SHARED = {"core", "errors"}
@@ -84,7 +83,7 @@ def imported(path: Path) -> dict[str, bool]:
                 names[name] = names.get(name, False) or at_load
             read(child, at_load and not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
 
-    read(ast.parse((PACKAGE / path).read_text(encoding="utf-8")), at_load=True)
+    read(trees()[PACKAGE / path], at_load=True)
     return names
 
 
@@ -140,7 +139,7 @@ def test_imports_go_downwards_only() -> None:
 
 
 def test_higher_parts_are_named_in_few_places() -> None:
-    text = {named(path): (PACKAGE / path).read_text(encoding="utf-8") for path in MODULES}
+    text = {named(path): texts()[PACKAGE / path] for path in MODULES}
     assert {name for name, code in text.items() if re.search(r'import_module\(f?"lmemtest\.', code)} == set(BY_NAME)
 
 
@@ -233,7 +232,7 @@ FOLDERS = ("lmm/engine", "lmm/diagnostics", "bench/power", "lmm/model")
 
 def test_tables_of_modules_are_those_of_the_files() -> None:
     for folder in FOLDERS:
-        text = ast.get_docstring(ast.parse((PACKAGE / folder / "__init__.py").read_text())) or ""
+        text = ast.get_docstring(trees()[PACKAGE / folder / "__init__.py"]) or ""
         table = re.search(r"^=+  =+$(.*)^=+  =+$", text, flags=re.MULTILINE | re.DOTALL)
         assert table is not None, folder
         listed = re.findall(r"^(\w+)  ", table[1], flags=re.MULTILINE)

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from functools import reduce
+from contextlib import suppress
+from functools import cache, reduce
 from pathlib import Path
+
+from source import PACKAGE, nodes
 
 import lmemtest as lt
 import lmemtest.compat.autorank
 import lmemtest.compat.significance_analysis  # whose users import them
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "lmemtest"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 BLOCK = re.compile(r"^```python[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -47,31 +48,29 @@ OF_PAPERS = {
 SPEAKS = {"on_command_line", "command_with", "shell_line", "quoted"}
 
 
-def codes() -> Iterator[tuple[str, ast.Module]]:
-    """The code of pages and examples, as far as it can be read as Python."""
+@cache
+def code() -> list[ast.AST]:
+    """The nodes of the code of pages and examples, as far as it can be read as Python."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in EXAMPLES]
     for path in PAGES:
         for block in BLOCK.finditer(path.read_text(encoding="utf-8")):
-            try:
-                yield path.name, ast.parse(block["body"])
-            except SyntaxError:  # a block that is not run, with "..." for what is left out
-                continue
-    for path in EXAMPLES:
-        yield path.name, ast.parse(path.read_text(encoding="utf-8"))
+            with suppress(SyntaxError):  # a block that is not run, with "..." for what is left out
+                trees.append(ast.parse(block["body"]))
+    return [node for tree in trees for node in ast.walk(tree)]
 
 
 def imported() -> set[str]:
     """The full names that pages and examples import from the package."""
-    nodes = [node for _, tree in codes() for node in ast.walk(tree)]
     names = {
-        f"{node.module}.{alias.name}" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
+        f"{node.module}.{alias.name}" for node in code() if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {alias.name for node in code() if isinstance(node, ast.Import) for alias in node.names}
     return {name for name in names if name.split(".")[0] == "lmemtest"}
 
 
 def used() -> set[str]:
     """Functions and classes of the package that the code of pages names: ``rank``, ``tuning.curve``."""
-    chains = {ast.unparse(node) for _, tree in codes() for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    chains = {ast.unparse(node) for node in code() if isinstance(node, ast.Attribute)}
     names = {chain.removeprefix("lt.") for chain in chains if re.fullmatch(r"lt(\.\w+)+", chain)}
     names |= {name.removeprefix("lmemtest.") for name in imported() - OF_PAPERS if name != "lmemtest"}
     found = set()
@@ -105,10 +104,7 @@ def test_what_the_pages_name_can_be_reached_and_is_on_the_api_page() -> None:
 def test_what_was_typed_is_known_at_the_rim_only() -> None:
     asking = {
         path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom)
-        and node.module == "lmemtest.core.caller"
-        and SPEAKS & {alias.name for alias in node.names}
+        for path, node in nodes(ast.ImportFrom)
+        if node.module == "lmemtest.core.caller" and SPEAKS & {alias.name for alias in node.names}
     }
     assert sorted(place for place in asking if not place.startswith("cli/")) == []

@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import typer
+from source import commands
 from typer.testing import CliRunner
 
 import lmemtest as lt
@@ -26,12 +24,7 @@ COLUMNS = {"tool": f"tool\n::warning::{CLAIM}", "task": "task\x1b[2J", "loss": "
 FORGED = re.compile(r"^\s*::|##\w*\[|^\s*" + CLAIM, re.MULTILINE)
 
 
-def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, command in group.commands.items():
-        yield from commands(command, (*path, name)) if hasattr(command, "commands") else [((*path, name), command)]
-
-
-COMMANDS = {path: command for path, command in commands(typer.main.get_command(app)) if path != ("demo",)}
+COMMANDS = {path: command for path, command in commands() if path != ("demo",)}
 
 
 def table(levels: list[str]) -> pd.DataFrame:

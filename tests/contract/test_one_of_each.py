@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from pathlib import Path
+from typing import Any
 
 import pytest
+from source import module_of, nodes
 
-import lmemtest
-
-PACKAGE = Path(lmemtest.__file__).parent
-WRITTEN_ELSEWHERE = {"compat"}  # has the numbers of other packages, as these write them
-MODULES = {
-    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if path.relative_to(PACKAGE).parts[0] not in WRITTEN_ELSEWHERE
-}
+WRITTEN_ELSEWHERE = "compat."  # has the numbers of other packages, as these write them
 
 HOME = {
     "clopper_pearson": "core.proportions",
@@ -68,16 +61,17 @@ STUDENTS = {"lmm.distributions.student", "lmm.intervals.partial_pooling", "tunin
 NUMBER_TYPES = {"Real", "float"}
 
 
-def of_kind(module: str, *kinds: type[ast.AST]) -> list[ast.AST]:
-    return [node for node in ast.walk(MODULES[module]) if isinstance(node, kinds)]
+def of_kind(*kinds: type[ast.AST]) -> list[tuple[str, Any]]:
+    """The nodes of these types, each with its module."""
+    places = [(module_of(path), node) for path, node in nodes(*kinds)]
+    return [(module, node) for module, node in places if not module.startswith(WRITTEN_ELSEWHERE)]
 
 
 def written_again() -> list[str]:
     """Functions that have the name of one with a place of its own, in another module."""
     return [
         f"{module}.{node.name}"
-        for module in MODULES
-        for node in of_kind(module, ast.FunctionDef)
+        for module, node in of_kind(ast.FunctionDef)
         if HOME.get(node.name.lstrip("_"), module) != module
     ]
 
@@ -86,8 +80,7 @@ def users(*names: str) -> set[str]:
     """Modules that use one of these functions of SciPy."""
     return {
         module
-        for module in MODULES
-        for node in of_kind(module, ast.Name, ast.Attribute)
+        for module, node in of_kind(ast.Name, ast.Attribute)
         if (node.attr if isinstance(node, ast.Attribute) else node.id) in names
     }
 
@@ -96,9 +89,8 @@ def numbers_by_hand() -> list[str]:
     """Conditions that ask for a number and for no boolean, which is what `is_number` does."""
     return [
         f"{module}: {ast.unparse(node)}"
-        for module in MODULES
+        for module, node in of_kind(ast.BoolOp)
         if module != "core.validate"
-        for node in of_kind(module, ast.BoolOp)
         if "bool" in (types := instances_of(node)) and types & NUMBER_TYPES
     ]
 
@@ -116,17 +108,16 @@ def instances_of(condition: ast.AST) -> set[str]:
 def array_types() -> list[str]:
     return [
         f"{module}: {ast.unparse(node)}"
-        for module in MODULES
+        for module, node in of_kind(ast.Assign, ast.AnnAssign)
         if module != "core.arrays"
-        for node in of_kind(module, ast.Assign, ast.AnnAssign)
         if node.value is not None and ast.unparse(node.value).startswith(("NDArray[", "npt.NDArray["))
     ]
 
 
 def checks_of_one_name() -> list[str]:
     homes = defaultdict(list)
-    for module in MODULES:
-        for node in MODULES[module].body:
+    for module, tree in of_kind(ast.Module):
+        for node in tree.body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):
                 homes[node.name].append(module)
     return [f"{name}: {', '.join(modules)}" for name, modules in homes.items() if len(modules) > 1]
@@ -135,12 +126,12 @@ def checks_of_one_name() -> list[str]:
 @pytest.mark.parametrize("count", [written_again, numbers_by_hand, array_types, checks_of_one_name])
 def test_nothing_is_written_twice(count) -> None:
     repeated = count()
-    print(f"{count.__name__}: {len(repeated)} in {len(MODULES)} modules")
+    print(f"{count.__name__}: {len(repeated)} in {len(of_kind(ast.Module))} modules")
     assert repeated == []
 
 
 def test_what_has_a_place_is_there() -> None:
-    there = {f"{module}.{node.name}" for module in MODULES for node in of_kind(module, ast.FunctionDef)}
+    there = {f"{module}.{node.name}" for module, node in of_kind(ast.FunctionDef)}
     assert {f"{home}.{name}" for name, home in HOME.items()} <= there
 
 

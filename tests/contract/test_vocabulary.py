@@ -12,7 +12,8 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
+
+from source import nodes
 
 import lmemtest as lt
 from lmemtest.core.result import Answer, Result
@@ -137,14 +138,11 @@ def test_every_figure_is_that_of_a_result() -> None:
 
 def test_every_figure_of_an_answer_draws_its_question() -> None:
     """An answer names its question and its figure in one call, and that figure is a function which says so."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(lt.__path__[0]).rglob("*.py"))]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    figures = {node.name: ast.unparse(node) for node in nodes if isinstance(node, ast.FunctionDef)}
+    figures = {node.name: node for _, node in nodes(ast.FunctionDef)}
     named = set()
-    for node in nodes:
-        if isinstance(node, ast.Call):
-            texts = {word.arg: word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)}
-            if texts.get("figure") is not None and "question" in texts:
-                named.add((texts["question"], texts["figure"]))
+    for _, node in nodes(ast.Call):
+        texts = {word.arg: word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)}
+        if texts.get("figure") is not None and "question" in texts:
+            named.add((texts["question"], texts["figure"]))
     assert len(named) > 15
-    assert {(question, figure) for question, figure in named if question not in figures[figure]} == set()
+    assert {(question, figure) for question, figure in named if question not in ast.unparse(figures[figure])} == set()

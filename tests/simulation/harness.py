@@ -21,6 +21,7 @@ from lmemtest.lmm.distributions.studentized_range import ptukey
 sys.path.append(str(Path(__file__).parents[1]))  # of study.py, where a simulation is run as a program
 
 ALPHA = 0.05
+SEEN: list[tuple[str, int, float]] = []  # of the test that runs: the rule, the number of tables, the share
 Array = np.ndarray
 Seeds = Callable[[int], Any]
 
@@ -75,7 +76,9 @@ def _mean(values: list[Any]) -> Any:
 
 
 def p_value(share: float, n: int, rate: float, side: str = "two-sided") -> float:
-    """Exact binomial test."""
+    """Exact binomial test; what was seen is noted (`--record-rates`)."""
+    rule = {"greater": "at most", "less": "at least", "two-sided": "about"}[side]
+    SEEN.append((f"{rule} {rate:g}", int(n), round(float(share), 4)))
     return float(stats.binomtest(round(share * n), n, rate, alternative=side).pvalue)
 
 
