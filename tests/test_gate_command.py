@@ -79,7 +79,8 @@ def test_it_writes_a_summary_for_people_and_all_digits_for_programs(run: Run, fo
         (["good.csv", "old.csv", *ROLES, "--alfa", "0.1"], "No such option"),
         (["good.csv", "old.csv", *ROLES, "--tasks", "all"], "'all' is not one of"),
         (["good.csv", "old.csv", *ROLES, "--allow", "copies"], "error: --allow must be 'missing' or 'identical'"),
-        (["good.csv", "old.csv"], "Missing option '--margin'"),
+        (["good.csv", "old.csv"], "error: --margin must be given"),
+        (["good.csv", "old.csv", *ROLES, "--policy", "gate.toml"], "error: --policy must be the path of a TOML file"),
         (["good.csv", "old.csv", *ROLES, "-o", "gate.pdf"], "error: -o must end in one of"),
     ],
 )

@@ -428,12 +428,25 @@ def _read_answers(given: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     app,
     "gate",
     (
-        *(*TABLE, "old", "margin", "score", "direction", "benchmark", "seed", "metric", "family", "ignore", "seed_own"),
-        *("tasks", "alpha", "power", "max_broken", "allow", *WRITTEN),
+        *(
+            *TABLE,
+            "old",
+            "margin",
+            "policy",
+            "score",
+            "direction",
+            "benchmark",
+            "seed",
+            "metric",
+            "family",
+            "ignore",
+            "seed_own",
+        ),
+        *("tasks", "alpha", "power", "max_broken", "allow", "markdown", *WRITTEN),
     ),
     "Is a new version worse than the old one?",
     calls="bench.gate.gate:gate",
-    needed=("table", "old", "margin"),
+    needed=("table", "old"),
     wrong=NO_ANSWER,
 )
 def gate(given: SimpleNamespace, step: Step) -> None:
@@ -443,20 +456,25 @@ def gate(given: SimpleNamespace, step: Step) -> None:
     runs cannot say, and 3 if the command or a table is wrong. With -o the answer as a document for a pull request
     (.md), with all digits (.json), as a table or figure.
 
+    With --policy a TOML file has the rules of each metric, in tiers: critical, supporting, advisory. Then 0 is pass,
+    1 fail and 2 insufficient.
+
     \b
     Example:
+      lmemtest gate new.csv old.csv --policy gate.toml --benchmark task --seed seed --markdown gate.md
       lmemtest gate new.csv old.csv --score accuracy --margin 0.01 --benchmark task --seed seed -o gate.md
       lmemtest gate new.csv old.csv --margin accuracy=0.01 --margin loss=2% --benchmark task --tasks these
     """
     from lmemtest.report.files import check_report_path
 
     targets = [check_report_path(path) for path in given.output or ()]
+    targets += [check_report_path(path, (".md",)) for path in (given.markdown,) if path is not None]
     new, old = (_read_version(given, path) for path in (given.table, given.old))
     step("comparing the versions")
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(given, "benchmark seed metric alpha power max_broken")
+    options = chosen(given, "benchmark seed metric alpha power max_broken policy")
     options |= {name: tuple(getattr(given, name) or ()) for name in ("family", "ignore", "allow")}
     options |= {name: _by_metric(getattr(given, name) or (), f"--{name}") for name in ("margin", "direction")}
     if given.tasks is not None:
