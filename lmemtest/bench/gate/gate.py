@@ -14,7 +14,7 @@ from lmemtest.bench.gate.bars import reached
 from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
 from lmemtest.bench.gate.difference import LIKE_THESE
 from lmemtest.bench.gate.metric import judged, margin_of, observed
-from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, check_settings, read_policy
+from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
 from lmemtest.bench.gate.tiers import over_tiers, with_verdicts
 from lmemtest.bench.gate.versions import (
     EVERY,
@@ -186,7 +186,7 @@ def gate(
                 f"{named('margin')} must be given, the smallest loss that is not acceptable, such as 0.01 or '1%'; or "
                 f"{named('policy')}, a file with rules for each metric."
             )
-        rules = Policy(**check_settings(**settings), direction=direction)
+        rules = Policy(**settings_of(**settings), direction=direction)
     else:
         rules = read_policy(policy)
         said = {**settings, "margin": margin, "direction": direction, "score": None if metric else score}

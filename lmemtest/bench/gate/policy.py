@@ -95,7 +95,7 @@ class Policy:
         return absent
 
 
-def check_settings(
+def settings_of(
     *,
     alpha: Any = 0.05,
     power: Any = 0.8,
@@ -187,7 +187,7 @@ def _checked(where: str, content: Mapping[str, Any]) -> Policy:
     return Policy(
         where=where,
         checks=tuple(checks),
-        **check_settings(**{key: content[key] for key in SETTINGS if key in content}, called=KEY),
+        **settings_of(**{key: content[key] for key in SETTINGS if key in content}, called=KEY),
         direction=direction,
         required=tuple(map(format_level, required)),
         missing=check_choice(content.get("missing", INSUFFICIENT), KEY("missing"), ABSENT),
