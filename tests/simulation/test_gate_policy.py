@@ -103,7 +103,7 @@ def rates(n: int, design: Design) -> np.ndarray:
 
 
 def settled(n: int, rng: int = 2) -> float:
-    """How often equal versions pass with as many tasks as an insufficient first study of theirs asked for."""
+    """How often equal versions pass with as many tasks as a first study of 12 tasks said."""
     policy = {"direction": "maximize", "critical": {"m0": {"margin": MARGIN}}}
 
     def study(rng: np.random.Generator) -> float:
