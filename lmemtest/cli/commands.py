@@ -432,12 +432,25 @@ def _read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     app,
     "gate",
     (
-        *(*TABLE, "old", "margin", "score", "direction", "benchmark", "seed", "metric", "family", "ignore", "seed_own"),
-        *("tasks", "alpha", "power", "max_broken", "allow", *WRITTEN),
+        *(
+            *TABLE,
+            "old",
+            "margin",
+            "policy",
+            "score",
+            "direction",
+            "benchmark",
+            "seed",
+            "metric",
+            "family",
+            "ignore",
+            "seed_own",
+        ),
+        *("tasks", "alpha", "power", "max_broken", "allow", "markdown", *WRITTEN),
     ),
     "Is a new version worse than the old one?",
     calls="bench.gate.gate:gate",
-    needed=("table", "old", "margin"),
+    needed=("table", "old"),
     wrong=NO_ANSWER,
 )
 def gate(arguments: SimpleNamespace, step: Step) -> None:
@@ -447,20 +460,25 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
     runs cannot say, and 3 if the command or a table is wrong. With -o the answer as a document for a pull request
     (.md), with all digits (.json), as a table or figure.
 
+    With --policy a TOML file has the rules of each metric, in tiers: critical, supporting, advisory. Then 0 is pass,
+    1 fail and 2 insufficient.
+
     \b
     Example:
+      lmemtest gate new.csv old.csv --policy gate.toml --benchmark task --seed seed --markdown gate.md
       lmemtest gate new.csv old.csv --score accuracy --margin 0.01 --benchmark task --seed seed -o gate.md
       lmemtest gate new.csv old.csv --margin accuracy=0.01 --margin loss=2% --benchmark task --tasks these
     """
     from lmemtest.report.files import check_report_path
 
     targets = [check_report_path(path) for path in arguments.output or ()]
+    targets += [check_report_path(path, (".md",)) for path in (arguments.markdown,) if path is not None]
     new, old = (_read_version(arguments, path) for path in (arguments.table, arguments.old))
     step("comparing the versions")
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(arguments, "benchmark seed metric alpha power max_broken")
+    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy")
     options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore", "allow")}
     options |= {name: _by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:

@@ -155,6 +155,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "gate.table": (Path, "NEW", f"Runs of the new version: {FILES}"),
     "old": (Path, "OLD", "Runs of the old version, with columns of the same names."),
     "margin": ([str], "[NAME=]NUMBER", f"Loss that is not acceptable: 0.01, 1%, acc=0.01; {_EACH}"),
+    "gate.policy": (Path, "FILE", "Rules in TOML: metrics in tiers, margins, bars, required tasks."),
     "gate.score": ([str], "COLUMN", f"A metric; {_EACH}"),
     "gate.direction": ([str], "[NAME=]END", "minimize or maximize, if names do not say it."),
     "gate.benchmark": (str, "COLUMN", "The tasks. Required."),
@@ -167,6 +168,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "gate.power": (float, "NUMBER", "For the number of tasks that would settle it."),
     "max_broken": (float, "SHARE", "Also show that no more tasks like these are broken: 0.1 takes 29 tasks."),
     "allow": ([str], "WHAT", "missing: decide without runs that NEW lacks; identical: pass a copy."),
+    "markdown": (Path, "FILE", "To write: the summary for a pull request, .md."),
     "gate.output": ([Path], "FILE", f"To write: .md, .json, .html, ...; {_EACH}"),
     # exports of other tools
     "files": ([str], "FILE...", "Files, folders or patterns such as 'runs/*.csv'."),
@@ -262,7 +264,11 @@ def names_in(place: str, options: Collection[str]) -> dict[str, str]:
         option: OPTIONS[row(place, option)][1] if is_positional(place, option) else flags(option)[0]
         for option in (*RUNS, *options)
     }
-    columns |= {argument: columns[option] for argument, option in IN_PYTHON.items() if option in columns}
+    columns |= {
+        argument: columns[option]
+        for argument, option in IN_PYTHON.items()
+        if option in columns and argument not in options
+    }
     return columns | ({"path": "FILE"} if "files" in options else {})
 
 

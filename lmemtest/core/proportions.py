@@ -29,7 +29,15 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-__all__ = ["bounded_mean_interval", "clopper_pearson", "jeffreys", "quantile_places", "sign_test", "wilson"]
+__all__ = [
+    "bounded_mean_interval",
+    "bounded_mean_test",
+    "clopper_pearson",
+    "jeffreys",
+    "quantile_places",
+    "sign_test",
+    "wilson",
+]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 _NODES, _WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS  # on (0, 1)
@@ -191,6 +199,37 @@ def bounded_mean_interval(
     tail = 0.5 * (1.0 - level)
     ends = 1.0 - _upper(1.0 - x, tail), _upper(x, tail)
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
+def bounded_mean_test(values: Array, mean: float, *, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
+    """P-values of "the mean is at most this one" and "at least this one": where limits of the interval reach it.
+
+    Parameters
+    ----------
+    values : (n,) float
+        As for `bounded_mean_interval`.
+    mean : float
+        Between `low` and `high`, both excluded.
+    low, high : float
+        Bounds of what can occur.
+
+    Returns
+    -------
+    tuple of float
+        A one-sided limit at confidence 1 - p is `mean`. Of zeros and ones they are those of the exact binomial test.
+
+    Examples
+    --------
+    >>> at_most, at_least = bounded_mean_test(np.ones(10), 0.8)
+    >>> round(at_most, 6), round(0.8**10, 6), at_least
+    (0.107374, 0.107374, 1.0)
+    """
+    x, t = (np.asarray(values, dtype=float) - low) / (high - low), (mean - low) / (high - low)
+    p_values = []
+    for side, border in ((1.0 - x, 1.0 - t), (x, t)):
+        points, counts = np.unique(np.append(side, 1.0), return_counts=True)
+        p_values.append(1.0 - _chance(points - border, counts) if points[0] < border else 1.0)
+    return min(1.0, max(0.0, p_values[0])), min(1.0, max(0.0, p_values[1]))
 
 
 def _upper(x: Array, tail: float) -> float:

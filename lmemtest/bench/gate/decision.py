@@ -31,6 +31,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.gate.difference import THESE
+from lmemtest.bench.gate.policy import ADVISORY
 from lmemtest.bench.gate.rare_losses import share_at_most, tasks_for
 from lmemtest.bench.gate.versions import TWO_TABLES
 from lmemtest.core.caller import advice
@@ -41,17 +42,23 @@ from lmemtest.lmm.means.adjust import adjust_raw
 
 NOT_WORSE, WORSE, CANNOT_SAY = "not worse", "worse", "cannot say"
 EXIT_CODES = {NOT_WORSE: 0, WORSE: 1, CANNOT_SAY: 2}
-ALLOWED = ("missing", "identical")
 SHOWN = ("metric", "decision", "old", "new", "difference", "margin", "ci_low", "ci_high", "p_not_worse", "p_worse")
 
 
 def decided(table: pd.DataFrame, alpha: float, max_broken: float | None = None) -> pd.DataFrame:
-    """The table with adjusted p-values and a decision for each metric."""
+    """The table with adjusted p-values and a decision for each check.
+
+    With columns ``tier`` and ``level`` p-values are adjusted over the checks that can block, and over the others, and a
+    check passes at its own level.
+    """
     out = table.copy()
+    blocks = out["tier"].ne(ADVISORY) if "tier" in out else pd.Series(True, index=out.index)
     for name in ("p_worse", "p_any_loss"):
-        out[name] = adjust_raw(out[name].to_numpy(dtype=float), "holm", len(out))
+        for part in (blocks, ~blocks):
+            out.loc[part, name] = adjust_raw(out.loc[part, name].to_numpy(dtype=float), "holm", int(part.sum()))
     few = True if max_broken is None else ~below(max_broken, out["broken_high"])
-    passed = below(out["p_not_worse"], alpha) & few | (out["difference"].eq(0.0) & out["se"].isna()).to_numpy()
+    identical = (out["difference"].eq(0.0) & out["se"].isna()).to_numpy()  # which was allowed
+    passed = below(out["p_not_worse"], out.get("level", alpha)) & few | identical
     failed = below(out["p_worse"], alpha)
     out["decision"] = np.select([passed, failed], [NOT_WORSE, WORSE], CANNOT_SAY)
     return out
@@ -63,9 +70,9 @@ def with_words(gate: Answer) -> Answer:
     adjusted = ", adjusted by Holm's method over the metrics" if len(gate.metrics) > 1 else ""
     units = "runs" if gate.population == THESE else "tasks"
     broken = "" if gate.max_broken is None else f", and at most {percent(gate.max_broken)} of tasks broken"
-    where, rows = _where(gate), gate.metrics.to_dict("records")
-    unseen = (*filter(None, (_on_broken(gate, row) for row in rows)), *_on_failures(gate))
-    metrics = (_on_metric(gate, row) for row in rows)
+    where, rows = over_where(gate), gate.metrics.to_dict("records")
+    unseen = (*filter(None, (on_broken(gate, row) for row in rows)), *on_failures(gate))
+    metrics = (on_metric(gate, row) for row in rows)
     return replace(
         gate,
         title=f"Gate: {gate.decision}, {where}",
@@ -74,11 +81,17 @@ def with_words(gate: Answer) -> Answer:
             f"Not worse: above -margin on every metric, each tested at {level}{broken}. Worse: below -margin on some "
             f"metric, tested at {level}{adjusted}. The tests take differences between {units} as about normal.",
         ),
-        findings=(_headline(gate, where), *metrics, *unseen, *_on_missing(gate), *_to_settle(gate, rows)),
+        findings=(
+            _headline(gate, where),
+            *metrics,
+            *unseen,
+            *on_missing(gate, advice("value", name="allow", value="missing")),
+            *_to_settle(gate, rows),
+        ),
     )
 
 
-def _where(gate: Answer) -> str:
+def over_where(gate: Answer) -> str:
     if gate.n_tasks == 0:
         return "without a common task"
     if gate.n_tasks == 1:
@@ -101,11 +114,12 @@ def _headline(gate: Answer, where: str) -> str:
     return f"Cannot say whether {gate.new} is worse than {gate.old} {where}: {named}."
 
 
-def _on_metric(gate: Answer, row: dict[Any, Any]) -> str:
+def on_metric(gate: Answer, row: dict[Any, Any]) -> str:
     if row["reason"]:
         return f"{row['metric']}: {row['decision']}; {row['reason']}."
     gain, low, high, margin = (format_number(row[key]) for key in ("difference", "ci_low", "ci_high", "margin"))
     text = f"{row['metric']}: difference {gain} (bounds {low} and {high}), margin {margin}:"
+    level = row.get("level", gate.alpha)
     loss = p_text(row["p_any_loss"]) if below(row["p_any_loss"], gate.alpha) else ""
     if row["decision"] == NOT_WORSE:
         less = f", though significantly worse by less than that ({loss})" if loss else ""
@@ -114,36 +128,36 @@ def _on_metric(gate: Answer, row: dict[Any, Any]) -> str:
         return f"{text} worse by more than the margin ({p_text(row['p_worse'])})."
     if row["doubt"]:
         return f"{text} {row['doubt']} decide, so no test excludes a loss of more than the margin."
-    if below(row["p_not_worse"], gate.alpha):
+    if below(row["p_not_worse"], level):
         return f"{text} not worse in the mean ({p_text(row['p_not_worse'])}), and too many tasks may be broken."
     if loss:
         return f"{text} significantly worse ({loss}), and whether by more than the margin is open."
     return f"{text} a loss of more than the margin is neither shown nor excluded."
 
 
-def _on_broken(gate: Answer, row: dict[Any, Any]) -> str:
+def on_broken(gate: Answer, row: dict[Any, Any]) -> str:
     """How many tasks lost much, and how many may: where a version passes, or where it was asked for."""
-    asked = gate.max_broken
+    asked, level = gate.max_broken, row.get("level", gate.alpha)
     if np.isnan(row["broken_high"]) or (asked is None and row["decision"] != NOT_WORSE):
         return ""
     k, n, unit = int(row["n_broken"]), int(row["n"]), row["unit"]
     units, loss, high = plural(unit), format_number(row["broken_loss"]), percent(row["broken_high"])
     lost = "lost" if unit == "task" else "had a task that lost"
     seen = f"{row['metric']}: {k or 'none'} of {n:,} {units} {lost} more than {loss} (means of runs);"
-    may = f"up to {high} of {units} like these may ({percent(1.0 - gate.alpha)})"
+    may = f"up to {high} of {units} like these may ({percent(1.0 - level)})"
     if asked is None:
         adds = ", and so many such losses add up to the margin" if k == 0 else ""
         return f"{seen} {may}{adds}."
     if not below(asked, row["broken_high"]):
         return f"{seen} {may}, at most {percent(asked)} was asked for."
-    total = tasks_for(asked, k, gate.alpha)
+    total = tasks_for(asked, k, level)
     return (
         f"{seen} {may}, more than the {percent(asked)} that was asked for. It takes {total:,} {units} without "
         f"{'another' if k else 'such a'} loss: {total - n:,} more."
     )
 
 
-def _on_failures(gate: Answer) -> tuple[str, ...]:
+def on_failures(gate: Answer) -> tuple[str, ...]:
     """How often runs may fail, beside a version that passes."""
     if gate.decision != NOT_WORSE or not gate.n_runs:
         return ()
@@ -154,10 +168,10 @@ def _on_failures(gate: Answer) -> tuple[str, ...]:
     return (f"{k or 'None'} of the {n:,} runs of {gate.new} failed; {may}, if runs fail independently.",)
 
 
-def _on_missing(gate: Answer) -> tuple[str, ...]:
+def on_missing(gate: Answer, allowed: str) -> tuple[str, ...]:
+    """What the new version lacks; `allowed` is how to decide without."""
     if not gate.missing:
         return ()
-    allowed = advice("value", name="allow", value="missing")
     alone = set(gate.metrics["decision"]) == {NOT_WORSE}  # nothing else is open, so a decision without them is one
     step = f" Run them{f', or decide without them: {allowed}' if alone else ''}."
     step = step if gate.decision == CANNOT_SAY else ""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.gate.decision import ALLOWED, CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, WORSE, decided, with_words
-from lmemtest.bench.gate.difference import LIKE_THESE, POPULATIONS
+from lmemtest.bench.gate.bars import reached
+from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
+from lmemtest.bench.gate.difference import LIKE_THESE
 from lmemtest.bench.gate.metric import judged, margin_of, observed
+from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
+from lmemtest.bench.gate.tiers import over_tiers, with_verdicts
 from lmemtest.bench.gate.versions import (
     EVERY,
     TWO_TABLES,
@@ -25,11 +30,12 @@ from lmemtest.bench.gate.versions import (
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_flag, check_fraction, check_names
+from lmemtest.core.validate import check_flag
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
+
+_USUAL = {"tasks": LIKE_THESE, "alpha": 0.05, "power": 0.8, "allow": ()}  # what is not given
 
 
 @guided
@@ -38,7 +44,8 @@ def gate(
     new: Any,
     old: Any,
     *,
-    margin: float | str | Mapping[str, float | str],
+    margin: float | str | Mapping[str, float | str] | None = None,
+    policy: str | os.PathLike[str] | Mapping[str, Any] | None = None,
     score: str | Iterable[str] | None = None,
     direction: str | Mapping[str, str] | None = None,
     benchmark: str | None = None,
@@ -62,9 +69,14 @@ def gate(
     old : dataframe or mapping; or str
         Scores of the old version in columns of the same names; or, where `new` is a `Runs`, the name of the algorithm
         that is the old version. The other roles are those of the runs then.
-    margin : float > 0, str such as "1%", or mapping of str to these
+    margin : float > 0, str such as "1%", or mapping of str to these, optional
         How much worse is still acceptable, in the unit of the score or in percent of the old version's mean; for all
         metrics, or by their names ("*": all others). Choose it before the scores are seen.
+    policy : str, path or mapping, optional
+        Instead of a margin a TOML file, or a mapping of the same form, with the rules of each metric and the settings
+        of the gate; docs/gate.md has its keys. Sections ``[critical.accuracy]``, ``[supporting.log_loss]``,
+        ``[advisory.seconds]`` have a ``margin``, or a ``bar`` with the ``share`` of runs that have to reach it. Then
+        `margin`, `direction`, `tasks`, `alpha`, `power`, `max_broken` and `allow` are said there and left out here.
     score : str or sequence of str, optional
         Columns of the metrics; by default those that `margin` names. With `metric` the one column of all scores.
     direction : {"minimize", "maximize"} or mapping, optional
@@ -118,19 +130,27 @@ def gate(
         that both have, ``n_failed`` (runs of the new version that failed, None where nothing says which), ``n_runs``,
         ``alpha``, ``power``, ``max_broken``.
 
+        With a policy the decision is "pass", "fail" or "insufficient" (0, 1, 2), there is a row for each check, and
+        further columns: ``tier``, ``level`` (at which it passes; its bounds are at 1 - level), ``bar`` and ``share``
+        (``new``, ``ci_low``, ``ci_high`` are the share of the runs that reach the bar, then, and its limits),
+        ``rule``, ``estimate``, ``bound``, ``limit``, ``verdict``, ``next_step``; ``p_worse`` is adjusted over the
+        checks that can block. ``absent``: required tasks without scores of both versions.
+
     Raises
     ------
     ArgumentError, UnknownColumnError
         If an argument breaks its rule, or a column is missing.
     DataError
-        If a table has no rows, or repeats a run.
+        If a table has no rows, or repeats a run; or a required task is missing and the policy calls that an error.
 
     Notes
     -----
     Missing or infinite scores are failed runs; what they are worth is for the user to say, so there is no number. A
     relative margin is an estimate, too: the test is of ``new - (1 - r) old`` (or ``1 + r`` where less is better), so
     that `se` and the bounds hold its error. Why "worse" is worse than the margin rather than worse than the old
-    version, and what is adjusted for several metrics, is in docs/gate.md.
+    version, and what is adjusted for several metrics, is in docs/gate.md. A policy's levels: a gate passes with
+    probability `alpha` at most where a critical check does not hold, or as many supporting ones as block, whatever the
+    correlation of the metrics (Berger 1982; Benjamini & Heller 2008, doi:10.1111/j.1541-0420.2007.00984.x).
 
     References
     ----------
@@ -148,65 +168,98 @@ def gate(
     >>> found.to_frame()[["metric", "difference", "ci_low", "p_not_worse"]].round(4)
          metric  difference  ci_low  p_not_worse
     0  accuracy      0.0033 -0.0034       0.0005
+    >>> policy = {"critical": {"accuracy": {"margin": "3 %", "bar": 0.5, "share": "60 %"}}}
+    >>> found = lt.gate(new, old, policy=policy, benchmark="task")
+    >>> found.decision, found.sentences()[0]
+    ('pass', 'Pass: 2 of 2 critical checks passed.')
     """
-    check_choice(tasks, "tasks", POPULATIONS)
-    if check_fraction(alpha, "alpha") >= 0.5:
-        raise ArgumentError(f"{named('alpha')} must be below 0.5 for one-sided tests, got {alpha!r}.")
-    if not below(alpha, check_fraction(power, "power")):
-        raise ArgumentError(f"{named('power')} must be above {named('alpha')} = {alpha:g}, got {power!r}.")
-    if max_broken is not None:
-        max_broken = check_fraction(max_broken, "max_broken")
-        if tasks != LIKE_THESE:
+    settings: dict[str, Any] = {
+        "tasks": tasks,
+        "alpha": alpha,
+        "power": power,
+        "max_broken": max_broken,
+        "allow": allow,
+    }
+    if policy is None:
+        if margin is None:
             raise ArgumentError(
-                f"{named('max_broken')} is about tasks that were not run, so it needs {named('tasks')} = "
-                f"{LIKE_THESE!r}, got {tasks!r}. Of these tasks the answer has every loss."
+                f"{named('margin')} must be given, the smallest loss that is not acceptable, such as 0.01 or '1%'; or "
+                f"{named('policy')}, a file with rules for each metric."
             )
-    allowed = check_names(allow, named("allow"))
-    for name in allowed:
-        check_choice(name, "allow", ALLOWED)
+        rules = Policy(**settings_of(**settings), direction=direction)
+    else:
+        rules = read_policy(policy)
+        said = {**settings, "margin": margin, "direction": direction, "score": None if metric else score}
+        for name, value in said.items():
+            if repr(value) != repr(_USUAL.get(name)):
+                raise ArgumentError(f"{named(name)} must be left out with {named('policy')}: {rules.where} says it.")
     roles: dict[str, Any] = {"score": score, "benchmark": benchmark, "seed": seed, "metric": metric, "family": family}
     roles |= {"ignore": ignore, "seed_shared": check_flag(seed_shared, "seed_shared")}
     metrics: tuple[str, ...]
+    hinted = margin if isinstance(margin, Mapping) else dict.fromkeys(check["metric"] for check in rules.checks)
     if isinstance(new, Runs):
         runs, names, metrics = new, names_of(new, old, {**roles, "direction": direction}), (new.score,)
         direction, (n_failed, n_runs) = new.direction, failed_runs(new, next(iter(names)))
+        if rules.direction and direction_for(new.score, rules.direction) != direction:
+            raise ArgumentError(f"{rules.where} says another direction of {new.score!r} than the runs: {direction}.")
     else:
-        hinted = tuple(margin) if isinstance(margin, Mapping) else ()
-        runs, metrics = of_tables(new, old, **roles, hinted=hinted)
-        names, n_failed, n_runs = TWO_TABLES, None, 0
+        runs, metrics = of_tables(new, old, **roles, hinted=hinted, hinting=rules.where or "margin")
+        direction, names, n_failed, n_runs = rules.direction, TWO_TABLES, None, 0
     scores = runs.to_frame()
     refuse_repeated(scores, runs, metric)
     for argument, given in (("margin", margin), ("direction", direction)):
         _check_named(given, metrics, argument)
+    if rules.checks:
+        _check_named(hinted, metrics, rules.where)
+        metrics = tuple(hinted)
     ways = {name: direction_for(name, direction) for name in metrics}
-    margins = {name: margin_of(name, margin) for name in metrics}
-    rows, places, missing, notes = [], [], list[str](), list(runs.notes)
-    for name in metrics:
-        common, lacking, remarks = common_rows(rows_of(scores, runs, name, metric), runs, names)
-        places.append(observed(name, common, runs, names, ways[name]))
-        row, reservations = judged(
-            name,
-            common,
-            places[-1],
-            runs,
-            names,
-            direction=ways[name],
-            margin=margins[name],
-            tasks=tasks,
-            alpha=alpha,
-            power=1.0 - (1.0 - power) / len(metrics),  # so that all of them pass together
-            max_broken=max_broken,
-            identical="identical" in allowed,
-        )
-        rows.append(row)
+    checks: Sequence[dict[str, Any]] = rules.checks or [
+        {"tier": CRITICAL, "metric": name, "margin": margin_of(name, margin)} for name in metrics
+    ]
+    n_blocking = sum(check["tier"] != ADVISORY for check in checks)
+    each = 1.0 - (1.0 - rules.power) / n_blocking  # so that all of them pass together
+    rows, places, missing, notes = [], dict[str, pd.DataFrame](), list[str](), list(runs.notes)
+    for check in checks:
+        name, level = check["metric"], rules.level_of(check["tier"])
+        own = rows_of(scores, runs, name, metric)
+        common, lacking, remarks = common_rows(own, runs, names)
+        places[name] = observed(name, common, runs, names, ways[name])
+        reservations: tuple[str, ...] = ()
+        shared = {"direction": ways[name], "tasks": rules.tasks, "power": each}
+        if "bar" in check:
+            row = reached(
+                name,
+                own,
+                runs,
+                names,
+                bar=check["bar"],
+                share=check["share"],
+                level=level,
+                level_failing=rules.alpha / n_blocking,
+                **shared,
+            )
+        else:
+            row, reservations = judged(
+                name,
+                common,
+                places[name],
+                runs,
+                names,
+                margin=check["margin"],
+                alpha=level,
+                max_broken=rules.max_broken,
+                identical="identical" in rules.allow,
+                **shared,
+            )
+        said = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
+        rows.append(row | (said if rules.checks else {}))
         missing += lacking
         notes += [*remarks, *reservations]
-    table = decided(pd.DataFrame(rows), alpha, max_broken)
-    if WORSE in set(table["decision"]):
-        decision = WORSE
-    elif set(table["decision"]) == {NOT_WORSE} and ("missing" in allowed or not missing):
-        decision = NOT_WORSE
-    else:
+    table = decided(pd.DataFrame(rows), rules.alpha, rules.max_broken)
+    tiers = [check["tier"] for check in checks]
+    decision = over_tiers([*table["decision"]], tiers, rules.supporting_failures)
+    absent = rules.without_scores(places)
+    if decision == NOT_WORSE and (absent or (missing and "missing" not in rules.allow)):
         decision = CANNOT_SAY
     after, before = names.values()
     values = {
@@ -214,13 +267,13 @@ def gate(
         "exit_code": EXIT_CODES[decision],
         "new": after,
         "old": before,
-        "population": tasks,
-        "n_tasks": max(len(place) for place in places),
-        "alpha": float(alpha),
-        "power": float(power),
-        "max_broken": max_broken,
+        "population": rules.tasks,
+        "n_tasks": max(len(place) for place in places.values()),
+        "alpha": rules.alpha,
+        "power": rules.power,
+        "max_broken": rules.max_broken,
         "n_failed": n_failed,
-        "n_runs": n_runs or max(int(place["n_new"].sum()) for place in places),
+        "n_runs": n_runs or max(int(place["n_new"].sum()) for place in places.values()),
     }
     missing = list(dict.fromkeys(missing))
     answer = Answer(
@@ -229,14 +282,14 @@ def gate(
         tables={
             "metrics": table,
             "decision": pd.DataFrame([values | {"missing": ", ".join(missing)}]),
-            "tasks": pd.concat(places, ignore_index=True),
+            "tasks": pd.concat(places.values(), ignore_index=True),
         },
         values=values | {"missing": tuple(missing)},
         notes=tuple(dict.fromkeys(notes)),
         printed=table[[*SHOWN]],
         formats={"p_not_worse": "p", "p_worse": "p"},
     )
-    return with_words(answer)
+    return with_verdicts(answer, rules, absent) if rules.checks else with_words(answer)
 
 
 def _check_named(given: Any, metrics: Iterable[str], argument: str) -> None:

@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 LARGEST = 100_000  # units: a study that needs more will not be run
 FEW_FAILED = 20  # tasks with failed runs, from which on t-tests of such scores are right
 NUMBERS = ("difference", "margin", "se", "df", "ci_low", "ci_high", "p_not_worse", "p_worse", "p_any_loss")
+BLANK: dict[str, Any] = {  # what is left where nothing is known
+    **dict.fromkeys(NUMBERS, math.nan),
+    **dict.fromkeys(("reason", "claim", "unit"), ""),
+    **dict.fromkeys(("n", "n_needed", "broken_loss", "n_broken", "broken_high"), math.nan),
+    "doubt": "",
+}
 FAILED_RUNS, SKEWED_LOSSES = "a few failed runs", "skewed losses"  # why no test lets a version pass
 
 
-def margin_of(name: str, margin: Any) -> tuple[float, bool]:
-    """The margin of a metric, and whether it is a share of the old version's mean.
+def margin_of(name: str, margin: Any, called: str = "margin") -> tuple[float, bool]:
+    """The margin of a metric, and whether it is a share of the old version's mean; `called` names it in messages.
 
     >>> margin_of("accuracy", {"accuracy": "1%"}), margin_of("loss", 0.5)
     ((0.01, True), (0.5, False))
@@ -47,7 +53,7 @@ def margin_of(name: str, margin: Any) -> tuple[float, bool]:
             value = math.nan
     if not is_finite(value) or float(value) <= 0 or (relative and float(value) >= 100):
         raise ArgumentError(
-            f"{named('margin')} must be a positive number in the unit of the score, or a percentage of the old "
+            f"{named(called)} must be a positive number in the unit of the score, or a percentage of the old "
             f"version's mean such as '1%', got {given!r}. It is the smallest loss that is not acceptable."
         )
     return (float(value) / 100.0, True) if relative else (float(value), False)
@@ -75,8 +81,7 @@ def judged(
         for which, part in zip(("new", "old"), of_each(rows, runs, names), strict=True)
     )
     out: dict[str, Any] = {"metric": name, "direction": direction, "old": mean_old, "new": mean_new}
-    out |= dict.fromkeys(NUMBERS, math.nan) | {"reason": "", "claim": "", "unit": ""}
-    out |= dict.fromkeys(("n", "n_needed", "broken_loss", "n_broken", "broken_high"), math.nan) | {"doubt": ""}
+    out |= BLANK
     out["margin"] = size * abs(mean_old) if relative else size
     try:
         _require_scores(rows, runs, names)

@@ -101,8 +101,9 @@ def of_tables(
     ignore: Iterable[str],
     seed_shared: bool,
     hinted: Iterable[str],
+    hinting: str,
 ) -> tuple[Runs, tuple[str, ...]]:
-    """Two tables with the same columns as runs, and the names of the metrics; `hinted` are names in other arguments."""
+    """Two tables with the same columns as runs, and the names of the metrics; `hinted` are names in `hinting`."""
     given = {NEW: _pandas(new, NEW), OLD: _pandas(old, OLD)}
     shared = [name for name in given[OLD].columns if name in given[NEW].columns]
     if benchmark is None:
@@ -134,7 +135,8 @@ def of_tables(
             if column is not None:
                 check_column(column, table.columns, argument=f"{named(role)} ({which})")
         for role, columns in (("family", families), ("score", scores), ("ignore", ignored)):
-            check_columns(columns, table.columns, argument=f"{named(role)} ({which})")
+            source = hinting if role == "score" and score is None else role
+            check_columns(columns, table.columns, argument=f"{named(source)} ({which})")
     names = [*filter(None, single.values()), *families]
     used = [*names, *scores]
     twice = [column for column in used if used.count(column) > 1]

@@ -1,0 +1,126 @@
+"""Policies of the gate: a version that should not pass seldom does, and one at the border is seldom failed.
+
+For the rows of docs/validation.md: ``python tests/simulation/test_gate_policy.py 1000``.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import at_most, printed, rate_of, spawned
+from study import table_of_scores
+
+import lmemtest as lt
+
+MARGIN, SHARE = 0.01, 0.8
+ROLES = {"benchmark": "task", "seed": "seed"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """Losses of metrics by tier, in margins; and of a critical bar the share of runs that reach it, if there is one."""
+
+    critical: tuple[float, ...] = ()
+    supporting: tuple[float, ...] = ()
+    failures: int = 1
+    correlation: float = 0.0
+    share: float | None = None
+    tasks: str = "like these"
+    n_tasks: int = 10
+    n_seeds: int = 1
+    unequal: bool = False  # noise, from task to task
+
+
+DESIGNS = {
+    "3 critical, 1 at the margin": Design(critical=(1, -1, -1)),
+    "3 critical, all at the margin, correlation 0.9": Design(critical=(1, 1, 1), correlation=0.9),
+    "4 supporting, 2 block, 2 at the margin": Design(supporting=(1, 1, -1, -1), failures=2),
+    "4 supporting, 2 block, 3 at the margin": Design(supporting=(1, 1, 1, -1), failures=2),
+    "the same, correlation 0.9, unequal noise": Design(
+        supporting=(1, 1, -1, -1), failures=2, correlation=0.9, unequal=True
+    ),
+    "2 critical, 1 at the margin, 3 supporting, 2 block": Design(critical=(1, -1), supporting=(1, -1, -1), failures=2),
+    "a bar at its share, 10 tasks with 5 runs, these": Design(share=SHARE, tasks="these", n_seeds=5),
+    "a bar at its share, 40 tasks with 1 run": Design(share=SHARE, n_tasks=40, n_seeds=1),
+    "a bar at its share, 20 tasks with 5 runs": Design(share=SHARE, n_tasks=20, n_seeds=5),
+    "a bar at its share, and 2 critical that are better": Design(critical=(-1, -1), share=SHARE, n_tasks=30),
+}
+
+
+def drawn(rng: np.random.Generator, design: Design) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both versions; metrics correlate in their noise and in their advantages on tasks."""
+    losses = np.array([*design.critical, *design.supporting]) * MARGIN
+    shape = (design.n_tasks, design.n_seeds)
+    both = table_of_scores(np.zeros((2, *shape)), "version task seed", score="zero")
+    noise = 0.01 * (np.exp(rng.normal(0.0, 0.7, (design.n_tasks, 1, 1))) if design.unequal else 1.0)
+
+    def draws(*size: int) -> np.ndarray:
+        shared, own = rng.normal(size=(*size, 1)), rng.normal(size=(*size, len(losses)))
+        return np.asarray(np.sqrt(design.correlation) * shared + np.sqrt(1.0 - design.correlation) * own)
+
+    level = rng.uniform(0.5, 0.9, (design.n_tasks, 1, 1)) + 0.01 * draws(*shape)
+    scores = np.array(
+        [level - times * losses + 0.008 * draws(design.n_tasks, 1) + noise * draws(*shape) for times in (1.0, 0.0)]
+    )
+    for k in range(len(losses)):
+        both[f"m{k}"] = scores[..., k].ravel()
+    if design.share is not None:  # of tasks with chances of their own; of these tasks their mean is the share
+        chance = rng.beta(4.0 * design.share, 4.0 * (1.0 - design.share), (2, design.n_tasks, 1))
+        if design.tasks == "these":
+            chance = design.share + np.linspace(-0.2, 0.2, design.n_tasks)[:, None] * np.ones((2, 1, 1))
+        both["solved"] = (rng.random((2, *shape)) < chance).astype(float).ravel()
+    both = both.drop(columns="zero")
+    return tuple(both[both["version"] == k].drop(columns="version") for k in (0, 1))  # type: ignore[return-value]
+
+
+def policy_of(design: Design) -> dict[str, Any]:
+    n = len(design.critical)
+    critical: dict[str, Any] = {f"m{k}": {"margin": MARGIN} for k in range(n)}
+    if design.share is not None:
+        critical["solved"] = {"bar": 1, "share": SHARE}
+    supporting = {f"m{k + n}": {"margin": MARGIN} for k in range(len(design.supporting))}
+    return {
+        "tasks": design.tasks,
+        "direction": "maximize",
+        "critical": critical,
+        **({"supporting": supporting, "supporting_failures": design.failures} if supporting else {}),
+    }
+
+
+def rates(n: int, design: Design) -> np.ndarray:
+    """Shares of the exit codes 0 (pass), 1 (fail) and 2 (insufficient)."""
+    policy = policy_of(design)
+
+    def study(rng: np.random.Generator) -> np.ndarray:
+        return lt.gate(*drawn(rng, design), policy=policy, **ROLES).exit_code == np.arange(3)
+
+    return rate_of(study, n, spawned(1))
+
+
+def settled(n: int, rng: int = 2) -> float:
+    """How often equal versions pass with as many tasks as a first study of 12 tasks said."""
+    policy = {"direction": "maximize", "critical": {"m0": {"margin": MARGIN}}}
+
+    def study(rng: np.random.Generator) -> float:
+        needed = lt.gate(*drawn(rng, Design(critical=(0.0,), n_tasks=12, n_seeds=1)), policy=policy, **ROLES).metrics
+        size = int(np.nan_to_num(needed["n_needed"].iloc[0], nan=2))
+        return lt.gate(*drawn(rng, Design(critical=(0.0,), n_tasks=size)), policy=policy, **ROLES).exit_code == 0
+
+    return float(rate_of(study, n, spawned(rng)))
+
+
+@pytest.mark.parametrize("name", [name for name in DESIGNS if "correlation" in name or "bar" in name])
+@pytest.mark.slow
+def test_a_version_that_should_not_pass_seldom_does(name):
+    for share in rates(200, DESIGNS[name])[:2]:
+        assert at_most(share, 200)
+
+
+if __name__ == "__main__":
+    printed(rates, {name: (int(sys.argv[1]), DESIGNS[name]) for name in sys.argv[2:] or DESIGNS})
+    print(f"| settled by the number of tasks that was said | {100.0 * settled(int(sys.argv[1])):.1f} |")
