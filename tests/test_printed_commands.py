@@ -108,6 +108,8 @@ def frames() -> dict[str, pd.DataFrame]:
         "one benchmark": make_table(3, 1, 6),
         "curves": make_table(2, 6, 3, budgets=[1, 3, 9], priors=2),
         "many": make_table([f"a{i:03d}" for i in range(300)], 6, 2),
+        "folds": make_table(2, 6, 4, rng=2).assign(repeat=lambda t: t["seed"] // 2, fold=lambda t: t["seed"] % 2)
+        .drop(columns="seed"),
         "trials": pd.DataFrame({"lr": rng.uniform(size=20), "loss": rng.uniform(size=20)}),
         "0/1": items,
         "attempts": pd.DataFrame({"correct": rng.integers(0, 2, 120), "item": np.repeat(np.arange(30), 4)}).assign(

@@ -37,6 +37,16 @@ if TYPE_CHECKING:
 EVALUATE = "evaluate"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
+_PREPARING = (
+    "wide",
+    "failed",
+    "drop_duplicates",
+    "score_failures",
+    "drop_missing",
+    "best_so_far",
+    "at_budget",
+    "normalize",
+)
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
@@ -183,7 +193,8 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
         refusal = error
     step("what the table can answer")
     long = frame is None or runs is None or {runs.score, runs.algorithm} <= {*frame.columns}
-    long = long and not options.wide and (export is None or export.tool == EVALUATE)
+    long = long and not any(getattr(options, name) for name in _PREPARING)
+    long = long and (export is None or export.tool == EVALUATE)
     words = {
         "runs": [*_typed(options, RUNS), *(["--yes"] if lacking and not options.yes else [])],
         "table": _typed(options, TABLE) if long else [],

@@ -16,6 +16,7 @@ import pandas as pd
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.guessing import in_its_form
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
+from lmemtest.bench.data.requirements import BETWEEN_SEEDS
 from lmemtest.bench.data.roles import command_of, direction_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.power.components import VarianceComponents
@@ -84,7 +85,7 @@ UNBLOCKS = {
     "no_seed": "a column of seeds, which links the scores of one run",
     "no_metafeature": "a column that describes runs or benchmarks, as a metafeature",
     "trials": "holds if these are independent trials of a random search, which no column shows",
-    "wide": "a table with a row per run: each algorithm has a column here",
+    "wide": "a table with a row per run, taken as it stands: no --wide, no --normalize",
     "no_items": "a row per answer: columns of the model, the item and the score",
     "one_task": "{more}, and a column of tasks",
     "few_tasks": "{more}: with fewer than 6 it rests on normal differences alone",
@@ -274,7 +275,9 @@ def _formula_of_means(runs: Runs) -> str:
     formula = f"{quote_name(runs.score)} ~ {quote_name(runs.algorithm)}"
     formula += "".join(f" * C({quote_name(name)}, Sum)" for name in place)
     if runs.seed and runs.study.count(*place, runs.seed) < runs.study.count(*place, runs.algorithm, runs.seed):
-        formula += f" + (1 | {':'.join(map(quote_name, [*place, runs.seed]))})"
+        parts = runs.seed.split(BETWEEN_SEEDS)  # several columns may make up the seed
+        seed = parts if {*parts} <= {*runs.columns} else [runs.seed]
+        formula += f" + (1 | {':'.join(map(quote_name, [*place, *seed]))})"
     return formula
 
 
@@ -323,7 +326,7 @@ def _blocked(questions: Iterable[str], code: str) -> list[Row]:
 def _of_items(export: Recognised | None, frame: pd.DataFrame | None, missing: dict[str, int]) -> list[Row]:
     """The rows of answers of models to items; what is missing goes to `missing`."""
     if export is None or export.tool != EVALUATE or frame is None:
-        return _blocked(OF_ITEMS, "no_items")
+        return _blocked(OF_ITEMS, "of_export" if export is not None and export.tool else "no_items")
     task, epoch = (export.options.get(name) for name in ("task", "epoch"))
     n = 1 if task is None else frame[task].nunique()
     missing |= dict.fromkeys(("one_task", "few_tasks"), FEWEST_BENCHMARKS - n)

@@ -22,7 +22,7 @@ from lmemtest.bench.variation.trainings import NOISE, RESIDUAL, in_residual
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.validate import check_number, check_positive_int
-from lmemtest.core.words import format_number, joined, listed
+from lmemtest.core.words import counted, format_number, joined, listed
 from lmemtest.errors import ArgumentError, DesignError
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def project(
     designs.insert(0, "design", ["current", "best"])
     designs = designs.assign(cost=cost(np.vstack([now, best])), standard_error=error(np.vstack([now, best])))
     buys = str(steps["source"].iloc[int(steps["gain"].argmax())])
-    words = " x ".join(f"{int(n)} {name}" for name, n in zip(order, best[0], strict=True))
+    words = " x ".join(counted(int(n), name) for name, n in zip(order, best[0], strict=True))
     what = "a difference" if study.of == "differences" else "a mean"
     return Answer(
         question="project",
