@@ -11,7 +11,7 @@ import lmemtest as lt
 
 SOURCES = ["item", "prompt", "judge"]
 SDS = {"item": 0.20, "prompt": 0.10, "judge": 0.08, "item:prompt": 0.15}
-NOISE, N = 0.10, 120
+NOISE, N = 0.10, 400
 PILOT, PLANNED = (24, 6, 4), (48, 3, 8)
 
 
@@ -54,7 +54,10 @@ def test_variances_are_recovered_and_the_projected_error_is_the_one_realised(mod
     error = found.std(axis=0, ddof=1) / np.sqrt(N)
     off = np.abs(found[:, :-1].mean(axis=0) - want)
     print(np.sqrt(found.mean(axis=0)), off / want)
-    assert (off < np.maximum(4.0 * error[:-1], 0.02 * want)).all()
+    assert (off[:-1] < np.maximum(4.0 * error[:-2], 0.02 * want[:-1])).all()
+    # The interactions that are not there (item:judge, prompt:judge) cannot be estimated below zero, and what they get
+    # above it is missing here: some 2 %. The mean square of the residual has no such bias.
+    assert 0.96 < found[:, -2].mean() / want[-1] < 1.01
     really = np.array(answers_of(realised, 20_000 // models, 2))
     print(np.sqrt(found[:, -1].mean() / really.mean()))
     assert abs(np.sqrt(found[:, -1].mean() / really.mean()) - 1.0) < 0.05
