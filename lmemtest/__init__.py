@@ -24,6 +24,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.budget.anytime": ["anytime"],
         "bench.budget.budget_effect": ["budget_effect"],
         "bench.modelling.builder": ["ModelBuilder"],
+        "bench.checks.answerable": ["answerable"],
         "bench.checks.audit": ["audit"],
         "bench.evaluation.evaluation": ["evaluate"],
         "bench.gate.gate": ["gate"],

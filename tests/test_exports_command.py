@@ -31,7 +31,7 @@ def run(*words: Any) -> Result:
 
 def printed(found: Result) -> list[list[str]]:
     """The commands that stand in lines of their own."""
-    lines = (line for line in found.output.splitlines() if line.startswith("  lmemtest "))
+    lines = (line for line in found.output.replace(" \\\n    ", " ").splitlines() if line.startswith("  lmemtest "))
     return [shlex.split(line)[1:] for line in lines]
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from ordinary_tables import TABLES, Table, with_words
+from study import make_table
 
 FILES = Path(__file__).parent / "bench" / "data" / "files"
 # A command that is wrong, other than by a choice that only the user can make and a table that decides nothing.
@@ -29,6 +34,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def printed(text: str) -> list[list[str]]:
     """The commands in a text: on lines of their own, or up to the end of the sentence."""
+    text = text.replace(" \\\n    ", " ")  # long ones go on
     lines = re.findall(r"^  lmemtest (.*)$", text, flags=re.MULTILINE)
     within = re.findall(
         r"\S.*?\blmemtest ((?:report|check|rank|convert|evaluate) .*?)(?: \(or |\. |\.?$)", text, re.MULTILINE
@@ -69,6 +75,54 @@ def test_what_a_command_prints_about_an_ordinary_table_runs(run: Callable[..., A
         assert left_out == list(table.left_out)
     commands = follow(run, command, "runs.csv")
     assert len(commands) >= 1 + bool(table.open)
+
+
+def frames() -> dict[str, pd.DataFrame]:
+    """A small table of each form."""
+    rng = np.random.default_rng(1)
+    items = pd.DataFrame(rng.integers(0, 2, (30, 2)), columns=["gpt", "llama"]).assign(subject=np.arange(30) % 6)
+    names = {"algorithm": "tool", "benchmark": "my task`s\x1b[31m'b", "loss": "loss $x"}
+    return {
+        "seeds": make_table(2, 7, 3),
+        "one seed": make_table(3, 8, 1),
+        "one benchmark": make_table(3, 1, 6),
+        "curves": make_table(2, 6, 3, budgets=[1, 3, 9], priors=2),
+        "many": make_table([f"a{i:03d}" for i in range(300)], 6, 2),
+        "folds": make_table(2, 6, 4, rng=2).assign(repeat=lambda t: t["seed"] // 2, fold=lambda t: t["seed"] % 2)
+        .drop(columns="seed"),
+        "trials": pd.DataFrame({"lr": rng.uniform(size=20), "loss": rng.uniform(size=20)}),
+        "0/1": items,
+        "attempts": pd.DataFrame({"correct": rng.integers(0, 2, 120), "item": np.repeat(np.arange(30), 4)}).assign(
+            subject=lambda t: t["item"] % 6, model=["A", "B"] * 60, epoch=[0, 0, 1, 1] * 30
+        ),
+        "battles": pd.DataFrame({"left": [*"ABC"] * 9, "right": [*"BCA"] * 9, "winner": ["left", "tie", "right"] * 9}),
+        "hostile": make_table(["=1+1", "\x1b[2J", "C"], 7, 2).rename(columns=names),
+    }  # fmt: skip
+
+
+@pytest.mark.level(2)
+@pytest.mark.parametrize("form", [*frames()])
+def test_what_a_table_can_answer_is_one_screen_and_each_of_its_commands_runs(
+    run: Callable[..., Any], form: str
+) -> None:
+    frames()[form].to_csv("runs.csv", index=False)
+    outcome = run("check", "runs.csv")
+    lines = outcome.out.split("\n\n")[0].split("\n")
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= (80 if form != "hostile" else 120)  # where one word is longer
+    assert "\x1b" not in outcome.out
+    joined = "\n".join(lines).replace(" \\\n    ", " ")
+    commands = [words_of(line) for line in dict.fromkeys(re.findall(r"^  lmemtest (.*)$", joined, re.MULTILINE))]
+    assert len(commands) >= {"trials": 1, "0/1": 1, "attempts": 1, "battles": 0}.get(form, 2)
+    for command in commands * (form != "many"):  # of 300 algorithms an analysis takes minutes
+        answered = run(*command, *["--json"] * (command[0] in ("report", "evaluate")))
+        assert answered.code == 0, (command, answered.err)
+
+
+def words_of(command: str) -> list[str]:
+    """The words of a command as bash reads them."""
+    out = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], capture_output=True, check=True).stdout
+    return out.decode().split("\0")[:-1]
 
 
 def test_words_for_failures_are_asked_for_with_all_that_is_known(run: Callable[..., Any]) -> None:

@@ -15,6 +15,7 @@ from lmemtest.cli.reading import (
     EVALUATE,
     export_in,
     name_of,
+    read_answerable,
     read_runs,
     read_table,
     read_trials,
@@ -22,7 +23,7 @@ from lmemtest.cli.reading import (
     settled_curves,
     taken,
 )
-from lmemtest.cli.rendering import INTERRUPTED, say, write_report
+from lmemtest.cli.rendering import INTERRUPTED, say, screen, tell, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,19 +138,33 @@ def demo(arguments: SimpleNamespace, step: Step) -> None:
     write_report(analyze(load_hpo_runs(), progress=step), arguments, step)
 
 
-@command(app, "check", (*RUNS, "whole", *WRITTEN), "Look for what can spoil a comparison.")
+@command(app, "check", (*RUNS, "effect", "whole", *WRITTEN), "What can these runs answer, and what can spoil it?")
 def check(arguments: SimpleNamespace, step: Step) -> None:
-    """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
+    """Say what a table can answer, for whom and with which command; then look for what can spoil a comparison.
 
-    The exit code is 1 if there are errors that stop a fit, and 0 otherwise. At most 60 lines are printed; with --all,
-    or in a file with -o, there is every finding.
+    The first screen has a line per question, with what blocks it and how many benchmarks, runs or seeds would unblock
+    it. Roles that are not given are guessed by names and structure, and shown. Then come the findings: columns without
+    a role, missing, duplicate, tied or unpaired runs, scales. The exit code is 1 if there are errors that stop a fit,
+    2 if the columns do not tell the roles of runs, and 0 otherwise. At most 60 lines of findings are printed; with
+    --all, or in a file with -o, there is every finding.
 
     \b
     Example:
+      lmemtest check runs.csv
       lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
+      lmemtest check runs.csv --effect 0.02
     """
     check_options(arguments)
-    checks = read_runs(arguments, settle=arguments.yes).check(progress=step)
+    answers, runs, refusal = read_answerable(arguments, step)
+    if not arguments.json:
+        step("")
+        typer.echo(f"{screen(answers, name_of(arguments))}\n")
+    if runs is None and answers.answers["answerable"].eq("no").all():
+        raise refusal
+    if runs is None:
+        tell(f"There are no findings: {refusal}")
+        return
+    checks = runs.check(progress=step)
     if arguments.path is not None:
         checks.save(arguments.path, escape=not arguments.raw_csv)
     step("")

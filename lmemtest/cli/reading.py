@@ -6,20 +6,21 @@ A file that another tool wrote is named for what it is, and read if the user agr
 from __future__ import annotations
 
 import sys
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 import typer
 
-from lmemtest.cli.options import anchors, roles_of
+from lmemtest.cli.options import RUNS, TABLE, anchors, flags, roles_of
 from lmemtest.cli.rendering import say, tell
 from lmemtest.core.caller import on_command_line, shell_line
 from lmemtest.core.options import NEEDED
 from lmemtest.core.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
     from types import SimpleNamespace
 
@@ -30,10 +31,22 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.readers import Source
     from lmemtest.bench.data.recognised import Recognised
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.result import Answer
+    from lmemtest.errors import LmemtestError
 
 EVALUATE = "evaluate"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
+_PREPARING = (
+    "wide",
+    "failed",
+    "drop_duplicates",
+    "score_failures",
+    "drop_missing",
+    "best_so_far",
+    "at_budget",
+    "normalize",
+)
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
@@ -158,6 +171,46 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
         elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
             refuse_unnamed(runs)
     return _prepared(options, runs)
+
+
+def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tuple[Answer, Runs | None, LmemtestError]:
+    """What a table can answer, and its runs; roles that are not given are guessed. Without runs, why there are none."""
+    from lmemtest.bench.checks.answerable import answers_of
+    from lmemtest.bench.data.recognised import recognised
+    from lmemtest.errors import ArgumentError, LmemtestError
+
+    roles, runs, refusal = roles_of(options), None, LmemtestError()
+    lacking = any(roles[name] is None for name in NEEDED if name == "direction" or not options.wide)
+    frame = read_table(options) if lacking and str(options.table) != "-" and export_in(options.table) is None else None
+    export = export_in(options.table) if frame is None else recognised(frame, str(options.table))
+    agreed = copy(options)
+    agreed.yes = options.yes or (lacking and (export is None or export.tool == EVALUATE))
+    try:
+        runs = read_runs(agreed, settle=options.yes)
+    except ArgumentError as error:
+        if not lacking:
+            raise
+        refusal = error
+    step("what the table can answer")
+    long = frame is None or runs is None or {runs.score, runs.algorithm} <= {*frame.columns}
+    long = long and not any(getattr(options, name) for name in _PREPARING)
+    long = long and (export is None or export.tool == EVALUATE)
+    words = {
+        "runs": [*_typed(options, RUNS), *(["--yes"] if lacking and not options.yes else [])],
+        "table": _typed(options, TABLE) if long else [],
+    }
+    answers = answers_of(runs, export=export, frame=frame, guessed=lacking, effect=options.effect, words=words)
+    return answers, runs, refusal
+
+
+def _typed(options: SimpleNamespace, names: Sequence[str]) -> list[str]:
+    """What was typed of some options, the file first."""
+    words = [str(options.table)]
+    for name in names[1:]:
+        value = getattr(options, name)
+        for one in value if isinstance(value, list) else [value]:
+            words += [flags(name)[0], *([] if one is True else [str(one)])] if one not in (None, False) else []
+    return words
 
 
 def _made(options: SimpleNamespace, source: Source, roles: dict[str, Any]) -> Runs:

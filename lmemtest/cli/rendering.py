@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 WRONG_INPUT = 2
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
+_WIDTH, _LINES = 80, 40  # of a screen
+_WORD = r"""(?:\$'(?:\\.|[^'\\])*'|'[^']*'|"[^"]*"|[^\s'"])+"""  # of a command, as `quoted` writes it
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
 
 FILE = "FILE"  # the metavar of options that name a file, -o among them
@@ -43,6 +45,39 @@ def say(sentence: str, *, err: bool = False) -> None:
 def tell(message: str) -> None:
     """A message, perhaps of several lines, on standard error."""
     typer.echo(logged(message), err=True)
+
+
+def screen(answer: Result, name: str) -> str:
+    """What a table can answer, on one screen: 80 columns, at most 40 lines; a command that is longer is one line."""
+    import re
+    import textwrap
+
+    def wrapped(text: str, indent: str) -> list[str]:
+        return textwrap.wrap(one_line(text), _WIDTH, initial_indent=indent, subsequent_indent=indent)
+
+    def continued(command: str) -> list[str]:
+        """The words of a command on lines that a shell joins."""
+        lines = ["  "]
+        for word in re.findall(_WORD, command):
+            if len(lines[-1]) + len(word) + 3 > _WIDTH and lines[-1].strip():
+                lines.append("    ")
+            lines[-1] += f" {word}" if lines[-1].strip() else word
+        return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+
+    head = [*wrapped(f"What {name} can answer", ""), *(line for fact in answer.facts for line in wrapped(fact, "  "))]
+    head = [*head[: _LINES // 5], *(["  ..."] * (len(head) > _LINES // 5))]
+    rows, parts = answer.to_frame().to_dict("records"), dict[tuple[str, ...], list[str]]()
+    for row in sorted(rows, key=lambda row: row["answerable"] == "no"):  # what is said of several is said once
+        key = row["known"], row["unblocks"], row["command"]
+        parts.setdefault(key, []).append(f"{row['answerable']:<7}{row['asks']}")
+    for layout in (continued, lambda command: [f"  {command}"]):
+        lines = list(head)
+        for (known, unblocks, command), asks in parts.items():
+            about = [line for text in (known, unblocks) if text for line in wrapped(text, " " * 9)]
+            lines += [*asks, *about, *(layout(command) if command else [])]
+        if len(lines) <= _LINES:
+            break
+    return logged("\n".join(lines))
 
 
 def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[[str], None]) -> None:

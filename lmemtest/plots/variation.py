@@ -85,7 +85,7 @@ def variance_sources_plot(
     hidden = table["source"].isin(names)
     if hidden.all():
         raise ArgumentError("leave_out names all sources, so nothing is left to draw. Keep at least one.")
-    if sources.of == "trainings":
+    if sources.of != "runs":
         return _rows.draw_rows(_of_trainings(sources, table[~hidden], values), ax)
     if values is not None and check_choice(values, "values", VALUES) != "sd":
         raise ArgumentError(f"values={values!r} is for sources of trainings; of runs values='sd' is drawn.")

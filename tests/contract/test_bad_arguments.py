@@ -124,6 +124,7 @@ def calls() -> dict[str, Call]:
         "VarianceComponents": (lt.VarianceComponents, {"interaction_sd": 0.1, "residual_sd": 0.2}),
         "analyze": (lt.analyze, {"runs": few()}),
         "anytime": (lt.anytime, {"runs": runs(), "n_draws": 1000}),
+        "answerable": (lt.answerable, {"table": few()}),
         "audit": (lt.audit, {"runs": few(), "n_draws": 2, "unit": "benchmark", "rng": 1}),
         "benchmark_clusters": (lt.benchmark_clusters, {"runs": few(), "n_draws": 2, "rng": 1}),
         "benchmark_effects": (lt.benchmark_effects, {"runs": few(), "rng": 1}),

@@ -39,7 +39,7 @@ from lmemtest.errors import ArgumentError, LmemtestError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["Guess", "Reading", "guess", "left_out", "refuse_without_roles"]
+__all__ = ["Guess", "Reading", "guess", "in_its_form", "left_out", "refuse_without_roles"]
 
 SINGLE = (*NEEDED, "benchmark", "seed", "budget")
 SEVERAL = ("family", "metafeatures", "ignore")
@@ -460,10 +460,10 @@ def refuse_without_roles(table: Any, given: Mapping[str, Any], function: str, me
         raise ArgumentError(f"{message} {known.in_words('It')}")
     if known is not None:
         message += f" {known.in_words('It')}"
-    raise ArgumentError(f"{message} {_in_its_form(frame, given).told(given, function)}".rstrip())
+    raise ArgumentError(f"{message} {in_its_form(frame, given).told(given, function)}".rstrip())
 
 
-def _in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:
+def in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:
     """The readings of a table in one of the forms in which people have them."""
     from lmemtest.bench.data.forms import tidied
 

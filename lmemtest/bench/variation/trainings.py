@@ -54,9 +54,12 @@ _FEW = 10  # seeds, below which a variance is hardly known
 
 
 def training_variances(
-    seeds: pd.DataFrame, score: Array, *, unit: str | None, level: float, method: str
+    seeds: pd.DataFrame, score: Array, *, unit: str | None, level: float, method: str, crossed: bool = False
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """The tables of one study, and notes: one row per training, with a column of seeds per source.
+
+    With `crossed` it is not looked whether sources are varied one at a time, and `score` may hold several scores of
+    each training, ``(n, m)``, which have the same variances and are independent of each other.
 
     Raises
     ------
@@ -66,16 +69,16 @@ def training_variances(
     codes = {source: group_numbers(seeds, [source]) for source in map(str, seeds)}
     cell = group_numbers(seeds, [*codes])
     size = np.bincount(cell)
-    repeated = [score[cell == c] for c in np.flatnonzero(size > 1)]
     varied = _varied(codes)
     at_once: list[tuple[Any, ...]] = []
     samples: dict[str, list[Array]] = {}
     more: list[str] = []
     left_over = 0
-    design = _one_at_a_time(codes, cell)
+    design = None if crossed else _one_at_a_time(codes, cell)
     if design is None:
-        parts, rows, of, more = _crossed(codes, cell, score, level)
+        parts, rows, of, more = _crossed(codes, cell, score.reshape(len(cell), -1), level)
     else:
+        repeated = [score[cell == c] for c in np.flatnonzero(size > 1)]
         lines, new, left_over = design
         mean = np.bincount(cell, weights=score) / size
         samples = {name: [mean[cells] for cells in groups] for name, groups in lines.items()}
@@ -259,16 +262,22 @@ def _compared(
 def _crossed(
     codes: Codes, cell: Index, score: Array, level: float
 ) -> tuple[pd.DataFrame, Array, Combinations, list[str]]:
-    """From a mixed model with crossed random effects of all sources that the table identifies, with notes."""
+    """From a mixed model with crossed random effects of all sources that the table identifies, with notes.
+
+    Each column of the scores has a mean and effects of its own, all with the same variances.
+    """
     notes = []
-    repeated = [score[cell == c] for c in np.flatnonzero(np.bincount(cell) > 1)]
+    repeated = [scores[cell == c] for c in np.flatnonzero(np.bincount(cell) > 1) for scores in score.T]
     if repeated and all(np.ptp(x) <= tolerance(x) for x in repeated):  # trainings run again are copies, not new
         first = np.unique(cell, return_index=True)[1]
         codes, cell, score = {s: code[first] for s, code in codes.items()}, np.arange(len(first)), score[first]
         notes.append(_SAME)
     terms, kinds = _terms(codes, cell)
-    frame = pd.DataFrame({f"t{i}": code for i, code in enumerate(terms.values())} | {"score": score})
-    formula = " + ".join(["score ~ 1", *(f"(1 | t{i})" for i in range(len(terms)))])
+    column = np.repeat(np.arange(score.shape[1]), len(cell))
+    groups = {f"t{i}": np.tile(c, score.shape[1]) + (c.max() + 1) * column for i, c in enumerate(terms.values())}
+    frame = pd.DataFrame({**groups, "column": column, "score": score.T.ravel()})
+    mean = "C(column)" if score.shape[1] > 1 else "1"
+    formula = " + ".join([f"score ~ {mean}", *(f"(1 | t{i})" for i in range(len(terms)))])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # profiles go on from better optima themselves
         fit = fit_lmm(formula, frame)
@@ -281,7 +290,7 @@ def _crossed(
             "source": [*terms, left],
             "kind": [*kinds, left],
             "n": [*sizes, len(score)],
-            "df": [*(float(size - 1) for size in sizes), np.nan],
+            "df": [*(float(score.shape[1] * (size - 1)) for size in sizes), np.nan],
         }
     )
     value, low, high = (profile[name].to_numpy(dtype=float) ** 2 for name in ("estimate", "ci_low", "ci_high"))

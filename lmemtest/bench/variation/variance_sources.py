@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from lmemtest.lmm.intervals.variances import METHODS, Combinations
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.intervals.variances import Factors, Stratum
 
 ROLES = ("algorithm", "benchmark")
@@ -74,6 +76,9 @@ class VarianceSources(Answer):
             names = self.sources[role].unique().tolist()
             if level not in names:
                 raise ArgumentError(f"{role} must be one of {listed(names)}, got {level!r}.")
+        if self.of == "differences":
+            components = _components_of_trainings(self.sources, self.designs, ())
+            return replace(components, pilot=Pilot(n_algorithms=self.n_models, n_benchmarks=1, n_seeds=1.0))
         if self.of == "trainings":
             return _components_of_trainings(_rows(self.sources, wanted), _rows(self.designs, wanted), self.by)
         if self.n_conditions > 1 or self.n_budgets > 1:
@@ -101,6 +106,19 @@ class VarianceSources(Answer):
             ),
         )
 
+    def project(
+        self,
+        *,
+        current: Mapping[str, int],
+        budget: float | None = None,
+        costs: Mapping[str, float] | None = None,
+        at_most: Mapping[str, int] | None = None,
+    ) -> Answer:
+        """The standard error of a design with other numbers of units of each source; see `projection.project`."""
+        from lmemtest.bench.variation.projection import project
+
+        return project(self, current=current, budget=budget, costs=costs, at_most=at_most)
+
 
 @guided
 @one_blas_thread()
@@ -111,6 +129,7 @@ def variance_sources(
     score: str | None = None,
     algorithm: str | None = None,
     benchmark: str | None = None,
+    model: str | None = None,
     relative_to: str | None = None,
     method: str | None = None,
     alpha: float = 0.05,
@@ -130,6 +149,9 @@ def variance_sources(
         Column of the score.
     algorithm, benchmark : str, optional
         Columns of pipelines and data sets: each combination is a study of its own.
+    model : str, optional
+        Column of models that answered alike, with `sources` such as item, prompt, judge, temperature: the variances
+        are then of differences of models. Not with `algorithm` or `benchmark`.
     relative_to : str, optional
         Source whose variance is the unit of the others; by default the one with "data" or "split" in its name.
     method : {"bonett", "chi-squared"}
@@ -162,6 +184,9 @@ def variance_sources(
           ``ratio_high``; ``p_raw`` of "they add up", and ``p_value`` (Holm, over all rows);
         - ``designs``: per algorithm and benchmark ``design`` ("one at a time" or "crossed"), ``n``, ``mean``,
           ``repeated`` (degrees of freedom of the noise), ``left_over`` (trainings that are not used);
+        With `model` they are those of what a source adds to the score of one model beyond what it adds to all models; a
+        difference of two has twice the variance. ``project()`` says what more units of each source would change.
+
         - ``scores``: the samples behind sources that vary one at a time or at once: ``source`` ("all at once" where
           every source is new), ``sample``, ``score`` (the mean of trainings with equal seeds).
 
@@ -196,6 +221,10 @@ def variance_sources(
     it is the sum. Otherwise a mixed model with crossed random effects of the sources is fitted, with their interactions
     by pairs where each combination is run twice on average.
 
+    Of differences of k models: rows that all models share are turned into k - 1 orthonormal contrasts of the models,
+    in which what all models have in common cancels; each contrast has the variances of the parts of one model. The
+    crossed model is fitted to all of them. Every source is random, whatever its number of levels.
+
     References
     ----------
     Searle, Casella & McCulloch (1992), doi:10.1002/9780470316856; Cornfield & Tukey (1956) on fixed means,
@@ -228,6 +257,7 @@ def variance_sources(
     ...
     """
     options = {"score": score, "algorithm": algorithm, "benchmark": benchmark, "relative_to": relative_to}
+    options["model"] = model
     if sources is not None:
         return _of_trainings(runs, sources, **options, method=METHODS[0] if method is None else method, alpha=alpha)
     for name, value in {**options, "method": method}.items():
@@ -346,15 +376,22 @@ def _of_trainings(
     score: Any,
     algorithm: Any,
     benchmark: Any,
+    model: Any,
     relative_to: Any,
     method: str,
     alpha: float,
 ) -> VarianceSources:
+    if model is not None and (algorithm is not None or benchmark is not None):
+        raise ArgumentError(
+            "model is for differences of models, and algorithm and benchmark are for studies of single pipelines: give "
+            "one or the other. For a benchmark of several keep its rows."
+        )
     if isinstance(table, Runs):
         score, algorithm, benchmark = score or table.score, algorithm or table.algorithm, benchmark or table.benchmark
         table = table.frame
     columns = as_frame(table, argument="table").collect_schema().names()
-    score, names, by = _columns_of(columns, score, sources, {"algorithm": algorithm, "benchmark": benchmark})
+    roles = {"algorithm": algorithm, "benchmark": benchmark} if model is None else {"model": model}
+    score, names, by = _columns_of(columns, score, sources, roles)
     if relative_to is None:
         likely = [name for name in names if set(re.split(r"[^a-z]+", name.lower())) & set(_UNITS)]
         unit = likely[0] if len(names) > 1 and likely else None
@@ -364,16 +401,23 @@ def _of_trainings(
     frame = _read(table, score, names, by)
     parts: dict[str, list[pd.DataFrame]] = {}
     notes: dict[str, list[str]] = {}
+    models = ()
+    if model is not None:
+        frame, contrasts, models, lost = _contrasts(frame, names)
+        by, notes = {}, {note: [""] for note in lost}
     for key, rows in frame.groupby(list(by), sort=False, observed=True) if by else [((), frame)]:
         labels = dict(zip(by, key, strict=True))
-        values, where = rows["score"].to_numpy(dtype=float), _where(labels)
+        where = _where(labels)
+        values = rows["score"].to_numpy(dtype=float) if model is None else contrasts
         check_magnitude(values)
         if len(values) < 2 or np.ptp(values) == 0.0:
             raise DesignError(f"{where}all scores are the same, so nothing varies that could be taken apart.")
         if np.ptp(values) < _LEAST:
             raise DesignError(f"{where}scores differ by {np.ptp(values):.2g} at most. Give them in another unit.")
         try:
-            tables, more = training_variances(rows[list(names)], values, unit=unit, level=level, method=method)
+            tables, more = training_variances(
+                rows[list(names)], values, unit=unit, level=level, method=method, crossed=model is not None
+            )
         except DesignError as error:
             raise DesignError(f"{where}{error}") from None
         for name, part in tables.items():
@@ -408,9 +452,10 @@ def _of_trainings(
     n = len(joint["designs"])
     return VarianceSources(
         question="variance_sources",
-        title=f"Variance of {score} by source",
+        title=f"Variance of {'differences of models in ' if models else ''}{score} by source",
         tables=joint,
-        values={"of": "trainings", "score": score, "alpha": alpha, "by": tuple(by), "relative_to": unit,
+        values={"of": "differences" if models else "trainings", "n_models": len(models),
+                "nested": _nested(frame, names), "score": score, "alpha": alpha, "by": tuple(by), "relative_to": unit,
                 "method": method},
         facts=tuple(facts),
         findings=tuple(findings),
@@ -464,6 +509,40 @@ def _read(table: Any, score: str, names: tuple[str, ...], by: Mapping[str, str])
     if not np.isfinite(values).all():
         raise DataError(f"the score {score!r} has {counted(int((~np.isfinite(values)).sum()), 'infinite value')}.")
     return frame[list(names)].assign(**{role: frame[name] for role, name in by.items()}, score=values)
+
+
+def _contrasts(frame: pd.DataFrame, names: Sequence[str]) -> tuple[pd.DataFrame, Array, tuple[Any, ...], list[str]]:
+    """Rows that all models share, orthonormal contrasts of the models there, the models, and notes on what is lost."""
+    attempt = frame.groupby(["model", *names], sort=False).cumcount().rename("attempt")
+    wide = frame.assign(attempt=attempt).pivot(index=[*names, "attempt"], columns="model", values="score")
+    whole = wide.dropna()
+    models, lost = tuple(wide.columns), len(frame) - whole.size
+    if len(models) < 2:
+        raise DataError(f"model has one level only, {models[0]!r}: differences need two models or more.")
+    if whole.empty:
+        raise DesignError(
+            f"no combination of {joined(names)} has scores of all {len(models)} models, so they cannot be compared: a "
+            "judge of one model only cannot be told from the model. Keep models that share combinations."
+        )
+    notes = [
+        f"{counted(lost, 'score')} of {len(frame):,} are left out, of combinations that not all models have: they say "
+        "nothing of differences."
+    ] * bool(lost)
+    few = [name for name in names if whole.index.get_level_values(name).nunique() == 2]
+    if few:
+        notes.append(
+            f"The 2 levels of {joined(few)} are taken as a sample of others (random). If they are all that matters, "
+            "average the scores over them first."
+        )
+    helmert = np.linalg.qr(np.column_stack([np.ones(len(models)), np.eye(len(models))[:, 1:]]))[0][:, 1:]
+    return whole.index.to_frame(index=False), whole.to_numpy(dtype=float) @ helmert, models, notes
+
+
+def _nested(frame: pd.DataFrame, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The sources within which a source is nested: each of its levels is in one of theirs."""
+    n = {name: frame[name].nunique() for name in names}
+    within = {a: [b for b in names if b != a and n[b] < n[a] == len(frame[[a, b]].drop_duplicates())] for a in names}
+    return {a: tuple(b for b in outer if n[b] > 1) for a, outer in within.items()}
 
 
 def _where(labels: Mapping[Any, Any]) -> str:
