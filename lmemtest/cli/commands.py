@@ -321,7 +321,7 @@ def _quantile(text: str) -> str | float:
     "evaluate",
     (
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
-        *("adjust", "vcov", "alpha", "power", *WRITTEN),
+        *("scale", "adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by the items of tasks: these items, items like these, and tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
@@ -344,7 +344,7 @@ def evaluate(given: SimpleNamespace, step: Step) -> Result:
     step("comparing models")
     from lmemtest.bench.evaluation.evaluation import evaluate
 
-    options = chosen(given, "direction adjust vcov alpha power drop_duplicates")
+    options = chosen(given, "direction scale adjust vcov alpha power drop_duplicates")
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 

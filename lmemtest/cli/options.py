@@ -128,6 +128,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "cluster": (str, "COLUMN", "Passages or conversations that items of a task share."),
     "min_score": (float, "NUMBER", "Lowest score of the scale, such as 1."),
     "max_score": (float, "NUMBER", "Highest score of the scale, such as 10."),
+    "evaluate.scale": (("accuracy", "odds"), "", "odds: compare by odds, for accuracies near 1 or 0 on few tasks."),
     "evaluate.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
     "evaluate.power": (float, "NUMBER", "For the smallest difference that is found."),
     # a plan

@@ -378,12 +378,15 @@ def _from_half(table: pd.DataFrame, most: int) -> _rows.Shown:
 def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
     """Draw the accuracy of each model with its interval for every population, and the groups beside it.
 
+    By odds (``scale="odds"``) the odds ratio of each pair.
+
     Parameters
     ----------
     found : Evaluation
         From `lmemtest.evaluate`.
     max_rows : int, >= 2
-        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out.
+        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out. Of more
+        pairs, those of the largest odds ratios.
 
     Returns
     -------
@@ -391,7 +394,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
         Models from the best at the top, with an interval for each population that the evaluation is about. The letters
         at the right are those of each, in the order of the legend: models that share a letter cannot be distinguished.
         Of more than 12 models there are sets of ranks in their place. Intervals are not simultaneous, so whether they
-        overlap does not tell whether models differ.
+        overlap does not tell whether models differ. By odds pairs in their order, with p-values at the right.
 
     Examples
     --------
@@ -401,8 +404,12 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['B', 'A']
     """
-    shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
-    table = found.models.iloc[shown.kept]
+    max_rows, odds = check_positive_int(max_rows, "max_rows", minimum=2), found.scale == "odds"
+    shown = _rows.Shown.ends(len(found.models), max_rows)
+    if odds:
+        size = np.abs(np.log(found.pairs[f"odds_ratio_{[*found.populations][-1]}"].to_numpy(dtype=float)))
+        shown = _rows.Shown.largest(size, max_rows)
+    table = (found.pairs if odds else found.models).iloc[shown.kept]
     names = found.populations if len(found.populations) > 1 else {"these": ""}
     looks: tuple[dict[str, Any], ...] = (
         {"colour": _style.ACCENT},
@@ -413,7 +420,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
         _rows.Series.of(
             table,
             shown.place,
-            centre=f"accuracy_{suffix}",
+            centre=f"{'odds_ratio' if odds else 'accuracy'}_{suffix}",
             ends=(f"ci_low_{suffix}", f"ci_high_{suffix}"),
             name=name,
             offset=lane,
@@ -421,6 +428,23 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
         )
         for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks[: len(names)], strict=True))
     )
+    if odds:
+        p = [" | ".join(map(format_p, row)) for row in table[[f"p_value_{suffix}" for suffix in names]].to_numpy()]
+        outcome = "a right answer" if found.direction == "maximize" else "a one"
+        ratios = _rows.Rows(
+            labels=list(zip(table["left"], table["right"], strict=True)),
+            between=" / ",
+            series=series,
+            axis_label=f"Ratio of the odds of {outcome}\n{found.facts[len(found.samples)]}"
+            + shown.sentence("pairs, those nearest to one,"),
+            lanes=len(names),
+            aside=tuple(p),
+            aside_title="p-value",
+            reference=1.0,
+            log=True,
+            legend=len(names) > 1,
+        )
+        return _rows.draw_rows(ratios, ax)
     letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
     reading = "models that share a letter cannot be distinguished"
     reading = reading if found.lettered else "at the right: ranks that are left open"

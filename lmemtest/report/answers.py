@@ -319,11 +319,12 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
             "groups" if found.lettered else "ranks": groups_column(found.models, suffix),
         }
     )
+    effect = {"estimate": "difference", "odds_ratio": "odds ratio"}[found.effect]
     pairs = pd.DataFrame(
         {
             "left": found.pairs["left"],
             "right": found.pairs["right"],
-            "difference": found.pairs[f"estimate_{suffix}"],
+            effect: found.pairs[f"{found.effect}_{suffix}"],
             "interval": _intervals(found.pairs, suffix),
             "p_value": found.pairs[f"p_value_{suffix}"],
         }
@@ -337,10 +338,10 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
     alone = f"{level} intervals, not simultaneous. {reading}"
     count = counted(len(pairs), "pair")
     table = ResultTable(
-        f"Differences, {count}",
+        f"{effect.capitalize()}s, {count}",
         pairs,
         (capitalised(found.samples[suffix]), found.facts[len(found.samples)]),
-        {"difference": ".3f"},
+        {effect: ".3f"},
     )
     return [
         ResultTable(f"{found.noun.capitalize()} of the models", models, (alone,), {found.noun: ".3f"}),
