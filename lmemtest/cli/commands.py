@@ -348,6 +348,33 @@ def evaluate(given: SimpleNamespace, step: Step) -> Result:
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 
+@command(
+    app,
+    "mcnemar",
+    (*TABLE, "model", "item", "task", "score", "drop_duplicates", "yes", "alpha", *WRITTEN),
+    "Compare two models on one task by the items on which one alone is right: the exact test.",
+    calls="bench.evaluation.mcnemar:mcnemar",
+)
+def mcnemar(given: SimpleNamespace, step: Step) -> Result:
+    """Test exactly whether two models are right equally often: McNemar's test, with the odds that go with it.
+
+    Scores are 0 and 1, one of each model and item. With few items on which the models differ it is the better test;
+    for several tasks, attempts, judges or graded scores there is lmemtest evaluate.
+
+    \b
+    Example:
+      lmemtest mcnemar answers.csv --model model --item question --score correct
+      lmemtest mcnemar wide.csv --model gpt --model llama
+    """
+    others = dict.fromkeys(("epoch", "judge", "family", "cluster", "min_score", "max_score"))
+    table, roles = _read_answers(SimpleNamespace(**{**others, **vars(given)}))
+    step("comparing models")
+    from lmemtest.bench.evaluation.mcnemar import mcnemar
+
+    roles = {name: roles.get(name) for name in ("model", "item", "task", "score")}
+    return mcnemar(table, **chosen(given, "alpha drop_duplicates"), **roles)
+
+
 def _answer_roles(given: SimpleNamespace) -> dict[str, Any]:
     """The arguments of `evaluate` about columns."""
     columns = given.model or []

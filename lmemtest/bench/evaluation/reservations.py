@@ -126,7 +126,7 @@ def notes_on(
             "The variation of advantages between tasks is estimated as zero, beyond what items explain. With few tasks "
             "this is absence of evidence, not evidence of absence."
         )
-    if variances and len(blocks.names) < 5:
+    if 1 < len(blocks.names) < 5:
         notes.append(
             f"{counted(len(blocks.names), 'task')} say little about tasks like these: differences must be large."
         )
@@ -143,6 +143,9 @@ def notes_on(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
             f"items: there the test on {here} is rough. " + advice("n_differ")
         )
+    one_answer = cluster is None and about["epoch"] is None and not n_judges and not about["graded"]
+    if few and one_answer and len(blocks.names) == 1 and len(blocks.algorithms) == 2:
+        notes.append("The exact test of these items (McNemar's): " + advice("mcnemar") + ".")
     return tuple(notes)
 
 
