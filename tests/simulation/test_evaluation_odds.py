@@ -1,18 +1,21 @@
 """Evaluations by odds: false differences, intervals that hold the truth, and when they find more than accuracies.
 
 Answers are 0 or 1. Logits of tasks have a mean that gives the accuracy and a standard deviation, models have advantages
-on tasks (0.3), items of a task differ (1.0), and models on items (0.7). The table of the page "Evaluations":
-``python tests/simulation/test_evaluation_odds.py 1000``.
+on tasks (0.3), items of a task differ (1.0), and models on items (0.7). Through the public call:
+``python tests/simulation/test_evaluation_odds.py 600``. The table of the page "Evaluations", where odds find more:
+``python tests/simulation/test_evaluation_odds.py 1000 where``.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
 from harness import at_least, at_most, printed, rate_of, spawned
-from scipy.special import logit
+from scipy import stats
+from scipy.special import expit, logit
 from test_evaluation_size import NODES, WEIGHTS, answered, centre_of, mean_of
 
 from lmemtest import evaluate
@@ -87,6 +90,40 @@ DESIGNS = [
     (0.8, (40,) * 20, 1.2, (0.2, -0.2)),
 ]
 
+
+def where(n: int, accuracy: float, tasks: int, items: int, difficulty: float) -> np.ndarray:
+    """Shares of tables of two models whose accuracies, and empirical logits, differ by a paired t-test over tasks.
+
+    That is what `evaluate` does for two models (`test_odds.py`). Models are equal; then they differ by the same logits,
+    or accuracies, on every task (as far as 0 and 1 allow), so that accuracies of tasks that are alike find it in about
+    three of four tables.
+    """
+    rng, item = np.random.default_rng([n, tasks, items]), float(np.hypot(ITEM, PAIR))
+    centre = centre_of(accuracy, float(np.sqrt(difficulty**2 + item**2)))
+    error = np.sqrt((2.0 * ADVANTAGE**2 + 2.0 / (items * accuracy * (1.0 - accuracy))) / tasks)
+    lead = 2.6 * error * (1.0 + 2.0 / (tasks - 1))
+    shape = (n, 2, tasks)
+    rates = []
+    for same, gap in (("odds", 0.0), ("odds", lead), ("accuracy", 0.8 * accuracy * (1.0 - accuracy) * lead)):
+        level = centre + difficulty * rng.standard_normal((n, 1, tasks)) + ADVANTAGE * rng.standard_normal(shape)
+        level += np.array([[0.5], [-0.5]]) * gap * (same == "odds")
+        p = mean_of(level, item)
+        up, down = (np.minimum(gap / 2.0, 0.98 * room) * (same == "accuracy") for room in (1.0 - p[:, 0], p[:, 1]))
+        right = np.zeros(shape)
+        for _ in range(items):
+            eta = level + ITEM * rng.standard_normal((n, 1, tasks)) + PAIR * rng.standard_normal(shape)
+            a, b = np.moveaxis(expit(eta), 1, 0)
+            chance = np.stack([a + (1.0 - a) * up / (1.0 - p[:, 0]), b * (1.0 - down / p[:, 1])], axis=1)
+            right += rng.random(shape) < chance
+        for score in (right / items, np.log((right + 0.5) / (items - right + 0.5))):
+            with np.errstate(invalid="ignore", divide="ignore"):
+                rates.append((stats.ttest_rel(score[:, 0], score[:, 1], axis=1).pvalue < 0.05).mean())
+    return np.array(rates)
+
+
 if __name__ == "__main__":
     n = int(sys.argv[1])
-    printed(lambda *design: rates(n, *design, rng=3), DESIGNS)
+    if "where" in sys.argv:
+        printed(lambda *design: where(n, *design), product((0.5, 0.8, 0.95, 0.99), (5, 8, 20), (20, 200), (0.0, 1.2)))
+    else:
+        printed(lambda *design: rates(n, *design, rng=3), DESIGNS)
