@@ -130,6 +130,14 @@ def notes_on(
         notes.append(
             f"{counted(len(blocks.names), 'task')} say little about tasks like these: differences must be large."
         )
+    of_tasks = task_means(blocks)
+    alike_answers = int(((of_tasks == 0.0) | (of_tasks == 1.0)).sum()) if about["odds"] else 0
+    if alike_answers:
+        notes.append(
+            f"{counted(alike_answers, 'pair')} of model and task without a wrong, or without a right, answer: half an "
+            "answer added to each draws odds ratios towards one there. Tests hold; large odds ratios may be larger "
+            "than their intervals say."
+        )
     if about["odds"] and has_runs_of_items(blocks):
         notes.append(NO_ODDS_OF_RUNS)
     elif not about["odds"] and not about["graded"] and n_judges < FEWEST_JUDGES and odds_are_sharper(blocks):

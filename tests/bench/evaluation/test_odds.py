@@ -132,6 +132,14 @@ def test_what_is_not_counted_or_has_no_noise_has_no_answer_by_odds():
     assert "scale" in refusal(lambda: lt.evaluate(table, scale="logit", **ROLES), ArgumentError)
 
 
+def test_pairs_of_model_and_task_without_an_error_are_counted_in_a_note():
+    table = answers()
+    some = table.assign(score=np.where(table["task"] < 2, (table["item"] > 0) * 1, table["score"]))
+    all_right = some.assign(score=np.where((some["task"] == 0) & (some["model"] == "A"), 1, some["score"]))
+    cells = all_right.groupby(["model", "task"])["score"].mean()
+    assert any(note.startswith(f"{cells.isin([0, 1]).sum()} pair") for note in by_odds(all_right).notes)
+
+
 def test_a_model_that_lacks_a_task_is_compared_for_tasks_like_these_alone():
     table = answers(3)
     found = by_odds(table[(table["model"] != "C") | (table["task"] > 0)])
