@@ -27,6 +27,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.checks.answerable": ["answerable"],
         "bench.checks.audit": ["audit"],
         "bench.evaluation.evaluation": ["evaluate"],
+        "bench.evaluation.mcnemar": ["mcnemar"],
         "bench.gate.gate": ["gate"],
         "bench.benchmark.benchmark_clusters": ["benchmark_clusters"],
         "bench.scores.score_distributions": ["score_distributions"],

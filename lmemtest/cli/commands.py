@@ -340,7 +340,7 @@ def _quantile(text: str) -> str | float:
     "evaluate",
     (
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
-        *("adjust", "vcov", "alpha", "power", *WRITTEN),
+        *("scale", "adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by the items of tasks: these items, items like these, and tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
@@ -363,8 +363,35 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     step("comparing models")
     from lmemtest.bench.evaluation.evaluation import evaluate
 
-    options = chosen(arguments, "direction adjust vcov alpha power drop_duplicates")
+    options = chosen(arguments, "direction scale adjust vcov alpha power drop_duplicates")
     return evaluate(table, **{"direction": "maximize", **options, **roles})
+
+
+@command(
+    app,
+    "mcnemar",
+    (*TABLE, "model", "item", "task", "score", "drop_duplicates", "yes", "alpha", *WRITTEN),
+    "Compare two models on one task by the items on which one alone is right: the exact test.",
+    calls="bench.evaluation.mcnemar:mcnemar",
+)
+def mcnemar(arguments: SimpleNamespace, step: Step) -> Result:
+    """Test exactly whether two models are right equally often: McNemar's test, with the odds that go with it.
+
+    Scores are 0 and 1, one of each model and item. With few items on which the models differ it is the better test;
+    for several tasks, attempts, judges or graded scores there is lmemtest evaluate.
+
+    \b
+    Example:
+      lmemtest mcnemar answers.csv --model model --item question --score correct
+      lmemtest mcnemar wide.csv --model gpt --model llama
+    """
+    others = dict.fromkeys(("epoch", "judge", "family", "cluster", "min_score", "max_score"))
+    table, roles = _read_answers(SimpleNamespace(**{**others, **vars(arguments)}))
+    step("comparing models")
+    from lmemtest.bench.evaluation.mcnemar import mcnemar
+
+    roles = {name: roles.get(name) for name in ("model", "item", "task", "score")}
+    return mcnemar(table, **chosen(arguments, "alpha drop_duplicates"), **roles)
 
 
 def _answer_roles(arguments: SimpleNamespace) -> dict[str, Any]:

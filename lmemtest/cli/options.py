@@ -121,6 +121,9 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "model": ([str], "COLUMN", "Column of the models; or repeated, a column of scores for each. Required."),
     "item": (str, "COLUMN", "Questions, prompts or instances; rows, if models have columns."),
     "task": (str, "COLUMN", "Tasks that the items belong to; one without it."),
+    "mcnemar.table": (Path, "ANSWERS", f"Table with a row per answer: {FILES}"),
+    "mcnemar.score": (str, "COLUMN", "Scores of 0 and 1."),
+    "mcnemar.alpha": (float, "NUMBER", "Significance level."),
     "evaluate.score": (str, "COLUMN", "Scores of 0 and 1, or between."),
     "epoch": (str, "COLUMN", "Numbers of repeated attempts at an item."),
     "judge": (str, "COLUMN", "Who scored the answer."),
@@ -128,6 +131,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "cluster": (str, "COLUMN", "Passages or conversations that items of a task share."),
     "min_score": (float, "NUMBER", "Lowest score of the scale, such as 1."),
     "max_score": (float, "NUMBER", "Highest score of the scale, such as 10."),
+    "evaluate.scale": (("accuracy", "odds"), "", "odds: compare by odds, for accuracies near 1 or 0 on few tasks."),
     "evaluate.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
     "evaluate.power": (float, "NUMBER", "For the smallest difference that is found."),
     # a plan

@@ -203,6 +203,7 @@ ADVICE = {
     "escape": ("escape=False", "--raw-csv"),
     "more_findings": ("; see to_frame()", "; --all shows them"),
     "whole_finding": ("all of it in to_frame()", "all of it with --all"),
+    "mcnemar": ("lmemtest.mcnemar(table, ...)", "lmemtest mcnemar"),
     "n_differ": ("n_differ counts them.", "n_differ, in the json, counts them."),
     "to_frame": ("to_frame({part!r})", "a .json file"),
     "all_rows": ("; to_frame() has all", ""),

@@ -90,6 +90,7 @@ class Rows:
     threshold: float | None = None  # where a dashed one marks what matters
     limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
     root: bool = False  # whether its lengths are square roots, with limits that are given
+    log: bool = False  # whether equal lengths are equal ratios
     whole: bool = False  # the axis counts something
     legend: bool = False
 
@@ -107,6 +108,8 @@ class Rows:
         values = values[np.isfinite(values)]
         if values.size == 0:
             return Axis(limits=(0.0, 1.0))
+        if self.log:
+            return Axis.around(values, log=True, pad=MARGIN)
         low, high = float(values.min()), float(values.max())
         spread = high - low
         if spread <= 1e-12 * max(abs(low), abs(high)):

@@ -378,12 +378,15 @@ def _from_half(table: pd.DataFrame, most: int) -> _rows.Shown:
 def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
     """Draw the accuracy of each model with its interval for every population, and the groups beside it.
 
+    By odds (``scale="odds"``) the odds ratio of each pair.
+
     Parameters
     ----------
     evaluation : Evaluation
         From `lmemtest.evaluate`.
     max_rows : int, >= 2
-        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out.
+        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out. Of more
+        pairs, those of the largest odds ratios.
 
     Returns
     -------
@@ -391,7 +394,7 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
         Models from the best at the top, with an interval for each population that the evaluation is about. The letters
         at the right are those of each, in the order of the legend: models that share a letter cannot be distinguished.
         Of more than 12 models there are sets of ranks in their place. Intervals are not simultaneous, so whether they
-        overlap does not tell whether models differ.
+        overlap does not tell whether models differ. By odds pairs in their order, with p-values at the right.
 
     Examples
     --------
@@ -401,8 +404,12 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
     >>> [label.get_text() for label in axes.get_yticklabels()]
     ['B', 'A']
     """
-    drawn = _rows.Shown.ends(len(evaluation.models), check_positive_int(max_rows, "max_rows", minimum=2))
-    table = evaluation.models.iloc[drawn.kept]
+    max_rows, odds = check_positive_int(max_rows, "max_rows", minimum=2), evaluation.scale == "odds"
+    drawn = _rows.Shown.ends(len(evaluation.models), max_rows)
+    if odds:
+        size = np.abs(np.log(evaluation.pairs[f"odds_ratio_{[*evaluation.populations][-1]}"].to_numpy(dtype=float)))
+        drawn = _rows.Shown.largest(size, max_rows)
+    table = (evaluation.pairs if odds else evaluation.models).iloc[drawn.kept]
     names = evaluation.populations if len(evaluation.populations) > 1 else {"these": ""}
     looks: tuple[dict[str, Any], ...] = (
         {"colour": _style.ACCENT},
@@ -413,7 +420,7 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
         _rows.Series.of(
             table,
             drawn.place,
-            centre=f"accuracy_{suffix}",
+            centre=f"{'odds_ratio' if odds else 'accuracy'}_{suffix}",
             ends=(f"ci_low_{suffix}", f"ci_high_{suffix}"),
             name=name,
             offset=lane,
@@ -421,6 +428,23 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
         )
         for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks[: len(names)], strict=True))
     )
+    if odds:
+        p = [" | ".join(map(format_p, row)) for row in table[[f"p_value_{suffix}" for suffix in names]].to_numpy()]
+        outcome = "a right answer" if evaluation.direction == "maximize" else "a one"
+        ratios = _rows.Rows(
+            labels=list(zip(table["left"], table["right"], strict=True)),
+            between=" / ",
+            series=series,
+            axis_label=f"Ratio of the odds of {outcome}\n{evaluation.facts[len(evaluation.samples)]}"
+            + drawn.sentence("pairs, those nearest to one,"),
+            lanes=len(names),
+            aside=tuple(p),
+            aside_title="p-value",
+            reference=1.0,
+            log=True,
+            legend=len(names) > 1,
+        )
+        return _rows.draw_rows(ratios, ax)
     letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
     reading = "models that share a letter cannot be distinguished"
     reading = reading if evaluation.lettered else "at the right: ranks that are left open"

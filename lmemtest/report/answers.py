@@ -325,11 +325,12 @@ def _question(evaluation: Evaluation, suffix: str) -> list[Block]:
             "groups" if evaluation.lettered else "ranks": groups_column(evaluation.models, suffix),
         }
     )
+    effect = {"estimate": "difference", "odds_ratio": "odds ratio"}[evaluation.effect]
     pairs = pd.DataFrame(
         {
             "left": evaluation.pairs["left"],
             "right": evaluation.pairs["right"],
-            "difference": evaluation.pairs[f"estimate_{suffix}"],
+            effect: evaluation.pairs[f"{evaluation.effect}_{suffix}"],
             "interval": _intervals(evaluation.pairs, suffix),
             "p_value": evaluation.pairs[f"p_value_{suffix}"],
         }
@@ -343,10 +344,10 @@ def _question(evaluation: Evaluation, suffix: str) -> list[Block]:
     alone = f"{level} intervals, not simultaneous. {reading}"
     count = counted(len(pairs), "pair")
     table = ResultTable(
-        f"Differences, {count}",
+        f"{effect.capitalize()}s, {count}",
         pairs,
         (capitalised(evaluation.samples[suffix]), evaluation.facts[len(evaluation.samples)]),
-        {"difference": ".3f"},
+        {effect: ".3f"},
     )
     return [
         ResultTable(f"{evaluation.noun.capitalize()} of the models", models, (alone,), {evaluation.noun: ".3f"}),

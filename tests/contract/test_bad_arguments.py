@@ -154,6 +154,8 @@ def calls() -> dict[str, Call]:
          "n_algorithms": 3, "n_draws": 9, "rng": 1}),
         "evaluate": (lt.evaluate,
          {"table": answers(), "model": "model", "item": "item", "task": "task", "score": "right"}),
+        "mcnemar": (lt.mcnemar,
+         {"table": answers().query("task == 'x'"), "model": "model", "item": "item", "score": "right"}),
         "aggregate_scores": (lt.aggregate_scores, {"runs": few(), "n_draws": 50, "rng": 1}),
         "stochastic order": (lt.outperforming, {"a": few(), "measure": "stochastic_order", "rng": 1}),
         "effect size": (lt.outperforming,

@@ -27,6 +27,9 @@ ONE_TASK = (
     "One task says nothing about tasks like it: how much differences change from task to task is not known. Add "
     "tasks to ask for that."
 )
+NO_ODDS_OF_RUNS = (
+    "On exactly these items there is no answer by odds: an item that a model always solves shows no noise of runs."
+)
 _MANY = 10_000  # tasks whose critical value is that of the normal distribution
 
 
@@ -40,7 +43,9 @@ class Evaluation(Answer):
         One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
         every question, ending in ``_these``, ``_like`` and ``_items``: ``estimate`` (left - right, a risk difference
         for 0/1 scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at -1 and 1; they exclude zero where
-        `differ` is true) and ``differ``, the decision (missing where there is no test).
+        `differ` is true) and ``differ``, the decision (missing where there is no test). With ``scale="odds"``
+        ``odds_ratio`` (left over right) in place of ``estimate``, its ends, which exclude one, and ``se`` of its
+        logarithm.
     models : pandas.DataFrame
         One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for every question ``accuracy``,
         ``ci_low``, ``ci_high`` (not simultaneous), ``rank_low`` and ``rank_high`` (the set of ranks that the decisions
@@ -51,9 +56,10 @@ class Evaluation(Answer):
         epochs as here). No rows without repeated answers.
     detectable : pandas.DataFrame
         One row per question: ``question``, ``se``, ``df``, ``critical`` of the middle pair, ``smallest``: the
-        difference that is found with probability `power`.
+        difference, or odds ratio, that is found with probability `power`.
     sources : pandas.DataFrame
-        ``source``, ``sd``, ``meaning``: standard deviations of the mixed model. No rows with one task.
+        ``source``, ``sd``, ``meaning``: standard deviations of the mixed model. No rows with one task, or
+        by odds.
     judges : pandas.DataFrame
         One row per judge and model: ``judge``, ``model``, ``accuracy``. No rows without judges.
     clusters : pandas.DataFrame
@@ -64,11 +70,11 @@ class Evaluation(Answer):
         Share of the answers that judges scored differently; NaN without judges.
     these, like, items : Comparisons
         The pairs by every question, with all that follows from them; `like` is None with one task, `items` where not
-        all answers were repeated.
+        all answers were repeated. By odds they are of ``log(odds)``, and ``ratios()`` has the odds ratios.
     fit : LmmFit or None
         The mixed model of `like`, of means over epochs.
     variances : dict of str to float
-        Variances by source, as in `sources`; empty with one task.
+        Variances by source, as in `sources`; empty with one task, or by odds.
     pilot : Pilot or None
         What the variances come from.
     design : dict of str to int
@@ -78,6 +84,8 @@ class Evaluation(Answer):
     adjust, score, direction : str
     noun : str
         What the mean scores are called.
+    scale, effect : str
+        "accuracy" or "odds"; the column of `pairs` that follows from it, "estimate" or "odds_ratio".
     populations, samples : dict of str to str
         By the suffix of the columns of either question: which tasks it is about, and what it takes for the sample.
     """
@@ -207,6 +215,11 @@ class Evaluation(Answer):
     def _variances(self) -> Mapping[str, float]:
         """Those of tasks like these, where items are independent draws."""
         self._asked(LIKE)
+        if self.scale == "odds":
+            raise DesignError(
+                "A plan needs the variances of accuracies, and this evaluation is by odds. Call evaluate(...) without "
+                "scale= for it."
+            )
         if len(self.clusters):
             column = self.clusters["cluster"].iloc[0]
             passage = spoken(column)
@@ -222,6 +235,8 @@ class Evaluation(Answer):
         if question == THESE:
             return self.these
         if question == ITEMS:
+            if self.scale == "odds":
+                raise DesignError(f"{NO_ODDS_OF_RUNS} Leave out scale=.")
             if self.items is None:
                 raise DesignError(
                     "claims about exactly these items need the noise of a run: two runs of each model on every item at "

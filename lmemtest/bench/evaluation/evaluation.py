@@ -12,6 +12,7 @@ from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.questions import (
     ITEMS,
     LIKE,
+    LOG_ODDS,
     SUFFIX,
     THESE,
     design_effect,
@@ -21,7 +22,7 @@ from lmemtest.bench.evaluation.questions import (
     on_these_items,
     on_these_tasks,
 )
-from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing
+from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing, refuse_odds
 from lmemtest.bench.evaluation.reservations import notes_on
 from lmemtest.bench.evaluation.tables import (
     detectable_of,
@@ -44,6 +45,8 @@ from lmemtest.core.words import counted, joined, plural
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Index
 
+SCALES = ("accuracy", "odds")
+
 
 @guided
 @one_blas_thread()
@@ -60,6 +63,7 @@ def evaluate(
     cluster: str | None = None,
     min_score: float = 0.0,
     max_score: float = 1.0,
+    scale: str = "accuracy",
     drop_duplicates: str | None = None,
     direction: str = "maximize",
     adjust: str | None = None,
@@ -96,6 +100,9 @@ def evaluate(
         of one task. Items of one are no independent draws: they are the sample of the first question then.
     min_score, max_score : float
         The ends of the scale of the scores, such as 1 and 10 of ratings, which count as 0 and 1.
+    scale : {"accuracy", "odds"}
+        "odds" compares models by the odds of a right answer in place of the accuracy: for scores of 0 and 1 on tasks
+        of unequal difficulty near 1 or 0, where a difference of accuracies is large on hard tasks alone.
     drop_duplicates : {"first", "last", "mean"}, optional
         Which of several rows of one answer is kept, in the order of the table, or the first with the mean score; a note
         says how many were dropped. Without it several rows of an answer are refused.
@@ -120,10 +127,10 @@ def evaluate(
         If an argument breaks its rule, or names a column that does not exist.
     DataError
         If scores lie outside of [min_score, max_score] or are missing, answers have several rows, there is one model
-        only, or a cluster is in several tasks.
+        only, or a cluster is in several tasks; with "odds" also if scores are not 0 or 1.
     DesignError
-        If all scores are equal, no model has two items in a task, judges scored different answers, or each task has one
-        cluster.
+        If all scores are equal, no model has two items in a task, judges scored different answers, or each task has
+        one cluster; with "odds" also if judges are a sample.
 
     Notes
     -----
@@ -141,9 +148,15 @@ def evaluate(
     answers as the variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of
     tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
 
+    With ``scale="odds"`` every task and model has one empirical logit, log((k + 1/2) / (n - k + 1/2)) of k right of n
+    items, and every task counts the same. On these tasks errors are those of the delta method; for tasks like these
+    the model is ``log(odds) ~ model + (1 | task)``. Pairs have odds ratios, geometric means over tasks; accuracies are
+    those at the mean log odds. On exactly these items there is no answer: an item always solved shows no noise.
+
     References
     ----------
-    Miller (2024), Adding error bars to evals, arXiv:2411.00640; Wilson (1927), J. Am. Stat. Assoc. 22, 209-212
+    Miller (2024), Adding error bars to evals, arXiv:2411.00640; Wilson (1927), J. Am. Stat. Assoc. 22, 209-212;
+    Gart & Zweifel (1967), Biometrika 54, 181-187 (empirical logits)
 
     Examples
     --------
@@ -163,25 +176,34 @@ def evaluate(
         check_choice(vcov, "vcov", VCOV)
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
-    scale = check_scale(min_score, max_score)
+    odds = check_choice(scale, "scale", SCALES) == "odds"
+    ends = check_scale(min_score, max_score)
     roles: dict[str, Any] = {"model": model, "item": item, "task": task, "score": score, "epoch": epoch, "judge": judge}
-    roles |= {"family": family, "cluster": cluster, "scale": scale, "drop_duplicates": drop_duplicates}
+    roles |= {"family": family, "cluster": cluster, "scale": ends, "drop_duplicates": drop_duplicates}
     blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
-    options = {"score": blocks.score, "direction": direction, "ddf": "satterthwaite", "alpha": alpha}
+    if odds:
+        refuse_odds(blocks.score, graded=about["graded"], n_judges=len(sample))
+    options = {
+        "score": LOG_ODDS if odds else blocks.score,
+        "direction": direction,
+        "ddf": "satterthwaite",
+        "alpha": alpha,
+    }
     options["n_obs"] = about["n_rows"]
-    means = {THESE: on_these_tasks(blocks, sample, of_item, **options)}
+    means = {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)}
     fit, per_row, variances, pilot = None, 1.0, dict[str, float](), None
     counts, epochs = answered(blocks), blocks.n_runs
     n_tasks, n_families = len(blocks.names), 0 if blocks.family is None else about["n_families"]
     items, has_epochs = _harmonic_mean(counts), bool((epochs > 1).any())
     if n_tasks > 1:
-        fit, per_row = fit_of(blocks, sample)
+        fit, per_row = fit_of(blocks, sample, odds=odds)
         means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
+    if fit is not None and not odds:
         variances = variances_of(fit, blocks, sample, per_row)
         pilot = Pilot(n_algorithms=len(counts), n_benchmarks=n_tasks, n_seeds=items, n_families=n_families or None)
-    if has_runs_of_items(blocks):
+    if has_runs_of_items(blocks) and not odds:
         means[ITEMS] = on_these_items(blocks, sample, **options)
     pairs = {
         question: own.pairs(adjust=adjust, vcov=vcov if own.errors else None, alpha=alpha)
@@ -192,24 +214,29 @@ def evaluate(
     design |= {"epoch": round(_harmonic_mean(epochs))} if has_epochs else {}
     clusters = pd.DataFrame()
     if of_item is not None:
-        independent = on_these_tasks(blocks, sample, None, **options)
+        independent = on_these_tasks(blocks, sample, None, odds=odds, **options)
         clusters = design_effect(means[THESE], independent, of_item, str(cluster))
-    compared = pairs_table(blocks, pairs, alpha)
+    effect = "odds_ratio" if odds else "estimate"
+    compared = pairs_table(blocks, pairs, alpha, effect)
     noun = "accuracy" if direction == "maximize" and not about["graded"] else "mean score"
+    if odds:
+        noun = f"{'accuracy' if direction == 'maximize' else 'share of ones'} at the mean log odds"
     one, drawn = n_tasks == 1, "items" if cluster is None else f"{plural(str(cluster))} of items"
-    where = "on this task" if one else f"{'over' if noun == 'mean score' else 'as the mean over'} these tasks"
+    where = f"{'over' if odds or noun == 'mean score' else 'as the mean over'} these tasks"
+    where = "on this task" if one else where
     populations = {"these": "this task" if one else "these tasks"}
     samples = {
         "these": f"{noun} {where}; {drawn}{' and judges' * bool(sample)} are the sample. Standard errors of each pair "
-        "by itself, Satterthwaite degrees of freedom."
+        f"by itself{' (delta method)' * odds}, Satterthwaite degrees of freedom."
     }
     if fit is not None:
         families = plural(str(family)) if n_families else ""
         populations["like"] = f"tasks of {families} like these" if families else "tasks like these"
-        over = ["epochs"] * has_epochs + [f"blocks of {per_row:.0f} items"] * (per_row > 1.0)
+        over = ["epochs"] * (has_epochs and not odds) + [f"blocks of {per_row:.0f} items"] * (per_row > 1.0)
         samples["like"] = (
             f"{families}{', ' * bool(families)}tasks{', judges' * bool(sample)} and items are the sample: {fit.formula}"
-            f"{f', of means over {joined(over)}' if over else ''}."
+            f"{f', of means over {joined(over)}' if over else ''}"
+            f"{', odds of k right of n items (k + 1/2) / (n - k + 1/2)' * odds}."
         )
     if ITEMS in means:
         populations["items"] = "these items"
@@ -224,7 +251,7 @@ def evaluate(
             "models": models_table(blocks, means, pairs, of_item, alpha),
             "noise": noise_floor(blocks) if has_epochs else pd.DataFrame(),
             "detectable": pd.DataFrame(detectable),
-            "sources": pd.DataFrame() if fit is None else sources_table(variances, has_epochs),
+            "sources": sources_table(variances, has_epochs) if variances else pd.DataFrame(),
             "judges": judges_table(blocks, judges),
             "clusters": clusters,
         },
@@ -235,16 +262,18 @@ def evaluate(
             "power": power,
             "adjust": adjust,
             "score": blocks.score,
+            "scale": scale,
+            "effect": effect,
             "direction": direction,
             "n_tasks": n_tasks,
             "noun": noun,
             "populations": populations,
             "samples": samples,
         },
-        notes=notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges)}),
+        notes=notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges), "odds": odds}),
         formats={
             f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
-            for name in ("estimate", "accuracy", "ci_low", "ci_high", "p_value")
+            for name in (effect, "accuracy", "ci_low", "ci_high", "p_value")
             for suffix in SUFFIX.values()
         },
         figure="evaluation_plot",

@@ -29,6 +29,15 @@ with their degrees of freedom, which are the number of clusters less one where t
 
 of means over epochs, with ``(1 | family) + (1 | family:model)`` where there are enough families of tasks: then they are
 the sample, and their tasks with them. Where there are enough judges, they are a sample for both questions.
+
+*Odds.* With k of the n items of task t right, the empirical logit of a model and its variance are
+
+    z_t = log((k + 1/2) / (n - k + 1/2)),    v_t = 1 / (k + 1/2) + 1 / (n - k + 1/2)
+
+(Gart & Zweifel 1967, Biometrika 54, 181-187). On these tasks the mean of z_t has the errors of the delta method: with
+the slopes g_t = n v_t of the models in the diagonal of G_t, G_t C_t G_t stands for C_t. Its diagonal gets what v_t has
+more than the binomial g_t^2 k (n - k) / n^3, so that a model without an error has a variance, too. For tasks like these
+``z ~ model + (1 | task)`` is fitted to one z by task and model. With epochs k is the sum of the means of items.
 """
 
 from __future__ import annotations
@@ -57,13 +66,27 @@ if TYPE_CHECKING:
 ITEMS, THESE, LIKE = "these items", "these tasks", "tasks like these"
 QUESTIONS = (THESE, LIKE, ITEMS)
 SUFFIX = {THESE: "these", LIKE: "like", ITEMS: "items"}  # of columns
+LOG_ODDS = "log(odds)"  # the response of comparisons by odds, whose ratios are odds ratios
 _MANY = 50_000  # answers that a mixed model is fitted to in half a second
 _FEWEST_BLOCKS = 10  # of a task
 _ANSWERED = 0.8  # of the items of a task, by each model
 
 
-def on_these_tasks(blocks: Blocks, judges: Mapping[str, Array], cluster: Index | None, **facts: Any) -> Estimates:
-    """Accuracies as means over these tasks, with errors from their items, and from judges who are a sample."""
+def empirical_logits(blocks: Blocks) -> tuple[Array, Array]:
+    """Of the right answers by model and task, and their binomial variances, ``(n_models, n_tasks)``; NaN without."""
+    n = answered(blocks)
+    right = np.where(n > 0, task_means(blocks) * n, np.nan) + 0.5
+    wrong = n + 1.0 - right
+    return np.log(right / wrong), 1.0 / right + 1.0 / wrong
+
+
+def on_these_tasks(
+    blocks: Blocks, judges: Mapping[str, Array], cluster: Index | None, *, odds: bool = False, **facts: Any
+) -> Estimates:
+    """Accuracies as means over these tasks, with errors from their items, and from judges who are a sample.
+
+    With `odds` the means of their empirical logits, where judges are no sample.
+    """
     counts, n_tasks = answered(blocks), len(blocks.names)
     complete, known = (np.all(n > least, axis=1) for n, least in ((counts, 0), (sampled(blocks, cluster), 1)))
     of_task = [(blocks.means[blocks.block == t].T, blocks.block == t) for t in range(n_tasks)]
@@ -73,6 +96,12 @@ def on_these_tasks(blocks: Blocks, judges: Mapping[str, Array], cluster: Index |
     else:
         by_cluster = [_of_clusters(scores, cluster[own]) for scores, own in of_task]
         parts, freedom = (np.stack(part) for part in zip(*by_cluster, strict=True))
+    centre = task_means(blocks)
+    if odds:
+        p, (centre, binomial) = centre, empirical_logits(blocks)
+        slope = counts * binomial
+        more = np.nan_to_num(binomial - slope**2 * p * (1.0 - p) / counts)  # of half an answer right, half a wrong one
+        parts = np.einsum("it,jt,tij->tij", slope, slope, np.nan_to_num(parts)) + np.eye(len(p)) * more.T[:, None]
     parts = np.nan_to_num(parts) / n_tasks**2
     if judges:
         of_judge = judge_means(blocks, judges)  # (J, k)
@@ -81,7 +110,7 @@ def on_these_tasks(blocks: Blocks, judges: Mapping[str, Array], cluster: Index |
         freedom = np.concatenate([freedom, np.full((1, len(complete)), len(of_judge) - 1.0)])
     return Estimates.of(
         {"model": list(blocks.algorithms)},
-        b=np.where(complete, np.nan_to_num(task_means(blocks)).mean(axis=1), 0.0),
+        b=np.where(complete, np.nan_to_num(centre).mean(axis=1), 0.0),
         V=parts.sum(axis=0),
         df=partial(_satterthwaite, parts, freedom),
         estimable_function=partial(_only_of, complete),
@@ -204,13 +233,14 @@ def design_effect(clustered: Estimates, independent: Estimates, cluster: Index, 
     return pd.DataFrame([row | {"design_effect": effect, "n_effective": items / effect if effect > 0 else np.nan}])
 
 
-def fit_of(blocks: Blocks, judges: Mapping[str, Array]) -> tuple[LmmFit, float]:
+def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -> tuple[LmmFit, float]:
     """The mixed model with tasks as a sample, fitted to means over epochs; and how many answers such a mean is of.
 
     Of very many answers the rows are blocks of items of a task, which differ by one item at most. The mean of a model
     over them is moved to that over its items, so the means of tasks are the same, and variances between thousands of
     items are known as well from hundreds of blocks. Not where a model has answered few of the items: its blocks would
-    be smaller than those of others. With judges who are a sample there is a row for each of them.
+    be smaller than those of others. With judges who are a sample there is a row for each of them. With `odds` there is
+    one row by task and model, where judges are no sample.
     """
     counts, task, scores, per_row = answered(blocks), blocks.block, blocks.means.T, 1.0
     several_items, paired = bool((counts > 1).any()), bool(((blocks.n_runs > 0).sum(axis=1) > 1).any())
@@ -222,7 +252,9 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array]) -> tuple[LmmFit, float]:
         judge, model, item = np.nonzero(~np.isnan(by_judge))
         score = by_judge[judge, model, item]
     else:
-        if most > 1 and share[share > 0.0].min() >= _ANSWERED:
+        if odds:
+            scores, task, several_items = np.exp(empirical_logits(blocks)[0]), np.arange(len(blocks.names)), False
+        elif most > 1 and share[share > 0.0].min() >= _ANSWERED:
             n_blocks = np.rint(sizes / most).astype(np.intp)
             per_row = float(counts.sum() / ((counts > 0).sum(axis=0) @ n_blocks))
             scores, task = _over_blocks(blocks, n_blocks)
@@ -233,8 +265,9 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array]) -> tuple[LmmFit, float]:
         return pd.Categorical.from_codes(codes, categories=pd.Index(names), ordered=True)
 
     rows: dict[str, Any] = {"model": named(model, blocks.algorithms), "task": named(task[item], blocks.names)}
-    rows |= {"item": item, "score": score}
-    terms, roles = ["score ~ model"], dict[str, Any]()
+    name, response = ("odds", LOG_ODDS) if odds else ("score", "score")
+    rows |= {"item": item, name: score}
+    terms, roles = [f"{response} ~ model"], dict[str, Any]()
     if blocks.family is not None:
         families = in_order(set(blocks.family))
         rows["family"] = pd.Categorical(blocks.family[starts(blocks)][task[item]], categories=families, ordered=True)
@@ -248,7 +281,7 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array]) -> tuple[LmmFit, float]:
         )
     runs = Runs(
         pd.DataFrame(rows),
-        score="score",
+        score=name,
         direction=blocks.direction,  # type: ignore[arg-type]
         algorithm="model",
         benchmark="task",

@@ -136,6 +136,21 @@ def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
     )
 
 
+def refuse_odds(score: str, *, graded: bool, n_judges: int) -> None:
+    """Scores of which nothing is counted, and judges who are a sample."""
+    leave = f"Leave out {advice('value', name='scale', value='odds')}"
+    if graded:
+        raise DataError(
+            f"{named('scale')} 'odds' is for scores of 0 and 1, which are counted, and {score!r} has scores between. "
+            f"{leave}, or write 1 for what counts as right and 0 for the rest."
+        )
+    if n_judges:
+        raise DesignError(
+            f"{named('scale')} 'odds' counts right answers, and the {n_judges} judges are a sample who need not agree "
+            f"on them. {leave}, or give each answer one score, such as that of most judges."
+        )
+
+
 def refuse_partial_judging(by_judge: NDArray[np.float64], judges: Sequence[str], models: Sequence[str]) -> None:
     """Every judge must have scored what any judge has scored."""
     seen = ~np.isnan(by_judge)

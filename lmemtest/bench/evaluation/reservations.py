@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, sampled, without_tasks
+from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, sampled, task_means, without_tasks
+from lmemtest.bench.evaluation.evaluated import NO_ODDS_OF_RUNS
+from lmemtest.bench.evaluation.questions import has_runs_of_items
 from lmemtest.core.caller import advice
 from lmemtest.core.words import counted, joined, percent, plural, spoken
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Index
 
 MANY_ITEMS = 50  # from which on their difficulty is seldom estimated as zero
+FEWEST_TASKS, MOST_TASKS = 5, 10  # of more, those that are hardly ever failed weigh too much by odds
+NEAR_END = 0.1  # a share of right or of wrong answers, mean over tasks
+UNEQUAL = 0.8  # standard deviation of the log odds of tasks
 FEW_DIFFERING = 10  # items on which two models differ, below which t-tests of 0/1 scores are rough
 
 
@@ -94,7 +99,7 @@ def notes_on(
             "name hold the same question for every model?"
         )
     differ = compared["n_differ"]
-    equal = compared[differ == 0]
+    equal = compared[(differ == 0) & compared["p_value_these"].isna()]
     alike = [f"{left} and {right}" for left, right in zip(equal["left"], equal["right"], strict=True)]
     if alike:
         notes.append(
@@ -121,9 +126,24 @@ def notes_on(
             "The variation of advantages between tasks is estimated as zero, beyond what items explain. With few tasks "
             "this is absence of evidence, not evidence of absence."
         )
-    if variances and len(blocks.names) < 5:
+    if 1 < len(blocks.names) < 5:
         notes.append(
             f"{counted(len(blocks.names), 'task')} say little about tasks like these: differences must be large."
+        )
+    of_tasks = task_means(blocks)
+    alike_answers = int(((of_tasks == 0.0) | (of_tasks == 1.0)).sum()) if about["odds"] else 0
+    if alike_answers:
+        notes.append(
+            f"{counted(alike_answers, 'pair')} of model and task without a wrong, or without a right, answer: half an "
+            "answer added to each draws odds ratios towards one there. Tests hold; large odds ratios may be larger "
+            "than their intervals say."
+        )
+    if about["odds"] and has_runs_of_items(blocks):
+        notes.append(NO_ODDS_OF_RUNS)
+    elif not about["odds"] and not about["graded"] and n_judges < FEWEST_JUDGES and odds_are_sharper(blocks):
+        notes.append(
+            "Accuracies are near the end of the scale on few tasks of unequal difficulty, where a comparison by odds "
+            f"often finds more for tasks like these: {advice('value', name='scale', value='odds')}."
         )
     few = int(((differ > 0) & (differ < FEW_DIFFERING) & compared["p_value_these"].notna()).sum())
     if few:
@@ -131,7 +151,19 @@ def notes_on(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
             f"items: there the test on {here} is rough. " + advice("n_differ")
         )
+    one_answer = cluster is None and about["epoch"] is None and not n_judges and not about["graded"]
+    if few and one_answer and len(blocks.names) == 1 and len(blocks.algorithms) == 2:
+        notes.append("The exact test of these items (McNemar's): " + advice("mcnemar") + ".")
     return tuple(notes)
+
+
+def odds_are_sharper(blocks: Blocks) -> bool:
+    """Whether the rule of the page "Evaluations" says so, by the answers of all models together, whoever is better."""
+    n = answered(blocks)
+    right, total = np.nansum(task_means(blocks) * n, axis=0), n.sum(axis=0)
+    spread = float(np.std(np.log((right + 0.5) / (total - right + 0.5)), ddof=1)) if len(total) > 1 else 0.0
+    p = float((right / total).mean())
+    return FEWEST_TASKS <= len(total) <= MOST_TASKS and min(p, 1.0 - p) <= NEAR_END and spread >= UNEQUAL
 
 
 def _of_families(blocks: Blocks, n: int, column: str | None) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 from lmemtest.bench.evaluation.answers import (
     answered,
@@ -17,7 +18,7 @@ from lmemtest.bench.evaluation.answers import (
     task_means,
     without_tasks,
 )
-from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE, judge_means
+from lmemtest.bench.evaluation.questions import ITEMS, LIKE, LOG_ODDS, SUFFIX, THESE, judge_means
 from lmemtest.bench.power.draw import smallest_effect
 from lmemtest.core.proportions import wilson
 from lmemtest.core.rounding import below, tie_order
@@ -43,7 +44,8 @@ _MEANING = {
 }
 
 
-def pairs_table(blocks: Blocks, pairs: Mapping[str, Comparisons], alpha: float) -> pd.DataFrame:
+def pairs_table(blocks: Blocks, pairs: Mapping[str, Comparisons], alpha: float, effect: str) -> pd.DataFrame:
+    """One row per pair; `effect` is "estimate", of differences, or "odds_ratio"."""
     i, j = np.triu_indices(len(blocks.algorithms), k=1)
     names, y = np.array(blocks.algorithms, dtype=object), blocks.means.T
     differ: list[int | None] = []
@@ -55,7 +57,11 @@ def pairs_table(blocks: Blocks, pairs: Mapping[str, Comparisons], alpha: float) 
         suffix = SUFFIX[question]
         for column in ("estimate", "se", "df", "p_value", "ci_low", "ci_high"):
             values = compared.table[column].to_numpy(dtype=float)
-            out[f"{column}_{suffix}"] = values.clip(-1.0, 1.0) if column in ("ci_low", "ci_high") else values
+            if column in ("estimate", "ci_low", "ci_high") and effect == "odds_ratio":
+                values = np.exp(values)
+            elif column in ("ci_low", "ci_high"):
+                values = values.clip(-1.0, 1.0)
+            out[f"{effect if column == 'estimate' else column}_{suffix}"] = values
         p = out[f"p_value_{suffix}"]
         out[f"differ_{suffix}"] = pd.array(below(p.to_numpy(), alpha), dtype="boolean")
         out.loc[p.isna(), f"differ_{suffix}"] = pd.NA
@@ -82,8 +88,12 @@ def models_table(
     decisions = {question: pairs[question].decisions(alpha, direction=blocks.direction) for question in means}
     for question, estimates in means.items():
         suffix, columns = SUFFIX[question], decisions[question].columns(blocks.algorithms)
-        low, high = _accuracy_interval(estimates, fewest[question], alpha)
-        out[f"accuracy_{suffix}"] = estimates.estimate if question == LIKE else of_tasks
+        if estimates.score == LOG_ODDS:
+            mean, low, high = expit([estimates.estimate, estimates.ci_low, estimates.ci_high])
+        else:
+            mean = estimates.estimate if question == LIKE else of_tasks
+            low, high = _accuracy_interval(estimates, fewest[question], alpha)
+        out[f"accuracy_{suffix}"] = mean
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
         hidden = {} if question == LIKE else outside
         for name, values in columns.items():
@@ -178,7 +188,7 @@ def noise_floor(blocks: Blocks) -> pd.DataFrame:
 
 
 def detectable_of(pairs: Comparisons, alpha: float, power: float) -> dict[str, float]:
-    """Of the middle pair: its standard error, degrees of freedom, critical t, and the smallest difference found."""
+    """Of the middle pair: standard error, degrees of freedom, critical t, smallest difference (odds ratio) found."""
     table = pairs.table
     tested = table["p_value"].notna().to_numpy()
     if not tested.any():
@@ -187,4 +197,5 @@ def detectable_of(pairs: Comparisons, alpha: float, power: float) -> dict[str, f
     critical = pairs.half_widths(alpha, first_step=True)[tested] / se
     middle = int(np.argsort(se, kind="stable")[len(se) // 2])
     found = {"se": float(se[middle]), "df": float(df[middle]), "critical": float(critical[middle])}
-    return {**found, "smallest": smallest_effect(power, found["se"], found["df"], found["critical"])}
+    smallest = smallest_effect(power, found["se"], found["df"], found["critical"])
+    return {**found, "smallest": float(np.exp(smallest)) if pairs.estimates.score == LOG_ODDS else smallest}

@@ -13,7 +13,7 @@ from lmemtest.bench.evaluation.evaluated import ONE_TASK, Evaluation
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import written
-from lmemtest.core.words import counted, joined, percent, plural
+from lmemtest.core.words import counted, format_number, joined, percent, plural
 
 if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
@@ -31,7 +31,7 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
         facts.append(f"{level} intervals.")
     else:
         facts.append(f"p-values with {how} adjustment for {len(pairs):,} pairs, {level} intervals for all.")
-    numbers = ("estimate", "ci_low", "ci_high", "p_value")
+    numbers = (evaluation.effect, "ci_low", "ci_high", "p_value")
     printed = pairs[["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]]
     if len(pairs) > MOST_PAIRS:
         printed = evaluation.models.drop(columns=["n_tasks"])
@@ -42,6 +42,7 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
         )
     findings = (
         *_leads(evaluation, lacking),
+        *(_odds_ratios(evaluation) if evaluation.scale == "odds" else ()),
         *_pairs(evaluation),
         *_groups(evaluation, lacking),
         *_of_judges(evaluation),
@@ -96,6 +97,21 @@ def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iter
         yield f"Not compared on these tasks: {joined(each, most=8)}."
     if evaluation.like is None:
         yield ONE_TASK
+
+
+def _odds_ratios(evaluation: Evaluation) -> Iterator[str]:
+    """Of the model that leads against each of the others, the first five."""
+    level, what = percent(1.0 - evaluation.alpha), "a right answer" if evaluation.direction == "maximize" else "a one"
+    for suffix, where, decisions in _questions(evaluation):
+        columns = [f"{name}_{suffix}" for name in ("odds_ratio", "ci_low", "ci_high")]
+        pairs = evaluation.pairs.dropna(subset=columns).set_index(["left", "right"])[columns]
+        turned = (1.0 / pairs[[columns[0], columns[2], columns[1]]]).set_axis(columns, axis=1).swaplevel()
+        first, *others = decisions.levels
+        of = {**turned.T.to_dict("list"), **pairs.T.to_dict("list")}
+        against = [(name, *(format_number(x, 3) for x in of[first, name])) for name in others if (first, name) in of]
+        texts = [f"{ratio} times those of {name} ({low} to {high})" for name, ratio, low, high in against]
+        if texts:
+            yield f"{where} the odds of {what} of {first} are {joined(texts, most=5)}; {level} intervals."
 
 
 def _pairs(evaluation: Evaluation) -> Iterator[str]:
@@ -186,6 +202,14 @@ def _smallest(evaluation: Evaluation) -> Iterator[str]:
     words = {THESE: f"on {evaluation.populations['these']}", LIKE: f"for {evaluation.populations.get('like')}",
              ITEMS: "on exactly these items"}  # fmt: skip
     which = " (the middle pair, adjusted for all pairs)" * (len(evaluation.pairs) > 1)
+    if evaluation.scale == "odds":
+        ratios = [f"{format_number(float(size), 3)} {words[str(question)]}" for question, size in smallest.items()]
+        if ratios:
+            yield (
+                f"With {percent(evaluation.power)} power such an evaluation finds an odds ratio of "
+                f"{' and of '.join(ratios)}{which}."
+            )
+        return
     within = [f"{points(size)} {words[str(question)]}" for question, size in smallest.items() if size <= 1.0]
     beyond = [words[str(question)] for question, size in smallest.items() if size > 1.0]
     if within:
