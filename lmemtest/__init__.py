@@ -27,6 +27,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.checks.audit": ["audit"],
         "bench.evaluation.evaluation": ["evaluate"],
         "bench.gate.gate": ["gate"],
+        "bench.votes.votes": ["rate_votes"],
         "bench.benchmark.benchmark_clusters": ["benchmark_clusters"],
         "bench.scores.score_distributions": ["score_distributions"],
         "bench.checks.benchmark_information": ["benchmark_information"],

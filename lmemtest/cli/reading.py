@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.recognised import Recognised
     from lmemtest.bench.data.runs import Runs
 
-EVALUATE = "evaluate"
+EVALUATE, VOTES = "evaluate", "votes"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
@@ -346,7 +346,7 @@ def runs_of_export(export: Recognised, shown: str, yes: bool) -> Runs:
     from lmemtest.errors import ArgumentError
 
     message = export.in_words(shown)
-    if not export.command or export.lacking:
+    if not export.command or export.lacking or export.tool == VOTES:
         raise ArgumentError(message)
     if not yes and not confirmed(message, "Read it so and go on?"):
         raise ArgumentError(f"{message}\n--yes does this and goes on without asking.")
