@@ -66,9 +66,10 @@ def read_votes(
     names = tuple(map(format_level, levels))
     same = np.flatnonzero(a == b)
     if len(same):
+        away = advice("without_self", first=pair["first"], second=pair["second"])
         raise DataError(
             f"{counted(len(same), 'vote')} of a model against itself, the first at row {same[0]}, counted from 0: "
-            f"{names[a[same[0]]]}. Leave them out: {advice('without_self', **pair)}."
+            f"{names[a[same[0]]]}. Leave them out: {away}."
         )
     outcome = _outcomes(rows[given["winner"]], a, b, names, pair, outcomes)
     _refuse_without_scale(a, b, outcome, names, pair)
@@ -156,5 +157,5 @@ def _refuse_without_scale(a: Index, b: Index, outcome: Array, names: Sequence[st
     apart = [name for name, inside in zip(names, group, strict=True) if inside]
     raise DesignError(
         f"{joined(apart)} {what}. Collect more votes between them and the others, or leave them out: "
-        f"{advice('without_models', names=apart, **pair)}."
+        f"{advice('without_models', names=apart, first=pair['first'], second=pair['second'])}."
     )
