@@ -146,7 +146,7 @@ FRAMES: dict[str, tuple[Any, str, str]] = {
     "amlb": (amlb, "amlb", "convert amlb f.csv"),
     "amlb_metrics": (lambda: amlb("auc", "neg_rmse"), "amlb", "convert amlb f.csv --metric all"),
     "tensorboard": (lambda: pd.DataFrame({"Wall time": [1.0], "Step": [1], "Value": [0.5]}), "tensorboard", ""),
-    "battles": (battles, "battles", ""),
+    "battles": (battles, "battles", "votes f.csv --model-a model_a --model-b model_b --winner winner"),
 }
 
 

@@ -97,8 +97,12 @@ def test_other_data_are_named_and_no_roles_are_guessed(command: str) -> None:
     Path("agent.json").write_text(json.dumps(trajectories()))
     found = run(command, "battles.csv", "--yes")
     assert found.exit_code == 2
-    assert "no command reads them" in found.output
-    assert "table.groupby(['model_a', 'model_b'])['winner'].value_counts(normalize=True)" in found.output
+    words = "lmemtest votes battles.csv --model-a model_a --model-b model_b --winner winner"
+    assert words in found.output
+    rated = run(*words.split()[1:])
+    assert rated.exit_code == 0
+    assert run("votes", "battles.csv").exit_code == 2
+    assert run("votes", "battles.csv", "--yes").output.endswith(rated.output)
     found = run(command, "agent.json")
     assert found.exit_code == 2
     assert "looks like trajectories of one agent" in found.output

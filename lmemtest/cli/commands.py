@@ -467,6 +467,55 @@ def _read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     return _answer_rows(arguments, answers), answers
 
 
+# ---------------------------------------------------------------------- votes
+
+
+VOTE_COLUMNS = ("model_a", "model_b", "winner", "voter", "prompt")
+
+
+@command(
+    app,
+    "votes",
+    (*TABLE, *VOTE_COLUMNS, "outcome", "style", "no_position", "yes", "adjust", "alpha", *WRITTEN),
+    "Rate models by votes on pairs of their answers.",
+    calls="bench.votes.votes:rate_votes",
+)
+def votes(given: SimpleNamespace, step: Step) -> Result:
+    """Rate models by votes on pairs of their answers, with ranks that the votes leave open.
+
+    Votes of a voter or on a prompt are no independent draws: their columns make the errors honest. Columns that are
+    not given are taken by names and content, which is shown: on a terminal you are asked, and --yes takes them. With
+    -o as a document, table or figure.
+
+    \b
+    Example:
+      lmemtest votes battles.csv --model-a model_a --model-b model_b --winner winner --voter judge --prompt question_id
+      lmemtest votes battles.csv --yes -o ratings.html
+      lmemtest votes votes.csv --winner preferred --outcome L=a --outcome R=b --outcome same=tie --yes
+    """
+    from lmemtest.bench.data.roles import battle_roles
+    from lmemtest.core.caller import command_with
+    from lmemtest.errors import ArgumentError
+
+    roles = chosen(given, " ".join(VOTE_COLUMNS))
+    table = read_table(given, labels=[name for role, name in roles.items() if role != "winner"])
+    if not {"model_a", "model_b", "winner"} <= set(roles):
+        free = table.drop(columns=[name for name in given.style or () if name in table])
+        new = [part for role, name in battle_roles(free, roles).items() if role not in roles
+               for part in (flags(role)[0], name)]  # fmt: skip
+        if new and not taken(new, given.yes):
+            raise ArgumentError(
+                f"Columns of models and winners must be given. By names and content:\n  {command_with(new)}\n--yes "
+                "takes these without asking."
+            )
+    step("rating models")
+    from lmemtest.bench.votes.votes import rate_votes
+
+    meaning = _by_metric(given.outcome or (), "--outcome")
+    options = {**roles, **chosen(given, "adjust alpha"), "style": tuple(given.style or ())}
+    return rate_votes(table, outcomes=meaning, position=not given.no_position, **options)
+
+
 # ---------------------------------------------------------------------- gate
 
 

@@ -134,6 +134,17 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "evaluate.scale": (("accuracy", "odds"), "", "odds: compare by odds, for accuracies near 1 or 0 on few tasks."),
     "evaluate.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
     "evaluate.power": (float, "NUMBER", "For the smallest difference that is found."),
+    # votes on pairs
+    "votes.table": (Path, "VOTES", f"Table with a row per vote: {FILES}"),
+    "model_a": (str, "COLUMN", "Model shown first."),
+    "model_b": (str, "COLUMN", "The other model."),
+    "winner": (str, "COLUMN", "Who won: model_a, model_b, tie, a name, 1 (the first), 0 or 0.5."),
+    "voter": (str, "COLUMN", "Who voted."),
+    "prompt": (str, "COLUMN", "What the vote was on."),
+    "outcome": ([str], "VALUE=SIDE", f"What a value of the winner means: x=a, x=b or x=tie; {_EACH}"),
+    "style": ([str], "COLUMN", f"Difference of the answers, first less second, to allow for; {_EACH}"),
+    "no_position": (bool, "", "Do not allow for an advantage of the model shown first."),
+    "votes.adjust": (str, "METHOD", "For the number of pairs: holm (default), stepdown, tukey, none, ..."),
     # a plan
     "plan.table": (Path, "RUNS", f"Table of runs: {FILES}"),
     "plan.score": (str, "COLUMN", "Numeric column of the table."),
@@ -223,6 +234,8 @@ IN_PYTHON = {
     "frames": "frame",
     "games": "game",
     "new": "table",
+    "outcomes": "outcome",
+    "position": "no_position",
     "sources": "source",
     "stages": "stage",
 }

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from lmemtest.core.result import Answer
     from lmemtest.errors import LmemtestError
 
-EVALUATE = "evaluate"
+EVALUATE, VOTES = "evaluate", "votes"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
 _PREPARING = (
@@ -402,7 +402,7 @@ def runs_of_export(export: Recognised, file_name: str, yes: bool) -> Runs:
     from lmemtest.errors import ArgumentError
 
     message = export.in_words(file_name)
-    if not export.command or export.lacking:
+    if not export.command or export.lacking or export.tool == VOTES:
         raise ArgumentError(message)
     if not yes and not confirmed(message, "Read it so and go on?"):
         raise ArgumentError(f"{message}\n--yes does this and goes on without asking.")

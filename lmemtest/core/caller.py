@@ -58,6 +58,13 @@ ADVICE = {
     "other_format": ("read it to a dataframe and give that to Runs.", "convert it first."),
     "importers": ("lmemtest.importers", "lmemtest convert TOOL FILE (see lmemtest convert -h)"),
     "without_empty": ("table = table.dropna(subset=[...])", "delete their rows"),
+    # votes
+    "outcome": ("outcomes={{{value!r}: 'tie'}} (or 'a', 'b')", "--outcome {value!r}=tie (or a, b)"),
+    "without_self": ("table[table[{first!r}] != table[{second!r}]]", "delete their rows"),
+    "without_models": (
+        "table[~table[[{first!r}, {second!r}]].isin({names!r}).any(axis=1)]",
+        "--where '{first}!=NAME' --where '{second}!=NAME'",
+    ),
     "algorithms": ("algorithms=[...]", "--only COLUMN"),
     "by_name": (
         "give the objects by name: {{(algorithm, benchmark, seed): object}}",

@@ -15,6 +15,7 @@ DDF_NAMES = {
     "residual": "residual",
     "asymptotic": "infinite",
     "cluster-robust": "cluster-robust Satterthwaite",  # with vcov=, never as an argument
+    "clusters": "between-cluster",  # of votes
 }
 ADJUSTMENT_NAMES = {
     "tukey": "Tukey",

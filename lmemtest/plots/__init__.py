@@ -38,6 +38,7 @@ _load, __dir__, __all__ = _lazy.attach(
             "outperforming_plot",
             "ranking_plot",
             "rankings_plot",
+            "votes_plot",
             "win_rate_plot",
         ],
         "score_distributions": ["score_distributions_plot"],

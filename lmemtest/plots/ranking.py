@@ -272,6 +272,48 @@ def leaderboard_plot(
     return _rows.draw_rows(content, ax)
 
 
+@_canvas.draws("rate_votes", source="rate_votes()")
+def votes_plot(found: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
+    """Draw ratings by votes as sorted dots with their intervals, and their letters or sets of ranks beside them.
+
+    Parameters
+    ----------
+    found : Answer
+        From `lmemtest.rate_votes`.
+    max_rows : int, >= 2
+        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out.
+
+    Returns
+    -------
+    Axes
+        Models from the highest rating at the top; a line marks 1,000, the mean of all.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> votes = {"model_a": list("ABC") * 8, "model_b": list("BCA") * 8, "winner": ["a", "b", "a", "tie"] * 6}
+    >>> [label.get_text() for label in lt.rate_votes(votes, position=False).plot().get_yticklabels()]
+    ['C', 'A', 'B']
+    """
+    table = found.to_frame()
+    shown = _rows.Shown.ends(len(table), check_positive_int(max_rows, "max_rows", minimum=2))
+    texts, reading = aside(found.decisions, table["model"].tolist(), "Models")
+    beside = [texts[i] for i in shown.kept]
+    for row in shown.headers:
+        beside.insert(row, "")
+    level = _rows.intervals(1.0 - found.alpha, simultaneous=False)
+    content = _rows.Rows(
+        labels=shown.labels(table["model"]),
+        series=(_rows.Series.of(table.iloc[shown.kept], shown.place, centre="rating"),),
+        axis_label=f"Rating by votes: 1,000 is the mean of all, 400 points are odds of 10 to 1. {level}"
+        f"\n{reading} ({decided_by(found.decisions)})." + shown.sentence("models, those in the middle,"),
+        headers=shown.headers,
+        aside=tuple(beside),
+        reference=CENTRE,
+    )
+    return _rows.draw_rows(content, ax)
+
+
 @_canvas.draws("leaderboard", source="leaderboard()")
 def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the win rates of all pairs of algorithms as a map.

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.data.roles import answer_roles, direction_of, is_solved_or_not, is_text, role_of, words_of
+from lmemtest.bench.data.roles import (
+    answer_roles,
+    battle_roles,
+    direction_of,
+    is_solved_or_not,
+    is_text,
+    role_of,
+    words_of,
+)
 from lmemtest.core.caller import advice
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import listed
@@ -23,11 +31,13 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["EVALUATE", "Recognised", "answers_in", "pattern_of", "recognised", "recognised_file"]
+__all__ = ["EVALUATE", "VOTES", "Recognised", "answers_in", "pattern_of", "recognised", "recognised_file"]
 
-EVALUATE = "evaluate"  # the tool of answers to items
+EVALUATE, VOTES = "evaluate", "votes"  # the tools of answers to items, and of battles
+_CALLS = {EVALUATE: "evaluate", VOTES: "rate_votes"}  # the functions of tools that are no importers
 _ENDS = {"direction": "minimize|maximize"}
-_OPTIONS = {"metafeatures": "--metafeature", "min_score": "--min", "max_score": "--max"}
+_OPTIONS = {"metafeatures": "--metafeature", "min_score": "--min", "max_score": "--max",
+            "model_a": "--model-a", "model_b": "--model-b"}  # fmt: skip
 _SHOWN = 4  # columns in a reason
 
 
@@ -45,7 +55,7 @@ class Recognised:
     columns : tuple of str
         The columns or keys that show it.
     tool : str
-        The importer that reads it, "evaluate", or "" if nothing does.
+        The importer that reads it, "evaluate", "votes", or "" if nothing does.
     files : tuple of str
         What the call takes: the file, or files and folders that belong together.
     options : mapping of str to object
@@ -73,7 +83,7 @@ class Recognised:
         """The words after ``lmemtest``, without the options that are lacking; none if nothing reads it."""
         if not self.tool:
             return ()
-        head = [EVALUATE] if self.tool == EVALUATE else ["convert", self.tool]
+        head = [self.tool] if self.tool in _CALLS else ["convert", self.tool]
         return (*head, *self.files, *self.given)
 
     @property
@@ -88,10 +98,10 @@ class Recognised:
         if not self.tool:
             return ""
         files = list(self.files)
-        first = "table" if not files or self.tool == EVALUATE else repr(files[0] if len(files) == 1 else files)
+        first = "table" if not files or self.tool in _CALLS else repr(files[0] if len(files) == 1 else files)
         lacking = {name: choice.partition("|")[0] for name, choice in self.lacking.items()}
         given = [f"{name}={value!r}" for name, value in {**self.options, **lacking}.items()]
-        function = "evaluate" if self.tool == EVALUATE else f"importers.{self.tool}"
+        function = _CALLS.get(self.tool, f"importers.{self.tool}")
         return f"lmemtest.{function}({', '.join([first, *given])})"
 
     def with_options(self, given: Mapping[str, Any]) -> Recognised:
@@ -322,38 +332,15 @@ def _tensorboard(table: Any, _: str) -> Recognised | None:
 # --------------------------------------------------------------------------------------------------------- other data
 
 
-def _battles(table: Any, _: str) -> Recognised | None:
+def _battles(table: Any, file: str) -> Recognised | None:
     """Rows with two of the same names and which of them won."""
-    text = [name for name in table if not _is_nested(table[name].iloc[0]) and is_text(table[name])]
-    for place, first in enumerate(text):
-        own = set(table[first].dropna().unique())
-        for second in text[place + 1 :]:
-            other = set(table[second].dropna().unique())
-            if len(own & other) < 2 or 2 * len(own & other) < len(own | other) or (table[first] == table[second]).any():
-                continue
-            winner = next((n for n in table if n not in (first, second) and _says_who_won(table, n, own | other)), None)
-            if winner is not None:
-                return Recognised(
-                    code="battles",
-                    what="battles, where one of two wins",
-                    columns=(first, second, winner),
-                    advice="These are comparisons and no scores of runs, and no command reads them. A share of wins "
-                    f"by pair, in pandas: table.groupby([{first!r}, {second!r}])[{winner!r}]"
-                    ".value_counts(normalize=True).",
-                )
-    return None
-
-
-_WON = {"winner", "won", "win", "preference", "preferred", "outcome", "vote", "choice", "verdict", "result"}
-_SIDES = {"tie", "draw", "left", "right", "both", "neither", "first", "second", "a", "b", "both bad", "tie (bothbad)"}
-
-
-def _says_who_won(table: Any, name: str, names: set[Any]) -> bool:
-    if _is_nested(table[name].iloc[0]):
-        return False
-    values = {str(value).lower() for value in table[name].dropna().unique()[:50]}
-    sides = _SIDES | {str(value).lower() for value in (*names, *table.columns)}
-    return len(values) <= len(names) + 6 and (values <= sides or bool(set(words_of(name)) & _WON and len(values) <= 6))
+    roles = battle_roles(table)
+    if not roles:
+        return None
+    return Recognised(
+        code="battles", what="battles, where one of two wins", columns=tuple(roles.values())[:3], tool=VOTES,
+        files=_files(file), options=roles, advice="These are votes on pairs, and this is the command made for them.",
+    )  # fmt: skip
 
 
 _MADE_FOR = "This is the command made for such answers: models on these tasks, and on tasks like these."

@@ -383,6 +383,9 @@ def stated(roles: dict[str, Any]) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------- answers of models to items
 
 JUDGES = _words("judge rater annotator grader evaluator reviewer assessor labeler labeller marker referee")
+VOTERS = JUDGES | _words("voter user participant session worker respondent")
+PROMPTS = _words("prompt question item instruction query conversation dialogue")
+_NUMBERED = _words("id hash key name index number nr")  # what else the name of such a column holds
 RATINGS = _words("rating score grade points stars mark quality helpfulness likert")
 TASKS = _words("task subject category benchmark dataset domain topic suite area skill capability field")
 EPOCHS = _words("epoch attempt sample trial run repeat repetition rep seed try generation")
@@ -429,6 +432,64 @@ def answer_roles(table: pd.DataFrame, given: Mapping[str, Any] | None = None) ->
     epoch = said.get("epoch") or _epoch(table, free, keys)
     found |= {"score": score, **({"epoch": epoch} if epoch else {}), **({"judge": judge} if judge else {})}
     return {**found, **_scale(table[score]), **said}
+
+
+def battle_roles(table: pd.DataFrame, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The arguments of `rate_votes` that columns suggest, beside the given ones; none if no two columns are of models.
+
+    >>> import pandas as pd
+    >>> rows = [("A", "B", "left", "u1"), ("B", "A", "tie", "u2"), ("B", "C", "right", "u1")]
+    >>> battle_roles(pd.DataFrame(rows, columns=["llm_1", "llm_2", "vote", "user_id"]))
+    {'model_a': 'llm_1', 'model_b': 'llm_2', 'winner': 'vote', 'voter': 'user_id'}
+    """
+    roles = {name: value for name, value in (given or {}).items() if value}
+    free = [n for n in map(str, table.columns) if n not in roles.values() and not _is_nested(table[n])]
+    battles = ("model_a", "model_b", "winner")
+    if not set(battles) <= set(roles):
+        usual = {name: name for name in battles if name not in roles}
+        roles |= usual if set(usual) <= set(free) else _battles(table, free, roles)
+    if not set(battles) <= set(roles):
+        return {}
+    for role, words in (("prompt", PROMPTS), ("voter", VOTERS)):
+        named = [
+            n for n in free if n not in roles.values() and words & set(words_of(n)) >= set(words_of(n)) - _NUMBERED
+        ]
+        column = next((name for name in named if table[name].nunique() > 1), None)
+        roles |= {} if role in roles or column is None else {role: column}
+    return {name: roles[name] for name in (*battles, "voter", "prompt") if name in roles}
+
+
+def _battles(table: Any, free: list[str], roles: Mapping[str, Any]) -> dict[str, str]:
+    """Two columns with the same names, never in one row, and a column that says which of them won."""
+    texts = [roles[name] for name in ("model_a", "model_b") if name in roles]
+    texts += [name for name in free if is_text(table[name])]
+    for place, first in enumerate(texts):
+        names = set(table[first].dropna().unique())
+        for second in texts[place + 1 :]:
+            others = set(table[second].dropna().unique())
+            both, either = names & others, names | others
+            if len(both) < 2 or 2 * len(both) < len(either) or (table[first] == table[second]).any():
+                continue
+            named = [roles["winner"]] if "winner" in roles else [n for n in free if n not in (first, second)]
+            winner = next((name for name in named if _says_who_won(table, name, either)), None)
+            if winner is not None:
+                return {"model_a": first, "model_b": second, "winner": winner}
+    return {}
+
+
+_WON = _words("winner won win preference preferred outcome vote choice verdict result")
+OUTCOMES = {
+    **dict.fromkeys(["a", "model_a", "first", "left", "1", "1.0", "true"], "a"),
+    **dict.fromkeys(["b", "model_b", "second", "right", "0", "0.0", "false"], "b"),
+    **dict.fromkeys(["tie", "draw", "both", "neither", "tie (bothbad)", "both bad", "bothbad", "0.5"], "tie"),
+}  # what people write of a vote: the first one won, the second one, or neither
+_SIDES = {word for word in OUTCOMES if not (word[0].isdigit() or word in ("true", "false"))}
+
+
+def _says_who_won(table: Any, name: str, names: set[Any]) -> bool:
+    values = {str(value).lower() for value in table[name].dropna().unique()[:50]}
+    sides = _SIDES | {str(value).lower() for value in (*names, *table.columns)}
+    return len(values) <= len(names) + 6 and (values <= sides or bool(set(words_of(name)) & _WON and len(values) <= 6))
 
 
 def _is_nested(column: pd.Series[Any]) -> bool:

@@ -68,7 +68,9 @@ def test_other_functions_show_the_call_with_their_own_name() -> None:
     battles = pd.DataFrame(
         {"model_a": list("ABAB") * 5, "model_b": list("BACC") * 5, "winner": ["model_a", "tie"] * 10}
     )
-    with pytest.raises(ArgumentError, match=r"It looks like battles.*no command reads them"):
+    with pytest.raises(
+        ArgumentError, match=r"It looks like battles(.|\n)*lmemtest\.rate_votes\(table, model_a='model_a'"
+    ):
         lt.analyze(battles)
 
 

@@ -1,0 +1,1 @@
+"""Ratings of models from votes on pairs of them."""
