@@ -998,16 +998,15 @@ def test_an_interruption_before_a_command_has_begun_is_no_traceback(monkeypatch:
 
 
 # Of these a command makes an argument by another name.
-MADE = {"k_max", "min_score", "max_score", "item", "unpaired", "pointwise", "source", "hours_per_training"}
+MADE = {"k_max", "min_score", "max_score", "item", "unpaired", "pointwise", "source", "hours_per_training", "markdown"}
 
 
 @pytest.mark.parametrize("name", ["report", "rank", "outperform", "bands", "evaluate", "plan", "gate"])
 def test_the_options_of_a_command_are_the_arguments_of_its_function(name):
     command = typer.main.get_command(app).commands[name]
-    arguments = {
-        IN_PYTHON.get(argument, argument) for argument in inspect.signature(function_at(command.calls)).parameters
-    }
     options = {parameter.name for parameter in command.params}
+    parameters = inspect.signature(function_at(command.calls)).parameters
+    arguments = {name if name in options else IN_PYTHON.get(name, name) for name in parameters}
     assert not options - arguments - MADE - {*RUNS, *WRITTEN}
     assert not (arguments & set(OPTIONS)) - options - {"trials"}  # a table of trials in two of them
 

@@ -384,6 +384,7 @@ SAID_BY = {
     "effect_size": "outperforming",
     "over_benchmarks": "outperforming",
     "samples": "outperforming",
+    "tiers": "gate",
     "sign_flips": "permutation_test",
     "words": "evaluate",
     **dict.fromkeys(("_rows", "check", "copies", "fit", "traces")),

@@ -91,7 +91,6 @@ UNBLOCKS = {
     "few_tasks": "{more}: with fewer than 6 it rests on normal differences alone",
     "no_epochs": "1 more attempt at each item, and a column of epochs",
     "no_votes": "a row per vote: two names, and which of them won",
-    "no_command": "nothing reads votes yet: see the advice",
 }
 
 
@@ -187,9 +186,8 @@ def answers_of(
     else:
         rows = _blocked(OF_RUNS, other or ("roles" if export is None else "of_export"))
         rows[-1] = rows[-1] if other or export is not None else _of_trials(frame, words)
-    rows += _of_items(export, frame, missing)
-    way = export.command if votes and export is not None else ()
-    rows.append(("votes", "no_votes" if not votes else "no_command" * (not way), "", way, ""))
+    rows += _blocked(OF_ITEMS, other) if votes else _of_items(export, frame, missing)
+    rows.append(("votes", "" if votes else "no_votes", "", export.command if votes and export is not None else (), ""))
     texts = {**OF_RUNS, **OF_ITEMS, **VOTES}
     units = {"one_task": "task", "few_tasks": "task", "few_pairs": "pair"}
     records = []

@@ -125,9 +125,9 @@ def rate_votes(
     >>> found = lt.rate_votes(votes, position=False)
     >>> found.to_frame()[["model", "rating", "rank_low", "rank_high", "letters"]].round(1)
       model  rating  rank_low  rank_high letters
-    0     A  1087.6         1          1       a
-    1     B   963.2         2          3       b
-    2     C   949.1         2          3       b
+    0     A  1089.0         1          1       a
+    1     B   966.0         2          3       b
+    2     C   944.9         2          3       b
     """
     position, alpha = check_flag(position, "position"), check_fraction(alpha, "alpha")
     check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
