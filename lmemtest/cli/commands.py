@@ -15,11 +15,13 @@ from lmemtest.cli.reading import (
     EVALUATE,
     export_in,
     name_of,
+    policy_of,
     read_runs,
     read_table,
     read_trials,
     runs_of_export,
     settled_curves,
+    split_failed,
     taken,
 )
 from lmemtest.cli.rendering import INTERRUPTED, say, write_report
@@ -321,6 +323,7 @@ def _quantile(text: str) -> str | float:
     "evaluate",
     (
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
+        *("failed", "score_failures"),
         *("adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by the items of tasks: these items, items like these, and tasks like these.",
@@ -338,6 +341,7 @@ def evaluate(given: SimpleNamespace, step: Step) -> Result:
       lmemtest evaluate answers.csv --model model --task subject --item question --score correct
       lmemtest evaluate wide.csv --model gpt --model llama --task subject --item question
       lmemtest evaluate ratings.csv --model model --item prompt --judge judge --score rating --min 1 --max 10
+      lmemtest evaluate answers.csv --model model --item id --score score --failed status --failed infra=drop
       lmemtest evaluate answers.csv --model model --task task --item id --score score --epoch epoch -o out.html
     """
     table, roles = _read_answers(given)
@@ -345,6 +349,10 @@ def evaluate(given: SimpleNamespace, step: Step) -> Result:
     from lmemtest.bench.evaluation.evaluation import evaluate
 
     options = chosen(given, "direction adjust vcov alpha power drop_duplicates")
+    which, by_kind = split_failed(given.failed)
+    if which is not None:
+        policy = policy_of(given.score_failures) if given.score_failures is not None else None
+        options |= {"failed": which[0], "score_failures": by_kind or policy}
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 
@@ -378,8 +386,8 @@ def _answers_of_export(given: SimpleNamespace, export: Recognised) -> tuple[Any,
     if export.tool not in TOOLS or TOOLS[export.tool].items is None:
         raise ArgumentError(export.in_words(name_of(given)))
     runs = runs_of_export(export, name_of(given), given.yes)
-    if runs.failed is not None:
-        raise ArgumentError("Answers without a score: convert them first, --score-failures 0 counts them as wrong.")
+    if runs.failed is not None and not given.failed:
+        raise ArgumentError("Some answers have no score. Say what they count: --failed missing --score-failures 0.")
     epoch = dict(zip(["epoch"], runs.ignore, strict=False))
     roles = {name: getattr(runs, role) for name, role in ANSWERS.items()}
     return runs.to_frame(), {**roles, "score": runs.score, **epoch, "direction": runs.direction}

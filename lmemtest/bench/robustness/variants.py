@@ -14,7 +14,7 @@ from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
-from lmemtest.core.words import counted, format_p, joined, p_text
+from lmemtest.core.words import counted, format_p, joined, p_text, plural
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.lmm.means.emmeans import emmeans
 
@@ -103,6 +103,7 @@ def side_by_side(
     lead: str = "",
     described: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
+    noun: str = "algorithm",
 ) -> Variants:
     """What several ways say of the same pairs, those of the first.
 
@@ -152,7 +153,7 @@ def side_by_side(
         codes=codes,
     )
     table = found.table.assign(alike=found.alike)
-    overview, counts = _overview(found, among, f"{lead}; " if lead else ""), _counts(found)
+    overview, counts = _overview(found, among, f"{lead}; " if lead else "", plural(noun)), _counts(found)
     best, changes = _best(found.means, phrases, among), _changes(found, p)
     return replace(
         found,
@@ -196,22 +197,22 @@ def better(codes: Codes, pairs: pd.DataFrame, words: Mapping[int, str]) -> list[
 # ---------------------------------------------------------------------- words
 
 
-def _overview(found: Variants, among: str, lead: str) -> str:
+def _overview(found: Variants, among: str, lead: str, compared: str) -> str:
     """How many pairs are decided alike."""
     count = int(found.comparable.sum())
     if not count:
-        return f"{lead}no pair of algorithms can be tested in two ways {among}.".lstrip()
+        return f"{lead}no pair of {compared} can be tested in two ways {among}.".lstrip()
     thin = int((found.tested.sum(axis=0) < len(found.codes)).sum())
     if thin:
         among += f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested by all)"
     n_alike = int((found.alike & found.comparable).sum())
     if n_alike == count:
-        which = f"all {count:,} pairs of algorithms are" if count > 1 else "the pair of algorithms is"
+        which = f"all {count:,} pairs of {compared} are" if count > 1 else f"the pair of {compared} is"
         text = f"{which} decided alike {among}."
     else:
         opposite = int(found.opposite.sum())
         more = f", and {opposite:,} in opposite directions" if opposite else ""
-        which = f"{n_alike:,} of {counted(count, 'pair')} of algorithms {'is' if n_alike == 1 else 'are'}"
+        which = f"{n_alike:,} of {counted(count, 'pair')} of {compared} {'is' if n_alike == 1 else 'are'}"
         text = f"{which} decided alike {among}{more}."
     return f"{lead}{text}" if lead else f"{text[:1].upper()}{text[1:]}"
 
