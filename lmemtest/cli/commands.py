@@ -350,9 +350,8 @@ def evaluate(given: SimpleNamespace, step: Step) -> Result:
 
     options = chosen(given, "direction adjust vcov alpha power drop_duplicates")
     which, by_kind = split_failed(given.failed)
-    if which is not None:
-        policy = policy_of(given.score_failures) if given.score_failures is not None else None
-        options |= {"failed": which[0], "score_failures": by_kind or policy}
+    policy = None if given.score_failures is None else policy_of(given.score_failures)
+    options |= {"failed": which[0] if which and len(which) == 1 else which, "score_failures": by_kind or policy}
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 

@@ -151,8 +151,8 @@ ADVICE = {
         " By kind ({kinds}), each has its own: --failed KIND=POLICY.",
     ),
     "unnamed_kinds": (
-        "policy must name every kind of failure in {column!r}, and does not name {kinds}. Add 'worst', 'drop', 'retry' "
-        "or a number for each: {{kind: policy}}. Where they mark runs that ended well, write one of {well} there.",
+        "The policy must name every kind of failure in {column!r}, and does not name {kinds}. Add 'worst', 'drop', "
+        "'retry' or a number for each: {{kind: policy}}. Where they mark runs that ended well, write one of {well}.",
         "--failed KIND=POLICY must name every kind of failure in {column!r}, and does not name {kinds}. Add one with "
         "worst, drop, retry or a number for each. Where they mark runs that ended well, write one of {well} there.",
     ),

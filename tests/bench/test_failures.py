@@ -560,7 +560,7 @@ def test_one_treatment_of_every_kind_is_the_policy_of_all() -> None:
 @pytest.mark.parametrize(
     ("policy", "words"),
     [
-        ({"infra": "drop"}, "must name every kind of failure in 'status', and does not name timeout 1"),
+        ({"infra": "drop"}, "The policy must name every kind of failure in 'status', and does not name timeout 1"),
         ({"infra": "dropp", "timeout": 0}, "got 'dropp'. Did you mean 'drop'"),
         ({"infra": "drop", "timeout": 0, "oom": "x"}, "got 'x'"),
         ({"infra": "drop", "timeout": np.nan}, "policy must be a finite number"),
