@@ -614,6 +614,20 @@ def test_failed_runs_are_left_out_if_asked(run, failing: pd.DataFrame) -> None: 
     assert means_of(outcome) == pytest.approx(want)
 
 
+def test_each_kind_of_failure_has_an_option(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+    kinds = failing.assign(
+        status=np.where(failing["crashed"], failing["task"].map({"task0": "slow"}).fillna("lost"), "ok")
+    )
+    kinds.drop(columns="crashed").to_csv("kinds.csv", index=False)
+    options = ["--failed", "status", "--failed", "slow=20", "--failed", "lost=drop"]
+    outcome = run("rank", "kinds.csv", *ROLES, *options, "--json")
+    kept = failing.assign(loss=scored(failing, "20"))[kinds["status"] != "lost"]
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
+    want = lmemtest.rank(lmemtest.Runs(kept, ignore="crashed", **roles)).to_frame().to_dict("records")
+    assert means_of(outcome) == pytest.approx({row["algorithm"]: row["mean"] for row in want})
+    assert "Give one of them" in run("rank", "kinds.csv", *ROLES, *options, "--score-failures", "drop").err
+
+
 def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
     options = ["--wide", "--direction", "minimize", "--benchmark", "task", "--failed", "missing", "--json"]
     first = failing[failing["rep"] == 0]
@@ -643,7 +657,7 @@ def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFra
          "--failed and --benchmark both name the column 'task'; every role needs its own column."),
         ("rank", FAILED, "2 of 42 runs failed (HB 2) and have no score, and what a failure counts decides the "
          "comparison. Say it: --score-failures worst gives it the worst score"),
-        ("rank", f"{FAILED} wors", "--score-failures must be worst, baseline=NAME, drop, or a number, got 'wors'. Did"),
+        ("rank", f"{FAILED} wors", "--score-failures must be worst, baseline=NAME, drop, retry, or a number, got '"),
         ("rank", f"{FAILED} nan", "--score-failures must be a finite number, got nan."),
         ("rank", f"{FAILED} baseline", "--score-failures baseline needs a name, baseline=NAME, the algorithm whose"),
         ("rank", f"{FAILED} baseline=RSS", "--score-failures baseline=RSS names no algorithm of the table. Algorithms: "

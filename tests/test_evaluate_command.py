@@ -68,3 +68,18 @@ def test_what_is_missing_is_said_in_options():
     doubled.to_csv("twice.csv", index=False)
     run = CliRunner().invoke(app, ["evaluate", "twice.csv", *ROLES, "--score", "right"])
     assert "name their column: --epoch COLUMN" in run.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_each_kind_of_failed_answers_has_an_option():
+    table = pd.read_csv("answers.csv")
+    table["status"] = ["timeout" if i % 11 == 1 else "infra" if i % 7 == 3 else "ok" for i in range(len(table))]
+    table["right"] = table["right"].where(table["status"] == "ok")
+    table.to_csv("failed.csv", index=False)
+    told = ["evaluate", "failed.csv", *ROLES, "--score", "right"]
+    run = CliRunner().invoke(app, [*told, "--failed", "status", "--failed", "infra=drop", "--failed", "timeout=0"])
+    assert run.exit_code == 0, run.output
+    assert "Failed answers (infra) were left out" in run.stdout
+    assert "Failed answers (timeout) count 0" in run.stdout
+    assert "--failed missing --score-failures 0" in CliRunner().invoke(app, told).stderr
+    assert "where failed is a column of kinds" in CliRunner().invoke(app, [*told, "--failed", "infra=drop"]).stderr

@@ -94,7 +94,9 @@ def frames() -> dict[str, pd.DataFrame]:
         "attempts": pd.DataFrame({"correct": rng.integers(0, 2, 120), "item": np.repeat(np.arange(30), 4)}).assign(
             subject=lambda t: t["item"] % 6, model=["A", "B"] * 60, epoch=[0, 0, 1, 1] * 30
         ),
-        "battles": pd.DataFrame({"left": [*"ABC"] * 9, "right": [*"BCA"] * 9, "winner": np.resize(["left", "tie", "right", "right"], 27)}),
+        "battles": pd.DataFrame({"left": [*"ABC"] * 9, "right": [*"BCA"] * 9}).assign(
+            winner=np.resize(["left", "tie", "right", "right"], 27)
+        ),
         "hostile": make_table(["=1+1", "\x1b[2J", "C"], 7, 2).rename(columns=names),
     }  # fmt: skip
 

@@ -15,12 +15,14 @@ from lmemtest.cli.reading import (
     EVALUATE,
     export_in,
     name_of,
+    policy_of,
     read_answerable,
     read_runs,
     read_table,
     read_trials,
     runs_of_export,
     settled_curves,
+    split_failed,
     taken,
 )
 from lmemtest.cli.rendering import INTERRUPTED, say, screen, tell, write_report
@@ -340,6 +342,7 @@ def _quantile(text: str) -> str | float:
     "evaluate",
     (
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
+        *("failed", "score_failures"),
         *("scale", "adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by the items of tasks: these items, items like these, and tasks like these.",
@@ -357,6 +360,7 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
       lmemtest evaluate answers.csv --model model --task subject --item question --score correct
       lmemtest evaluate wide.csv --model gpt --model llama --task subject --item question
       lmemtest evaluate ratings.csv --model model --item prompt --judge judge --score rating --min 1 --max 10
+      lmemtest evaluate answers.csv --model model --item id --score score --failed status --failed infra=drop
       lmemtest evaluate answers.csv --model model --task task --item id --score score --epoch epoch -o out.html
     """
     table, roles = _read_answers(arguments)
@@ -364,6 +368,9 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     from lmemtest.bench.evaluation.evaluation import evaluate
 
     options = chosen(arguments, "direction scale adjust vcov alpha power drop_duplicates")
+    which, by_kind = split_failed(arguments.failed)
+    policy = None if arguments.score_failures is None else policy_of(arguments.score_failures)
+    options |= {"failed": which[0] if which and len(which) == 1 else which, "score_failures": by_kind or policy}
     return evaluate(table, **{"direction": "maximize", **options, **roles})
 
 
@@ -424,8 +431,8 @@ def _answers_of_export(arguments: SimpleNamespace, export: Recognised) -> tuple[
     if export.tool not in TOOLS or TOOLS[export.tool].items is None:
         raise ArgumentError(export.in_words(name_of(arguments)))
     runs = runs_of_export(export, name_of(arguments), arguments.yes)
-    if runs.failed is not None:
-        raise ArgumentError("Answers without a score: convert them first, --score-failures 0 counts them as wrong.")
+    if runs.failed is not None and not arguments.failed:
+        raise ArgumentError("Some answers have no score. Say what they count: --failed missing --score-failures 0.")
     epoch = dict(zip(["epoch"], runs.ignore, strict=False))
     roles = {name: getattr(runs, role) for name, role in ANSWERS.items()}
     return runs.to_frame(), {**roles, "score": runs.score, **epoch, "direction": runs.direction}

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-POLICIES = "What failed runs count: worst, baseline=NAME, a number, drop."
+POLICIES = "What failed runs count: worst, baseline=NAME, a number, drop, retry."
 FILES = "csv, tsv, txt, xlsx, md, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
 TYPED = "lmemtest.core.words"  # where the context of a command keeps what was typed
 
@@ -69,7 +69,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "failed": (
         [str],
         "COLUMN",
-        f"Which runs failed: a column, missing or nonfinite scores, or a word like TIMEOUT; {_EACH}",
+        f"Which runs failed: a column, missing or nonfinite scores, or a word like TIMEOUT; KIND=POLICY; {_EACH}",
     ),
     "drop_duplicates": (_KEPT, "", "Keep one row of each run: the first, the last, or the mean score."),
     "score_failures": (str, "POLICY", POLICIES),
@@ -133,6 +133,8 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "max_score": (float, "NUMBER", "Highest score of the scale, such as 10."),
     "evaluate.scale": (("accuracy", "odds"), "", "odds: compare by odds, for accuracies near 1 or 0 on few tasks."),
     "evaluate.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
+    "evaluate.failed": ([str], "COLUMN", f"Which answers failed: a column, or missing; and KIND=POLICY; {_EACH}"),
+    "evaluate.score_failures": (str, "POLICY", "What failed answers count: worst, a score, drop, retry."),
     "evaluate.power": (float, "NUMBER", "For the smallest difference that is found."),
     # votes on pairs
     "votes.table": (Path, "VOTES", f"Table with a row per vote: {FILES}"),

@@ -99,7 +99,7 @@ def read_form(options: SimpleNamespace, source: Source, roles: dict[str, Any], *
     tidy = source.tidy(
         labels=labels,
         seeds=seeds,
-        failed=getattr(options, "failed", None),
+        failed=split_failed(getattr(options, "failed", None))[0],
         kept=others if wide else [*labels, *others],
         score=None if wide else getattr(options, "score", None) or roles.get("score"),
         wide=wide,
@@ -270,6 +270,8 @@ def _from_wide(options: SimpleNamespace, source: Source, roles: dict[str, Any]) 
 
 def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
     """Without missing scores, as the best so far, at budgets and normalised, as asked."""
+    from lmemtest.errors import ArgumentError
+
     if options.drop_missing:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:
@@ -280,8 +282,13 @@ def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
             say(runs.notes[-1], err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
-    if options.score_failures is not None:
-        runs = without_failures(options.score_failures, runs)
+    by_kind = split_failed(options.failed)[1]
+    if by_kind and options.score_failures is not None:
+        raise ArgumentError(
+            "--score-failures is for all failures, --failed KIND=POLICY for each kind. Give one of them."
+        )
+    if by_kind or options.score_failures is not None:
+        runs = without_failures(by_kind or options.score_failures, runs)
         say(runs.notes[-1], err=True)
     if options.normalize is None:
         return runs
@@ -298,17 +305,33 @@ def _anchor(text: str | None, runs: Runs) -> Any:
         return text
 
 
-def without_failures(policy: str, runs: Runs) -> Runs:
-    """The runs without failures, as the option says."""
-    name, failure_policy, reference = policy.partition("=")
-    if failure_policy and name == "baseline":
+def split_failed(typed: Sequence[str] | None) -> tuple[list[str] | None, dict[str, Any]]:
+    """The options --failed that say which runs failed, and what each kind of failure counts.
+
+    >>> split_failed(["status", "infra=drop", "timeout=0"])
+    (['status'], {'infra': 'drop', 'timeout': 0.0})
+    """
+    pairs = [part.partition("=") for part in typed or ()]
+    return [kind for kind, sign, _ in pairs if not sign] or None, {
+        kind: policy_of(policy) for kind, sign, policy in pairs if sign
+    }
+
+
+def policy_of(text: str) -> str | float:
+    """A policy as it was typed, where it may be a number."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def without_failures(policy: str | dict[str, Any], runs: Runs) -> Runs:
+    """The runs without failures, as the options say."""
+    name, sign, reference = policy.partition("=") if isinstance(policy, str) else ("", "", "")
+    if sign and name == "baseline":
         failures = next((level for level in runs.algorithms if str(level) == reference), reference)
         return runs.score_failures(name, reference=failures)
-    try:
-        value: str | float = float(policy)
-    except ValueError:
-        value = policy
-    return runs.score_failures(value)
+    return runs.score_failures(policy_of(policy) if isinstance(policy, str) else policy)
 
 
 WORDS_OF_CURVES = {

@@ -153,9 +153,23 @@ ADVICE = {
         ", for instance with --failed missing (or nonfinite) and --score-failures worst",
     ),
     "score_failures": ("runs.score_failures(...)", "--score-failures POLICY"),
+    "policies_by_kind": (
+        " By kind ({kinds}), a mapping gives each its own: runs.score_failures({{kind: 'drop', ...}}).",
+        " By kind ({kinds}), each has its own: --failed KIND=POLICY.",
+    ),
+    "unnamed_kinds": (
+        "The policy must name every kind of failure in {column!r}, and does not name {kinds}. Add 'worst', 'drop', "
+        "'retry' or a number for each: {{kind: policy}}. Where they mark runs that ended well, write one of {well}.",
+        "--failed KIND=POLICY must name every kind of failure in {column!r}, and does not name {kinds}. Add one with "
+        "worst, drop, retry or a number for each. Where they mark runs that ended well, write one of {well} there.",
+    ),
+    "failed_answers": (
+        "failed='missing', score_failures=0 (or 'drop', or a value for each kind of failure).",
+        "--failed missing --score-failures 0 (or drop; or --failed KIND=0 for each kind of failure).",
+    ),
     "policies": (
         "{policies}, a number, {{benchmark: number}} or a function of the benchmark",
-        "worst, baseline=NAME, drop, or a number",
+        "worst, baseline=NAME, drop, retry, or a number",
     ),
     "policies_in_short": (
         "runs.score_failures('worst'), 'baseline', a value, or 'drop'; lmemtest.robustness(runs, of='failures') "

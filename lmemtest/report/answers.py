@@ -306,6 +306,8 @@ def evaluation_document(evaluation: Evaluation) -> Document:
         ("detectable", "Differences that are found", f"Found with {percent(evaluation.power)} power"),
         ("sources", "Sources of variation", "Standard deviations by source"),
         ("judges", "Judges", "Mean scores by judge"),
+        ("failures", "Failed answers", "Failed answers by kind and model, and what they count"),
+        ("to_repeat", "Answers to be run again", "Left out until then"),
     ]
     tables = [(part, title, ResultTable(caption, evaluation.to_frame(part))) for part, title, caption in further]
     sections += [Section(part, title, (table,)) for part, title, table in tables if len(table.frame)]

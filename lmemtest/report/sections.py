@@ -394,6 +394,8 @@ def _failures(analysis: Analysis) -> Section | None:
     sentences = rates.sentences()
     blocks.append(paragraph(" ".join(sentences[:2])))
     table = rates.to_table()
+    of_kinds = {"Failed runs by kind": rates.kinds, "Runs to be run again": rates.to_repeat}
+    blocks += [folded(title, ResultTable(title, rows)) for title, rows in of_kinds.items() if len(rows)]
     if rates.table["algorithm"].nunique() > MOST_RATES:
         return Section("failures", "Failed runs", (*blocks, folded("How often each algorithm fails", table)))
     drawn = figure(

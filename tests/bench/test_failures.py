@@ -10,12 +10,14 @@ import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 from study import as_runs
 
 import lmemtest as lt
+from lmemtest.bench.checks.failed import failures_by_algorithm
 from lmemtest.bench.failures.counts import exchanged_p_value, failure_counts, flipped_p_value, stratified_p_value
 from lmemtest.core.proportions import bounded_mean_interval
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -449,14 +451,18 @@ def test_wide_tables_have_failures() -> None:
     [
         ("missing", "may mean the column 'missing' or scores that are missing"),
         ("crahsed", r"failed names 'crahsed', which is neither.*Did you mean 'crashed'"),
-        ("status", r"'status' has type .* Make it one, for pandas with df\['status'\] == 'ok'"),
+        ("day", r"'day' has type .* Make it one, for pandas with df\['day'\] =="),
+        ("status", "'status', a column of kinds of failures, but '1' is no kind"),
+        ("flag", "'flag', a column of kinds of failures, but 'False' is no kind"),
         ("fails", "'fails' holds 2"),
         ("part", "'part' has 6 missing values"),
         ("seed", "failed and seed both name the column 'seed'"),
     ],
 )
 def test_wrong_roles_are_refused_with_a_next_step(failed: str, words: str) -> None:
-    frame = small_table().assign(status=["ok", "crash"] * 6, fails=2, missing=0, part=[None, 1.0] * 6)
+    frame = small_table().assign(
+        fails=2, status=["ok", "1"] * 6, flag=["False"] * 12, day=pd.Timestamp(0), missing=0, part=[None, 1.0] * 6
+    )
     with pytest.raises((ArgumentError, DataError, UnknownColumnError), match=words):
         runs_of(failed, frame)
 
@@ -464,7 +470,7 @@ def test_wrong_roles_are_refused_with_a_next_step(failed: str, words: str) -> No
 @pytest.mark.parametrize(
     ("policy", "reference", "words"),
     [
-        ("wort", None, "policy must be 'worst', 'baseline', 'drop', a number.*Did you mean 'worst'"),
+        ("wort", None, "policy must be 'worst', 'baseline', 'drop', 'retry', a number.*Did you mean 'worst'"),
         ("baseline", None, "policy='baseline' needs reference=.*Algorithms: 'A', 'B'"),
         ("worst", "A", "reference='A' is for policy='baseline', got policy='worst'"),
         ("baseline", "C", "reference='C' names no algorithm"),
@@ -511,3 +517,74 @@ def test_the_best_so_far_passes_over_failed_scores_and_says_so() -> None:
     np.testing.assert_allclose(best.to_frame()[best.score], [np.nan, 0.7, 0.7, 0.5, 0.5, 0.5])
     assert best.notes[0].startswith("2 of 6 scores failed and do not count in the best so far: the best score before")
     assert "1 of 6 scores\n" in str(best)
+
+
+# ------------------------------------------------------------------------------------------------- kinds of failures
+
+
+def of_kinds(as_table: Any = pd.DataFrame) -> lt.Runs:
+    """The small table: a timeout and a lost job of A, a lost job of B; the others end well, in four spellings."""
+    status = ["ok", "timeout", None, "SUCCESS", " infra ", ""] + ["Completed"] * 5 + ["infra"]
+    frame = small_table().drop(columns="crashed").assign(status=status, loss=np.arange(1.0, 13.0))
+    return runs_of("status", as_table(frame))
+
+
+@pytest.mark.parametrize("as_table", [pd.DataFrame, lambda frame: pl.from_pandas(frame).lazy(), pa.Table.from_pandas])
+def test_each_kind_of_failure_counts_what_the_policy_says(as_table: Any) -> None:
+    runs = of_kinds(as_table)
+    assert "3 of 12 runs: infra 2, timeout 1" in runs.summary()
+    done = runs.score_failures({"infra": "retry", "timeout": "worst", "oom": 0})
+    table = done.to_frame().set_index(["tool", "task", "seed"])["loss"]
+    assert len(table) == 10
+    assert table["A", "t1", 1] == 9.0  # the worst on t1
+    assert done.notes == (
+        "infra: 2 failed runs of 2 algorithms (A 1 of 6, B 1 of 6) were left out until they are run again, so what is "
+        "found is provisional. timeout: 1 failed run of 1 algorithm was given the worst score of its benchmark. "
+        "No run failed by 'oom'.",
+    )
+    assert done.failures is not None
+    again = done.failures.to_repeat
+    assert again[["tool", "task", "seed"]].values.tolist() == [["A", "t2", 1], ["B", "t2", 2]]
+    assert lt.failure_rates(done).kinds["n_failed"].tolist() == [1, 1, 1]
+    assert lt.failure_rates(done.failures.left_out).table["n_failed"].sum() == 4  # two populations
+
+
+def test_one_treatment_of_every_kind_is_the_policy_of_all() -> None:
+    crashed = [0, 1, 0, 0, 1, 0] + [0] * 5 + [1]
+    kinds, plain = of_kinds(), runs_of("crashed", small_table().assign(crashed=crashed, loss=np.arange(1.0, 13.0)))
+    for policy, of in (("worst", None), ("drop", None), (3.5, None), ("baseline", "B"), ({"t1": 1, "t2": 2}, None)):
+        by_kind = kinds.score_failures(dict.fromkeys(["infra", "timeout"], policy), reference=of)
+        assert_allclose(by_kind.to_frame()["loss"], plain.score_failures(policy, reference=of).to_frame()["loss"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ({"infra": "drop"}, "The policy must name every kind of failure in 'status', and does not name timeout 1"),
+        ({"infra": "dropp", "timeout": 0}, "got 'dropp'. Did you mean 'drop'"),
+        ({"infra": "drop", "timeout": 0, "oom": "x"}, "got 'x'"),
+        ({"infra": "drop", "timeout": np.nan}, "policy must be a finite number"),
+        ({"infra": "baseline", "timeout": 0}, "needs reference="),
+    ],
+)
+def test_kinds_without_a_treatment_are_refused(policy: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        of_kinds().score_failures(policy)
+
+
+def test_decisions_are_compared_over_kinds_and_left_out_kinds_are_tested() -> None:
+    frame = table()
+    frame["status"] = np.where(frame["crashed"], np.where(frame["tool"] == "A", "infra", "timeout"), "ok")
+    runs = as_runs(frame.drop(columns="crashed"), failed="status")
+    with pytest.raises(DataError, match=r"By kind \(infra 6, timeout 1\)"):
+        lt.analyze(runs)
+    scored = runs.score_failures({"infra": "drop", "timeout": "worst"})
+    found = lt.robustness(scored, of="failures")
+    assert list(found.phrases) == ["by kind", "worst", "rank", "drop", "drop timeout"]
+    same = lt.robustness(failing(), of="failures")  # the kinds of one table, all with the worst score
+    assert_allclose(found.advantage[1], same.advantage[0])
+    assert [f.severity for f in failures_by_algorithm(scored, 0.9) if "left out" in f.message] == ["warning"]
+    assert [f.severity for f in failures_by_algorithm(runs.score_failures("worst"), 0.9)] == ["note"]
+    report = lt.analyze(runs.score_failures({"infra": "retry", "timeout": "worst"}))
+    assert "Provisional: failed runs that are to be run again (6) were left out." in report.headline()
+    assert "Runs to be run again" in report.to_html()

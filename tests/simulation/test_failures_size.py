@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from harness import answers_of, at_least, at_most, differs, each, rate_of, tukey_differs
 from scipy.stats import rankdata
-from study import runs_of_scores
+from study import as_runs, make_scores, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.failures.counts import alike_p_values
@@ -154,3 +154,34 @@ def test_equal_rates_are_not_equal_ways_to_fail(benchmarks):
         return alike_p_values(failed, np.full_like(failed, 5))["benchmark"] < 0.05
 
     assert 0.05 < rate_of(study, 1000, each(benchmarks)) < 0.15
+
+
+def kinds_left_out(rng: np.random.Generator, rate: float, by_score: bool) -> bool:
+    """Whether the first of three alike algorithms differs, where its jobs are lost at a rate of its own.
+
+    The other two lose 5 %. Jobs are lost by chance, or the worse half of the runs nine times as often.
+    """
+    score = make_scores(
+        rng, {"benchmark": 10, "algorithm": 3, "seed": 5}, {"benchmark": 1.0, "benchmark:algorithm": 0.2}
+    )
+    chance = np.broadcast_to(np.array([rate, 0.05, 0.05])[None, :, None], score.shape)
+    if by_score:  # high scores are bad
+        worse = score > np.median(score, axis=(1, 2), keepdims=True)
+        chance = np.where(worse, 1.8, 0.2) * chance
+    kinds = np.where(rng.random(score.shape) < chance, "infra", np.where(rng.random(score.shape) < 0.05, "slow", "ok"))
+    table = table_of_scores(score).assign(status=kinds.ravel())
+    runs = as_runs(table, failed="status", seed_shared=False).score_failures({"infra": "drop", "slow": "worst"})
+    p = _pairs(runs, 0.05).to_frame()
+    first = (p[["left", "right"]] == runs.algorithms[0]).any(axis=1)
+    return bool((p.loc[first, "p_value"] < 0.05).any())
+
+
+@pytest.mark.parametrize(
+    ("rate", "by_score", "low", "high"), [(0.05, False, 0.0, 0.06), (0.3, False, 0.0, 0.06), (0.3, True, 0.06, 1.0)]
+)
+def test_a_kind_that_is_left_out_does_harm_where_it_depends_on_the_score(
+    rate: float, by_score: bool, low: float, high: float
+) -> None:
+    share = rate_of(lambda rng: kinds_left_out(rng, rate, by_score), 600, [11, int(100 * rate), by_score])
+    assert at_most(share, 600, high)
+    assert at_least(share, 600, low)

@@ -41,7 +41,11 @@ def failed_findings(study: Study) -> list[Finding]:
 
 def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
     """A warning where the algorithms do not fail alike, so that failed runs are not missing by chance."""
-    if runs.failed is None and runs.failures is None:  # nobody has said that missing scores are failures
+    done, subject = runs.failures, "Runs without a score"
+    left_out = None if done is None else done.left_out
+    if done is not None and left_out is not None:
+        runs, subject = left_out, "Runs that were left out" if left_out is not done.source else subject
+    elif runs.failed is None and done is None:  # nobody has said that missing scores are failures
         runs = runs.restricted(runs.frame, (), failed="nonfinite", ignore=runs.ignore)
     failed, ran, _, family = failure_counts(runs)
     shown = [(population, p) for population, p in alike_p_values(failed, ran, family).items() if below(p, alpha)]
@@ -50,15 +54,15 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
     population, p = shown[-1]  # the widest
     spread = f"not spread over the algorithms by chance ({p_text(p)}, exact test {_TESTED[population]})"
     if population == "run":
-        claim = f"If runs fail independently, those without a score are {spread}"
+        claim = f"If runs fail independently, {subject.replace('Runs', 'those')} are {spread}"
     else:
-        claim = f"Runs without a score are {spread}"
+        claim = f"{subject} are {spread}"
     failed, ran = failed.sum(axis=0), ran.sum(axis=0)
     order = np.argsort(-failed / np.maximum(ran, 1), kind="stable")
     named = [f"{format_level(runs.algorithms[i])} {failed[i]:,} of {ran[i]:,}" for i in order]
     return [
         Finding(
-            severity="note" if runs.failures is not None and runs.failures.policy != "drop" else "warning",
+            severity="note" if done is not None and left_out is None else "warning",
             kind="failures_depend_on_algorithm",
             count=int(failed.sum()),
             message=f"{claim}: {joined(named)} runs.",

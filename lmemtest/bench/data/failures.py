@@ -2,21 +2,23 @@
 
 It counts the worst score of its benchmark, that of a baseline, a value, or nothing.
 
-A row fails by a column of its own or by its score ("missing", "nonfinite"). The score of a failed row is no score: it
-is masked when the table gets its roles, so that every count of scores that are not there counts it. Scores of policies
-are expressions over groups that the table's own engine evaluates, so lazy tables stay lazy.
+A row fails by a column of its own or by its score ("missing", "nonfinite"). A column of text says in which way, and
+each kind of failure may count something else: a job that was killed is no wrong answer. The score of a failed row is
+no score: it is masked when the table gets its roles, so that every count of scores that are not there counts it. Scores
+of policies are expressions over groups that the table's own engine evaluates, so lazy tables stay lazy.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
+from lmemtest.bench.data.number_cells import number_in
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import check_numeric, collected, example_value, supported
@@ -32,10 +34,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("POLICIES", "WORDS", "Failures", "check_failed", "check_reference", "compared_within", "count_failures"),
-    *("failed_rows", "failure_indicator", "masked", "score_failures"),
+    *("failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds", "score_failures"),
 ]
 
 WORDS = ("missing", "nonfinite")
+WELL = ("", "ok", "success", "completed", "finished")  # what a column of kinds says of a run that did not fail
+FLAGS = ("true", "false", "yes", "no")  # words that are no kind of failure
+LEFT_OUT = {
+    "drop": "were left out, which is right only if failing has nothing to do with the algorithm",
+    "retry": "were left out until they are run again, so what is found is provisional",
+}
+EVERY = ""  # in place of a kind: all failures
 INDICATOR = "failed"  # the score of an indicator of failures, or this name with an underscore
 
 
@@ -62,9 +71,30 @@ class Failures(NamedTuple):
             runs = step(runs)
         return runs
 
+    @property
+    def left_out(self) -> Runs | None:
+        """The runs as they were, where only those count as failed that were left out; None where none were."""
+        return self._treated(LEFT_OUT)
+
+    @property
+    def to_repeat(self) -> pd.DataFrame:
+        """The runs to be run again, by what identifies them, with their kind of failure; no rows without "retry"."""
+        source, waiting = self.source, self._treated(("retry",))
+        given = (source.algorithm, source.benchmark, *source.family, *source.seeds, source.budget, *source.metafeatures)
+        columns = dict.fromkeys(name for name in (*given, source.failed) if name in source.columns)
+        rows = source.frame.head(0) if waiting is None else waiting.frame.filter(failed_rows(waiting))
+        return collected(rows.select(*columns)).to_pandas()
+
+    def _treated(self, treatments: Collection[str]) -> Runs | None:
+        kinds = [kind for kind, given in _treatments(self.source, self.policy).items() if _is_among(given, treatments)]
+        if not kinds:
+            return None
+        found = self.source if EVERY in kinds else of_kinds(self.source, kinds)
+        return found if count_failures(found)[1].sum() else None
+
 
 def check_failed(runs: Runs) -> None:
-    """The role names a column of true and false, or one of the words."""
+    """The role names a column of true and false, or of kinds of failures, or one of the words."""
     failed, columns, argument = runs.failed, runs.columns, named("failed")
     if failed is None:
         return
@@ -82,7 +112,17 @@ def check_failed(runs: Runs) -> None:
             f"Columns: {listed(columns)}.{suggest(failed, (*columns, *WORDS))}"
         )
     check_numeric(runs.frame, runs.score, argument="score")
-    _check_flags(runs.frame, failed, argument)
+    if not has_kinds(runs):
+        _check_flags(runs.frame, failed, argument)
+        return
+    kinds = failures_by_kind(runs)["kind"].unique()
+    odd = [kind for kind in kinds if number_in(kind) is not None or kind.lower() in FLAGS]
+    if odd:
+        raise DataError(
+            f"{argument} names {failed!r}, a column of kinds of failures, but {odd[0]!r} is no kind. Write "
+            f"a word for each kind and one of {', '.join(map(repr, WELL[1:]))} (or nothing) for runs that ended well; "
+            "for flags, make it a column of true and false."
+        )
 
 
 def _check_flags(frame: Any, column: str, argument: str) -> None:
@@ -91,8 +131,8 @@ def _check_flags(frame: Any, column: str, argument: str) -> None:
     if not (dtype == nw.Boolean or dtype.is_numeric()):
         shown = example_value(frame, column)
         raise DataError(
-            f"{argument} must be a column of true and false or of 1 and 0, but {column!r} has type {dtype} (for "
-            f"example {shown!r}). Make it one, for pandas with df[{column!r}] == {shown!r}."
+            f"{argument} must be a column of true and false, of 1 and 0, or of kinds (text), but {column!r} has type "
+            f"{dtype} (for example {shown!r}). Make it one, for pandas with df[{column!r}] == {shown!r}."
         )
     flag = nw.col(column).cast(nw.Float64)
     gap = flag.is_null() | flag.is_nan().fill_null(True)
@@ -127,7 +167,43 @@ def failed_rows(runs: Runs) -> nw.Expr:
         return x.is_null() | x.is_nan().fill_null(True)
     if runs.failed == "nonfinite" and runs.failed not in runs.columns:
         return ~x.is_finite().fill_null(False)
+    if has_kinds(runs):
+        well = _kind(runs).str.to_lowercase().is_in(WELL)
+        return ~(nw.col(runs.failed).is_null() | well.fill_null(True))
     return nw.col(runs.failed).cast(nw.Float64) == 1.0
+
+
+def has_kinds(runs: Runs) -> bool:
+    """Whether a column says in which way runs failed."""
+    dtype = runs.frame.collect_schema().get(runs.failed)
+    return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def _kind(runs: Runs) -> nw.Expr:
+    return nw.col(str(runs.failed)).cast(nw.String).str.strip_chars()
+
+
+def failures_by_kind(runs: Runs) -> pd.DataFrame:
+    """Failed rows: ``kind``, ``algorithm``, ``n_failed``, by their names; no rows where failures have no kinds."""
+    kind = _kind(runs) if has_kinds(runs) else nw.lit(None, dtype=nw.String)
+    rows = runs.frame.filter(failed_rows(runs)).select(kind.alias("kind"), nw.col(runs.algorithm).alias("algorithm"))
+    counts = collected(rows.group_by("kind", "algorithm").agg(nw.len().alias("n_failed"))).to_pandas()
+    return counts.dropna().sort_values(["kind", "algorithm"], ignore_index=True)
+
+
+def counted_kinds(runs: Runs, without: Collection[str] = ()) -> str:
+    """The kinds of failures with their numbers; empty where there are none."""
+    counts = failures_by_kind(runs).groupby("kind")["n_failed"].sum().items() if has_kinds(runs) else ()
+    return listed(f"{kind} {n:,}" for kind, n in counts if kind not in without)
+
+
+def of_kinds(runs: Runs, kinds: Collection[str]) -> Runs:
+    """The runs of which only those count as failed that failed in one of these ways."""
+    flag = f"{runs.failed}_"
+    while flag in runs.columns:
+        flag += "_"
+    frame = runs.frame.with_columns((failed_rows(runs) & _kind(runs).is_in(list(kinds))).alias(flag))
+    return runs.restricted(frame, (), failed=flag, ignore=(*runs.ignore, runs.failed))
 
 
 def failure_indicator(runs: Runs) -> Runs:
@@ -157,9 +233,10 @@ def refuse_failures(runs: Runs) -> None:
         return
     own = [f"{name} {count:,}" for name, count in zip(names[runs.algorithm], failed, strict=True) if count]
     what = rows_or_runs(runs)
+    kinds = advice("policies_by_kind", kinds=counted_kinds(runs)) if has_kinds(runs) else ""
     raise DataError(
         f"{failed.sum():,} of {rows.sum():,} {what} failed ({listed(own)}) and have no score, and what a failure "
-        "counts decides the comparison. Say it: " + advice("policies_in_full")
+        "counts decides the comparison. Say it: " + advice("policies_in_full") + kinds
     )
 
 
@@ -180,18 +257,19 @@ def refuse_without_failures(runs: Runs) -> None:
 # ----------------------------------------------------------------------------------------------------------- policies
 
 
-POLICIES = ("worst", "baseline", "drop")
+POLICIES = ("worst", "baseline", "drop", "retry")
 
 
 def score_failures(
-    runs: Runs, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None
+    runs: Runs, policy: str | float | Mapping[Any, Any] | Callable[[Any], float], *, reference: Any = None
 ) -> Runs:
     """The runs without failures: each failed run has the score that a policy gives it.
 
     Parameters
     ----------
-    policy : {"worst", "baseline", "drop"}, float, mapping or callable
-        What a failed run counts:
+    policy : {"worst", "baseline", "drop", "retry"}, float, mapping or callable
+        What a failed run counts. Where `failed` is a column of kinds, a mapping has one of these for every kind, such
+        as ``{"infra": "retry", "timeout": "worst", "wrong format": 0}``:
 
         ==============  ===================================================================================
         policy          score of a failed run
@@ -202,6 +280,7 @@ def score_failures(
         a mapping       the value of its benchmark, ``{"task1": 0.5}``
         a function      its value of the benchmark; asked once for each benchmark with failures
         "drop"          none: the run is left out, as if it had not been started
+        "retry"         none until it is run again: left out, and listed in ``failures.to_repeat``
         ==============  ===================================================================================
     reference : optional
         The algorithm of policy "baseline". Its own failures count the mean of its other runs there.
@@ -214,16 +293,18 @@ def score_failures(
     Raises
     ------
     ArgumentError
-        If the runs have no role `failed`, or the policy or its reference is unknown or not finite.
+        If the runs have no role `failed`, or the policy or its reference is unknown or not finite, or a mapping
+        does not name a kind of failure that occurs.
     DataError
         If every run of a benchmark failed ("worst"), the reference has no score where runs failed ("baseline"),
-        or every run of an algorithm failed ("drop").
+        or every run of an algorithm failed ("drop", "retry").
 
     Notes
     -----
     No policy is right in general. "drop" answers how good an algorithm is when it works, "worst" and a baseline
     what a user has who starts it, and `lmemtest.robustness` whether the answers differ. Scores that are
-    given are constants: many of them break the normal distribution that a mixed model takes errors to have.
+    given are constants: many of them break the normal distribution that a mixed model takes errors to have. Runs that
+    are left out are missing by chance only where that kind of failure strikes all algorithms alike; `check` tests it.
 
     Examples
     --------
@@ -236,29 +317,66 @@ def score_failures(
     """
     _check_policy(runs, policy, reference)
     names, failed, rows = count_failures(runs, [runs.algorithm])
-    of = tuple(names[runs.algorithm][failed > 0].tolist())
-    if policy == "drop":
-        frame = _without(runs)
-        how = "were left out, which is right only if failing has nothing to do with the algorithm"
-    else:
-        given, how = _replacement(runs, policy, reference)
-        x = nw.col(runs.score).cast(nw.Float64)
+    of, n_out = tuple(names[runs.algorithm][failed > 0].tolist()), np.zeros_like(failed)
+    frame, score, notes = runs.frame, None, []
+    treatments = _treatments(runs, policy)
+    for kind, treatment in treatments.items():
+        part = runs if kind == EVERY else of_kinds(runs, [kind])
+        theirs = failed_rows(runs) if kind == EVERY else failed_rows(runs) & (_kind(runs) == kind).fill_null(False)
+        count = count_failures(part, [runs.algorithm])[1]
+        whose = counted(int((count > 0).sum()), "algorithm")
+        if _is_among(treatment, LEFT_OUT):
+            frame, n_out, how = frame.filter(~theirs), n_out + count, LEFT_OUT[treatment]
+            if kind != EVERY:
+                each = zip(names[runs.algorithm], count, rows, strict=True)
+                whose += f" ({listed(f'{name} {k:,} of {n:,}' for name, k, n in each if k)})"
+        else:
+            given, how = _replacement(part, treatment, reference)
+            x = nw.col(runs.score).cast(nw.Float64) if score is None else score
+            score = nw.when(theirs).then(given).otherwise(x)
+        notes.append(_note(runs, kind, int(count.sum()), whose, how))
+    if isinstance(policy, Mapping) and EVERY not in treatments and len(treatments) < len(policy):
+        notes.append(f"No run failed by {listed(repr(kind) for kind in policy if kind not in treatments)}.")
+    gone = names[runs.algorithm][(n_out == rows)].tolist()
+    if gone:
+        raise DataError(
+            f"Every run of {listed(gone)} failed, so {policy!r} would leave the comparison without it. Keep the "
+            f"algorithms that are to be compared ({advice('filter')}), or choose a "
+            "policy that scores failed runs, such as 'worst'."
+        )
+    if score is not None:
         with supported(f"score_failures({policy!r})", runs.frame):
-            score = nw.when(failed_rows(runs)).then(given).otherwise(x)
-            frame = runs.frame.with_columns(score.alias(runs.score))
-    count, what = int(failed.sum()), rows_or_runs(runs)
-    if count == 1:
-        what, how = what[:-1], how.replace("were ", "was ", 1).replace("their ", "its ")
-    said = f"{count:,} failed {what} of {counted(len(of), 'algorithm')} {how}."
-    note = said if count else f"None of {rows.sum():,} {what} failed."
+            frame = frame.with_columns(score.alias(runs.score))
+    note = " ".join(notes) if failed.any() else f"None of {rows.sum():,} {rows_or_runs(runs)} failed."
     roles = {**runs.roles(), "failed": None}
     if runs.failed in runs.columns:
         roles["ignore"] = (*runs.ignore, runs.failed)
-    done = Failures(policy, reference, count, int(rows.sum()), of, note, source=runs)
+    done = Failures(policy, reference, int(failed.sum()), int(rows.sum()), of, note, source=runs)
     return type(runs)(frame, **roles).following(runs, done)
 
 
+def _note(runs: Runs, kind: str, count: int, whose: str, how: str) -> str:
+    what = rows_or_runs(runs)
+    if count == 1:
+        what, how = what[:-1], how.replace("were ", "was ", 1).replace("their ", "its ").replace("they are", "it is")
+    return f"{kind}{': ' * (kind != EVERY)}{count:,} failed {what} of {whose} {how}."
+
+
 # -------------------------------------------------------------------------------------------------------- policies
+
+
+def _is_among(policy: Any, words: Collection[str]) -> bool:
+    return isinstance(policy, str) and policy in words
+
+
+def _treatments(runs: Runs, policy: Any) -> dict[str, Any]:
+    """What becomes of each kind of failure that occurs, or of `EVERY` failure."""
+    if not (isinstance(policy, Mapping) and has_kinds(runs)):
+        return {EVERY: policy}
+    unnamed = counted_kinds(runs, without=policy)
+    if unnamed:
+        raise ArgumentError(advice("unnamed_kinds", kinds=unnamed, column=runs.failed, well=listed(WELL[1:])))
+    return {kind: policy[kind] for kind in failures_by_kind(runs)["kind"].unique()}
 
 
 def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
@@ -269,15 +387,17 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
         )
     if runs.failed is None:
         raise ArgumentError(advice("failed"))
-    a_value = is_number(policy)
-    known = isinstance(policy, str) and policy in POLICIES
-    if not (known or a_value or isinstance(policy, Mapping) or callable(policy)):
-        options = advice("policies", policies=", ".join(map(repr, POLICIES)))
-        hint = suggest(policy, POLICIES) if isinstance(policy, str) else ""
-        raise ArgumentError(f"{named('policy')} must be {options}, got {policy!r}.{hint}")
-    if a_value:
-        check_number(policy, "policy")
-    if (policy == "baseline" if known else False) == (reference is None):
+    treatments = [policy] if EVERY in _treatments(runs, policy) else policy.values()
+    for treatment in treatments:
+        a_value = is_number(treatment)
+        known = _is_among(treatment, POLICIES)
+        if not (known or a_value or isinstance(treatment, Mapping) or callable(treatment)):
+            options = advice("policies", policies=", ".join(map(repr, POLICIES)))
+            hint = suggest(treatment, POLICIES) if isinstance(treatment, str) else ""
+            raise ArgumentError(f"{named('policy')} must be {options}, got {treatment!r}.{hint}")
+        if a_value:
+            check_number(treatment, "policy")
+    if any(_is_among(treatment, ("baseline",)) for treatment in treatments) == (reference is None):
         raise ArgumentError(
             advice("no_reference")
             + f", the algorithm whose mean score failed runs get. Algorithms: {listed(map(repr, runs.algorithms))}."
@@ -286,19 +406,6 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
         )
     if reference is not None:
         check_reference(runs, reference)
-
-
-def _without(runs: Runs) -> Any:
-    """The table without failed rows."""
-    names, failed, rows = count_failures(runs, [runs.algorithm])
-    gone = names[runs.algorithm][failed == rows].tolist()
-    if gone:
-        raise DataError(
-            f"Every run of {listed(gone)} failed, so 'drop' would leave the comparison without it. Keep the algorithms "
-            f"that are to be compared ({advice('filter')}), or choose a "
-            "policy that scores failed runs, such as 'worst'."
-        )
-    return runs.frame.filter(~failed_rows(runs))
 
 
 def check_reference(runs: Runs, reference: Any) -> None:
@@ -312,10 +419,10 @@ def check_reference(runs: Runs, reference: Any) -> None:
 
 def _replacement(runs: Runs, policy: Any, reference: Any) -> tuple[nw.Expr, str]:
     """The score of failed rows, and what the note says of it."""
-    if policy in POLICIES if isinstance(policy, str) else False:
+    if _is_among(policy, POLICIES):
         by = _groups(runs)
         x = nw.col(runs.score).cast(nw.Float64)
-        there = nw.when(~failed_rows(runs) & x.is_finite().fill_null(False)).then(x)
+        there = nw.when(x.is_finite().fill_null(False)).then(x)  # no failed row has a score
         if policy == "worst":
             _require_scores(runs, by)
             worst = there.max() if runs.direction == "minimize" else there.min()
@@ -350,10 +457,10 @@ def compared_within(runs: Runs) -> str:
 
 
 def _require_scores(runs: Runs, by: tuple[str, ...]) -> None:
-    """Refuse groups in which every run failed."""
+    """Refuse groups with failures in which every run failed."""
     groups = runs.study.groups(by)
     _refuse_groups(
-        groups.keys.frame()[groups.n_bad == groups.n],
+        _lacking(runs, by, groups.keys.frame()[groups.n_bad < groups.n]),
         by,
         "Every run failed on {}, so there is no worst score: " + advice("failure_value"),
     )
@@ -361,24 +468,26 @@ def _require_scores(runs: Runs, by: tuple[str, ...]) -> None:
 
 def _require_baseline(runs: Runs, by: tuple[str, ...], reference: Any) -> int:
     """Refuse groups with failures in which the reference has no score; the number of its own failures."""
-    keys, failed, _ = count_failures(runs, by)
     groups = runs.study.groups([*by, runs.algorithm])
     own = groups.keys.frame()[(groups.n_bad < groups.n)]
-    own = own[own[runs.algorithm] == reference]
-    lacking = keys[failed > 0]
-    if by:
-        seen = set(own[list(by)].itertuples(index=False, name=None))
-        lacking = lacking[[row not in seen for row in lacking[list(by)].itertuples(index=False, name=None)]]
-    elif len(own):
-        lacking = lacking.iloc[:0]
     _refuse_groups(
-        lacking,
+        _lacking(runs, by, own[own[runs.algorithm] == reference]),
         by,
         f"The reference {reference!r} has no score itself on {{}}, where runs failed. Take another reference, "
         + advice("failure_value"),
     )
     names, failed, _ = count_failures(runs, [runs.algorithm])
     return int(failed[(names[runs.algorithm] == reference).to_numpy()].sum())
+
+
+def _lacking(runs: Runs, by: tuple[str, ...], scored: pd.DataFrame) -> pd.DataFrame:
+    """The groups with failures that are none of those with a score."""
+    keys, failed, _ = count_failures(runs, by)
+    lacking = keys[failed > 0]
+    if not by:
+        return lacking.iloc[: 0 if len(scored) else None]
+    seen = set(scored[list(by)].itertuples(index=False, name=None))
+    return lacking[[row not in seen for row in lacking[list(by)].itertuples(index=False, name=None)]]
 
 
 def _refuse_groups(groups: pd.DataFrame, by: tuple[str, ...], message: str) -> None:

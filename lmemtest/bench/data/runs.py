@@ -12,7 +12,7 @@ import narwhals as nw
 from lmemtest.bench.data import failures as failed_runs
 from lmemtest.bench.data import normalise, selection, wide
 from lmemtest.bench.data import per_run as curves
-from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs
+from lmemtest.bench.data.failures import check_failed, count_failures, counted_kinds, masked, rows_or_runs
 from lmemtest.bench.data.requirements import (
     BETWEEN_SEEDS,
     NO_ROWS,
@@ -98,8 +98,10 @@ class Runs(Guided):
         if seeds only number the repetitions on a benchmark.
     failed : str, optional
         Which runs failed: a column of true and false (or 1 and 0), or "missing" (those without a score) or "nonfinite"
-        (infinite scores, too). The score of a failed run is not used, whatever the table says. What it counts instead
-        is to be said: `score_failures`. Without this role a missing score is an error of the table.
+        (infinite scores, too); or a column of text that says in which way, such as "timeout" and "infra", and nothing,
+        "ok", "success", "completed" or "finished" for runs that did not fail. The score of a failed run is not used,
+        whatever the table says. What it counts instead is to be said: `score_failures`. Without this role a missing
+        score is an error of the table.
 
     Attributes
     ----------
@@ -114,7 +116,8 @@ class Runs(Guided):
         (``score``), the ``budget`` and how many of them count. None for a table as given.
     failures : Failures or None
         What `score_failures` did: ``policy``, ``reference``, ``n_failed`` of ``n_rows``, ``algorithms``, ``note``, and
-        the runs with their failures (``source``). None for a table as given.
+        the runs with their failures (``source``); ``left_out``, the runs of which only those failed that were left out,
+        and ``to_repeat``, the table of runs to be run again. None for a table as given.
     notes : tuple of str
         How `trajectories` made these rows of a log, and what failed runs count; empty for a table as given.
     n_rows : int
@@ -344,7 +347,8 @@ class Runs(Guided):
         rows += [("metafeature", name, _levels_text(self.levels(name))) for name in self.metafeatures]
         if self.failed is not None:
             failed = int(count_failures(self)[1].sum())
-            rows.append(("failed", self.failed, f"{failed:,} of {self.n_rows:,} {rows_or_runs(self)}"))
+            parts = [f"{failed:,} of {self.n_rows:,} {rows_or_runs(self)}", *filter(None, [counted_kinds(self)])]
+            rows.append(("failed", self.failed, ": ".join(parts)))
         size = f"{self.n_rows:,} rows{' of a lazy table' if self.is_lazy else ''}"
         title = f"Runs: {size}, {self.direction} {self.score}"
         return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]), notes=self.notes)

@@ -16,6 +16,8 @@ import numpy as np
 from lmemtest.bench.data.blocks import Blocks, padded
 from lmemtest.bench.data.recognised import answers_in
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.evaluation.failed import failure_policy
 from lmemtest.bench.evaluation.refusals import (
     refuse_copies,
     refuse_marks,
@@ -103,13 +105,15 @@ def read_answers(
     cluster: str | None = None,
     scale: tuple[float, float] = (0.0, 1.0),
     drop_duplicates: str | None = None,
+    failed: str | None = None,
+    score_failures: Any = None,
 ) -> tuple[Blocks, dict[str, Array], Index | None, dict[str, Any]]:
     """The answers of a table of rows or of a column per model, after all checks.
 
     Then the scores of each judge, the cluster of each item where these are clustered, and what else is said of the
     table: `n_rows`; whether `rows_are_items`, names of items are those of several tasks (`repeated`), scores are
     `graded`; `n_families`; rows that repeated an answer (`n_dropped`); the share of answers that judges scored
-    differently (`disagreement`).
+    differently (`disagreement`); what was done with answers that failed (`failures`).
     """
     frame = as_frame(table, argument="table")
     given = {"task": task, "item": item, "epoch": epoch, "judge": judge, "family": family, "cluster": cluster}
@@ -137,7 +141,7 @@ def read_answers(
             )
     used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
     score = check_column(score, columns, argument="score")
-    roles = {**used, "score": score}
+    roles = {**used, "score": score} | ({"failed": failed} if failed in columns else {})
     twice = [role for role, name in roles.items() if list(roles.values()).count(name) > 1]
     if twice:
         raise ArgumentError(
@@ -147,6 +151,12 @@ def read_answers(
         frame = frame.with_columns(nw.col(score).cast(nw.Int8()))
     refuse_marks(frame, score)
     check_numeric(frame, score, argument="score")
+    done = None
+    if failed is not None or score_failures is not None:
+        of_runs: dict[str, Any] = {"direction": direction, "algorithm": model, "benchmark": task, "seed": item}
+        asked = Runs(frame, score=score, **of_runs, failed=failed)
+        scored = asked.score_failures(failure_policy(score_failures, asked, scale))
+        frame, done = scored.frame, scored.failures
     if scale != (0.0, 1.0):
         refuse_off_scale(frame, score, scale)
         frame = frame.with_columns((nw.col(score).cast(nw.Float64()) - scale[0]) / (scale[1] - scale[0]))
@@ -175,6 +185,7 @@ def read_answers(
         "n_families": len(levels.get("family", ())),
         "n_dropped": repeats,
         "disagreement": disagreement,
+        "failures": done if done is not None and done.n_failed else None,
     }
     of_item = None if cluster is None else _of_items(codes, levels, cluster)
     if family is not None:

@@ -66,6 +66,14 @@ class Evaluation(Answer):
         One row: ``cluster`` (its column), ``n_clusters``, ``n_items``, ``design_effect``: the variance of a difference
         on these tasks over that of independent items (median over the pairs), ``n_effective``: so many independent
         items would tell as much. No rows without clusters.
+    failures : pandas.DataFrame
+        One row per kind of failure and model: ``kind``, ``model``, ``n_failed`` of ``n_answers``, and ``count``: the
+        score, "drop" or "retry". No rows without failures.
+    to_repeat : pandas.DataFrame
+        The answers to be run again, by model, task and item, where failures count "retry".
+    sensitivity : Variants or None
+        The decisions (for tasks like these, or on one task) beside those with the worst score for every failed answer,
+        and without them. None where none failed.
     disagreement : float
         Share of the answers that judges scored differently; NaN without judges.
     these, like, items : Comparisons

@@ -9,6 +9,7 @@ import pandas as pd
 
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, read_answers, without_tasks
 from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.failed import failures_table, notes_on_failures, under_policies
 from lmemtest.bench.evaluation.questions import (
     ITEMS,
     LIKE,
@@ -43,7 +44,9 @@ from lmemtest.core.validate import check_choice, check_direction, check_fraction
 from lmemtest.core.words import counted, joined, plural
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Index
+    from lmemtest.lmm.means.comparisons import Comparisons
 
 SCALES = ("accuracy", "odds")
 
@@ -65,6 +68,8 @@ def evaluate(
     max_score: float = 1.0,
     scale: str = "accuracy",
     drop_duplicates: str | None = None,
+    failed: str | None = None,
+    score_failures: Any = None,
     direction: str = "maximize",
     adjust: str | None = None,
     vcov: str | None = None,
@@ -106,6 +111,13 @@ def evaluate(
     drop_duplicates : {"first", "last", "mean"}, optional
         Which of several rows of one answer is kept, in the order of the table, or the first with the mean score; a note
         says how many were dropped. Without it several rows of an answer are refused.
+    failed : str, optional
+        Which answers failed: a column of true and false, or of text that says in which way ("timeout", "infra"), as in
+        `Runs`; or "missing" for those without a score.
+    score_failures : {"worst", "drop", "retry"}, float or mapping, optional
+        What failed answers count: "worst", the worst end of the scale; a score on it; "drop", left out; "retry", left
+        out until they are run again, and listed in ``to_frame("to_repeat")``. With a column of kinds a mapping has one
+        of these for every kind, ``{"timeout": 0, "infra": "drop"}``. Needed with `failed`.
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
@@ -180,6 +192,7 @@ def evaluate(
     ends = check_scale(min_score, max_score)
     roles: dict[str, Any] = {"model": model, "item": item, "task": task, "score": score, "epoch": epoch, "judge": judge}
     roles |= {"family": family, "cluster": cluster, "scale": ends, "drop_duplicates": drop_duplicates}
+    roles |= {"failed": failed, "score_failures": score_failures}
     blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
@@ -216,6 +229,15 @@ def evaluate(
     if of_item is not None:
         independent = on_these_tasks(blocks, sample, None, odds=odds, **options)
         clusters = design_effect(means[THESE], independent, of_item, str(cluster))
+    done = about["failures"]
+
+    def again(runs: Runs) -> Comparisons:
+        columns: dict[str, Any] = {"epoch": epoch, "judge": judge, "family": family, "cluster": cluster, "task": task}
+        columns |= {"model": runs.algorithm, "item": runs.seed, "score": runs.score, "drop_duplicates": drop_duplicates}
+        options: dict[str, Any] = {"direction": direction, "adjust": adjust, "vcov": vcov, "alpha": alpha}
+        other = evaluate(runs.frame, min_score=min_score, max_score=max_score, scale=scale, **columns, **options)
+        return other.like or other.these
+
     effect = "odds_ratio" if odds else "estimate"
     compared = pairs_table(blocks, pairs, alpha, effect)
     noun = "accuracy" if direction == "maximize" and not about["graded"] else "mean score"
@@ -254,6 +276,8 @@ def evaluate(
             "sources": sources_table(variances, has_epochs) if variances else pd.DataFrame(),
             "judges": judges_table(blocks, judges),
             "clusters": clusters,
+            "failures": failures_table(done),
+            "to_repeat": pd.DataFrame() if done is None else done.to_repeat,
         },
         values={
             "disagreement": about["disagreement"],
@@ -269,8 +293,12 @@ def evaluate(
             "noun": noun,
             "populations": populations,
             "samples": samples,
+            "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, alpha),
         },
-        notes=notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges), "odds": odds}),
+        notes=(
+            *notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges), "odds": odds}),
+            *notes_on_failures(done, alpha),
+        ),
         formats={
             f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
             for name in (effect, "accuracy", "ci_low", "ci_high", "p_value")

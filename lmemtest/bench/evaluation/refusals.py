@@ -75,8 +75,8 @@ def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: S
         of = joined([models[i] for i in np.unique(model[groups.n_bad > 0])])
         raise DataError(
             f"Column {score!r} has no finite score in {missing:,} of {rows:,} rows (of {of}). An answer that failed is "
-            "not one that was never asked for: score it 0 if the model is to blame, and drop such rows only if it is "
-            "not."
+            "not one that was never asked for. Say what it counts, 0 if the model is to blame, and leave it out only "
+            "if it is not: " + advice("failed_answers")
         )
     y = groups.mean
     low, high = float(groups.low.min()), float(groups.high.max())

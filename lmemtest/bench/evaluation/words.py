@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.bench.evaluation.evaluated import ONE_TASK, Evaluation
+from lmemtest.bench.evaluation.failed import on_failures
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import written
@@ -49,6 +50,7 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
         *_of_clusters(evaluation),
         *_noise(evaluation),
         *_smallest(evaluation),
+        *on_failures(evaluation.failures, evaluation.sensitivity),
     )
     return replace(evaluation, printed=printed, facts=tuple(facts), findings=findings)
 

@@ -37,6 +37,7 @@ __all__ = [
     "rates_by_population",
     "recovered_runs",
     "stratified_p_value",
+    "with_failures",
 ]
 
 _MOST_EXACT = 3000  # failures of a pair of algorithms; of more the sum is normal to all digits that matter
@@ -52,7 +53,7 @@ def failure_counts(runs: Runs) -> tuple[Index, Index, tuple[str, ...], Index | N
     A run with several budgets failed if it did at any. Algorithms are in the order of their levels.
     """
     refuse_without_failures(runs)
-    source = _with_failures(runs)
+    source = with_failures(runs)
     where = [*([source.benchmark] if source.benchmark else []), *source.study.crossed]
     families = [*source.study.families[0]] if source.study.families else []  # the coarsest
     keys = [*where, *families, source.algorithm]
@@ -71,7 +72,7 @@ def failure_counts(runs: Runs) -> tuple[Index, Index, tuple[str, ...], Index | N
     return failed, ran, tuple(names), family if families else None
 
 
-def _with_failures(runs: Runs) -> Runs:
+def with_failures(runs: Runs) -> Runs:
     """The runs that say which of them failed, before a policy scored those."""
     return runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
 
@@ -102,7 +103,7 @@ def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
 
     None of algorithms that failed with every seed: there the seed has nothing to do with it.
     """
-    source = _with_failures(runs)
+    source = with_failures(runs)
     algorithm, seed, benchmark = source.algorithm, source.seed, source.benchmark
     if seed is None or benchmark is None or not source.seed_shared:
         return ()
@@ -116,7 +117,7 @@ def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
 
 def recovered_runs(runs: Runs) -> tuple[int, int]:
     """How many runs failed at some budget, and how many of these have a score at a later one."""
-    source = _with_failures(runs)
+    source = with_failures(runs)
     if source.budget is None or source.study.count(source.budget) == 1:
         return 0, 0
     of_run = list(source.study.run)

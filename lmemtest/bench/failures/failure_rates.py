@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.failures import counted_kinds, failures_by_kind, rows_or_runs
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.failures.counts import (
     alike_p_values,
@@ -17,6 +18,7 @@ from lmemtest.bench.failures.counts import (
     rates_by_population,
     recovered_runs,
     stratified_p_value,
+    with_failures,
 )
 from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
@@ -50,7 +52,8 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
     Parameters
     ----------
     runs : Runs
-        With the role ``failed``, or as `Runs.score_failures` returns them.
+        With the role ``failed``, or as `Runs.score_failures` returns them; ``runs.failures.left_out`` for those alone
+        that it left out.
     alpha : float in (0, 1)
         Level of the decisions, for all pairs together. Intervals of rates are of level 1 - `alpha`, not simultaneous.
     rng : int, numpy.random.Generator or None
@@ -65,9 +68,11 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
         families, of the share that failed), ``ci_low``, ``ci_high``. ``pairs``, one row per pair of algorithms and
         population: ``left``, ``right``, ``population``, ``estimate`` (left - right, on common benchmarks), ``p_raw``,
         ``p_value`` (adjusted by Holm within the population). ``where``, one row per benchmark and algorithm with
-        failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``. ``p_values``, by population, that failing has
-        nothing to do with the algorithm: "run" where runs fail independently, "benchmark" and "family" also where those
-        of an algorithm on a benchmark (in a family) fail together; ``dependence``, that in words. ``alpha``.
+        failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``. ``kinds``, one row per kind of failure and
+        algorithm: ``kind``, ``algorithm``, ``n_failed`` (scores, where there are budgets); no rows without kinds.
+        ``to_repeat``, the runs to be run again, where the policy is "retry". ``p_values``, by population, that failing
+        has nothing to do with the algorithm: "run" where runs fail independently, "benchmark" and "family" also where
+        those of an algorithm on a benchmark (in a family) fail together; ``dependence``, that in words. ``alpha``.
 
     Raises
     ------
@@ -154,7 +159,10 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
         for i in order
         if failed[b, i]
     ]
-    tables = {"table": table, "pairs": pd.concat(pairs, ignore_index=True)}
+    source = with_failures(runs)
+    tables = {"table": table, "pairs": pd.concat(pairs, ignore_index=True), "kinds": failures_by_kind(source)}
+    tables["to_repeat"] = pd.DataFrame() if runs.failures is None else runs.failures.to_repeat
+    by_kind = f"Failed {rows_or_runs(source)} by kind: {counted_kinds(source)}."
     p_values = alike_p_values(failed, ran, family)
     return Answer(
         question="failure_rates",
@@ -170,7 +178,11 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
             "beside others that fail one by one is different also at the same rate. With fewer than six on which two "
             "algorithms differ no p-value of a pair is below 0.06.",
         ),
-        findings=(*_findings(table, p_values, level, alpha), *_differences(tables["pairs"], alpha)),
+        findings=(
+            *_findings(table, p_values, level, alpha),
+            *[by_kind] * (len(tables["kinds"]) > 0),
+            *_differences(tables["pairs"], alpha),
+        ),
         notes=notes,
         formats={**dict.fromkeys(("rate", "ci_low", "ci_high"), percent), "p_raw": format_p, "p_value": format_p},
         figure="failure_rates_plot",

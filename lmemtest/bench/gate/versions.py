@@ -83,7 +83,7 @@ def failed_runs(runs: Runs, new: Any) -> tuple[int | None, int]:
 
 def scored_tasks(runs: Runs) -> frozenset[Any]:
     """The tasks with failed runs that a policy gave a score."""
-    if runs.failures is None or runs.failures.policy == "drop" or runs.benchmark is None:
+    if runs.failures is None or runs.failures.policy in ("drop", "retry") or runs.benchmark is None:
         return frozenset()
     names, failed, _ = count_failures(runs.failures.source, [runs.benchmark])
     return frozenset(names[runs.benchmark][failed > 0])

@@ -365,7 +365,8 @@ def _groupings(runs: Runs, benchmarks: list[object]) -> dict[str, dict[object, s
     name, study = str(runs.benchmark), runs.study
     schema = runs.frame.collect_schema()
     others = [] if isinstance(runs.frame, nw.LazyFrame) else [
-        column for column in runs.columns if column not in (*study.columns, runs.score, runs.failed)
+        column for column in runs.columns
+        if column not in (*study.columns, runs.score, runs.failed) and not runs.frame[column].is_null().any()
     ]  # fmt: skip
     text = [column for column in dict.fromkeys((*study.kinds, *others)) if not schema[column].is_numeric()]
     groupings = {}

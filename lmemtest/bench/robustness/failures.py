@@ -10,6 +10,8 @@ from lmemtest.bench.data.failures import (
     check_reference,
     compared_within,
     count_failures,
+    failures_by_kind,
+    has_kinds,
     refuse_without_failures,
     rows_or_runs,
 )
@@ -30,10 +32,13 @@ __all__ = ["by_policies", "by_policies_if_any"]
 
 RANK = "rank"
 USUAL = ("worst", RANK, "drop")
+BY_KIND = "by kind"
+MOST_KINDS = 4  # that are each left out by itself
 MEANING = {
     "worst": "a failed run has the worst score of {its}",
     RANK: "scores are ranks within {the}, and a failed run is the last",
     "drop": "failed runs are left out",
+    "retry": "failed runs are left out until they are run again",
     "baseline": "a failed run has the mean score of {reference} on {its}",
 }
 
@@ -45,14 +50,14 @@ def by_policies(
 
     Policies are those of `Runs.score_failures`, and "rank": ranks within the benchmark with failed runs last. By
     default "worst", "rank", "drop", "baseline" where `reference` is given, and the policy that the runs have been
-    scored by. A policy that cannot be applied (every run of a benchmark failed, so there is no worst score) is left
-    out, which a note says.
+    scored by; of two to four kinds of failures also each left out by itself, the others with the worst score. A policy
+    that cannot be applied (every run of a benchmark failed, so there is no worst score) is left out, which a note says.
     """
     refuse_without_failures(runs)
     failures, source = runs.failures, runs if runs.failures is None else runs.failures.source
     if reference is not None:
         check_reference(source, reference)
-    named = _named(policies, reference, failures, source.benchmark is not None)
+    named = _named(policies, reference, failures, source)
     failed = int(count_failures(source)[1].sum())
     if not failed:
         raise DataError("No run failed, so there is nothing that depends on a policy: compare the runs as they are.")
@@ -67,7 +72,10 @@ def by_policies(
     for name, (policy, of) in named.items():
         try:
             scored = _scored(runs, source, policy, of)
-            ways[name] = (f"under {name}", _meaning(policy, of, where), _pairs(scored, alpha), scored.direction)
+            meaning = _meaning(policy, of, where)
+            if isinstance(policy, Mapping) and has_kinds(source):
+                meaning = "; ".join(f"{kind}: {_meaning(each, of, where)}" for kind, each in policy.items())
+            ways[name] = (f"under {name}", meaning, _pairs(scored, alpha), scored.direction)
         except ArgumentError:
             raise
         except LmemtestError as error:
@@ -96,21 +104,29 @@ def by_policies_if_any(runs: Runs, alpha: float) -> Variants | None:
         return None
 
 
-def _named(policies: Any, reference: Any, failures: Failures | None, ranks: bool) -> dict[str, tuple[Any, Any]]:
+def _named(policies: Any, reference: Any, failures: Failures | None, source: Runs) -> dict[str, tuple[Any, Any]]:
     """The policies with their references, by the names that the result gives them."""
     if policies is None:
-        policies_and_references: list[tuple[Any, Any]] = [(name, None) for name in USUAL if ranks or name != RANK]
+        policies_and_references: list[tuple[Any, Any]] = [
+            (name, None) for name in USUAL if source.benchmark is not None or name != RANK
+        ]
         policies_and_references += [("baseline", reference)] if reference is not None else []
         if failures is not None and (failures.policy, failures.reference) not in policies_and_references:
             policies_and_references.insert(0, (failures.policy, failures.reference))
-        return {_name(policy, of): (policy, of) for policy, of in policies_and_references}
+        named = {_name(policy, of, source): (policy, of) for policy, of in policies_and_references}
+        kinds = failures_by_kind(source)["kind"].unique().tolist() if has_kinds(source) else []
+        for kind in kinds if 1 < len(kinds) <= MOST_KINDS else []:
+            one_out = ({other: "drop" if other == kind else "worst" for other in kinds}, None)
+            if one_out not in policies_and_references:
+                named[f"drop {kind}"] = one_out
+        return named
     if isinstance(policies, str) or not isinstance(policies, (Mapping, Sequence)):
         raise ArgumentError(f"variants must be several policies, such as ('worst', 'drop'), got {policies!r}.")
     if isinstance(policies, Mapping):
         items = [(str(name), policy) for name, policy in policies.items()]
     else:
-        items = [(_name(policy, reference), policy) for policy in policies]
-    named = {name: (policy, reference if _is(policy, "baseline") else None) for name, policy in items}
+        items = [(_name(policy, reference, source), policy) for policy in policies]
+    named = {name: (policy, reference if _uses_baseline(policy) else None) for name, policy in items}
     if len(items) < 2 or len(named) < len(items):
         raise ArgumentError(
             "variants must be two or more policies of different names, got "
@@ -123,14 +139,18 @@ def _is(policy: Any, word: str) -> bool:
     return isinstance(policy, str) and policy == word
 
 
-def _name(policy: Any, reference: Any) -> str:
+def _uses_baseline(policy: Any) -> bool:
+    return any(_is(given, "baseline") for given in (policy.values() if isinstance(policy, Mapping) else [policy]))
+
+
+def _name(policy: Any, reference: Any, source: Runs) -> str:
     """What tables call a policy."""
     if _is(policy, "baseline"):
         return f"baseline {reference}" if reference is not None else "baseline"
     if isinstance(policy, str):
         return policy
     if isinstance(policy, Mapping):
-        return "given values"
+        return BY_KIND if has_kinds(source) else "given values"
     if callable(policy):
         return str(getattr(policy, "__name__", "function")).replace("<lambda>", "function")
     return f"score {written(float(policy), '.6g')}"

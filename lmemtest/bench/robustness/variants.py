@@ -14,7 +14,7 @@ from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
-from lmemtest.core.words import counted, format_p, joined, p_text
+from lmemtest.core.words import counted, format_p, joined, p_text, plural
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.lmm.means.emmeans import emmeans
 
@@ -104,6 +104,7 @@ def side_by_side(
     lead: str = "",
     described: tuple[str, ...] = (),
     notes: tuple[str, ...] = (),
+    noun: str = "algorithm",
 ) -> Variants:
     """What several ways say of the same pairs, those of the first.
 
@@ -153,7 +154,7 @@ def side_by_side(
         codes=codes,
     )
     table = variants.table.assign(alike=variants.alike)
-    overview, counts = _overview(variants, among, f"{lead}; " if lead else ""), _counts(variants)
+    overview, counts = _overview(variants, among, f"{lead}; " if lead else "", plural(noun)), _counts(variants)
     best, changes = _best(variants.means, phrases, among), _changes(variants, p)
     return replace(
         variants,
@@ -197,22 +198,22 @@ def better(codes: Codes, pairs: pd.DataFrame, words: Mapping[int, str]) -> list[
 # ---------------------------------------------------------------------- words
 
 
-def _overview(variants: Variants, among: str, lead: str) -> str:
+def _overview(variants: Variants, among: str, lead: str, compared: str) -> str:
     """How many pairs are decided alike."""
     count = int(variants.comparable.sum())
     if not count:
-        return f"{lead}no pair of algorithms can be tested in two ways {among}.".lstrip()
+        return f"{lead}no pair of {compared} can be tested in two ways {among}.".lstrip()
     thin = int((variants.tested.sum(axis=0) < len(variants.codes)).sum())
     if thin:
         among += f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested by all)"
     n_alike = int((variants.alike & variants.comparable).sum())
     if n_alike == count:
-        which = f"all {count:,} pairs of algorithms are" if count > 1 else "the pair of algorithms is"
+        which = f"all {count:,} pairs of {compared} are" if count > 1 else f"the pair of {compared} is"
         text = f"{which} decided alike {among}."
     else:
         opposite = int(variants.opposite.sum())
         more = f", and {opposite:,} in opposite directions" if opposite else ""
-        which = f"{n_alike:,} of {counted(count, 'pair')} of algorithms {'is' if n_alike == 1 else 'are'}"
+        which = f"{n_alike:,} of {counted(count, 'pair')} of {compared} {'is' if n_alike == 1 else 'are'}"
         text = f"{which} decided alike {among}{more}."
     return f"{lead}{text}" if lead else f"{text[:1].upper()}{text[1:]}"
 

@@ -671,3 +671,47 @@ def test_pairs_of_many_models_need_little_more_than_themselves():
         v = L[row] @ parts @ L[row]
         least = (answered(blocks)[pair].min(axis=0) - 1.0).astype(float)
         np.testing.assert_allclose(df[row], v.sum() ** 2 / (v**2 / least).sum(), rtol=1e-12)
+
+
+def with_failures() -> pd.DataFrame:
+    """Some answers of A were lost with their jobs, some of B ran out of time."""
+    table = answers(3)
+    table["status"] = np.where(table.index % 9 == 1, "timeout", None)
+    table.loc[(table["model"] == "A") & (table["item"] % 4 == 0), "status"] = "infra"
+    table["right"] = table["right"].where(table["status"].isna()).astype(float)
+    return table
+
+
+def test_failed_answers_count_what_their_kind_says() -> None:
+    table = with_failures()
+    found = lt.evaluate(table, failed="status", score_failures={"infra": "retry", "timeout": "worst"}, **ROLES)
+    by_hand = table.assign(right=table["right"].mask(table["status"] == "timeout", 0.0))[table["status"] != "infra"]
+    expected = lt.evaluate(by_hand, **ROLES)
+    pd.testing.assert_frame_equal(found.pairs, expected.pairs)
+    rated = table.assign(right=1.0 + 9.0 * table["right"])  # failures count on the scale of the scores
+    policy = {"infra": "drop", "timeout": 1}
+    of_ratings = lt.evaluate(rated, min_score=1, max_score=10, failed="status", score_failures=policy, **ROLES)
+    np.testing.assert_allclose(of_ratings.pairs["estimate_like"], expected.pairs["estimate_like"])
+    n_lost = int((table["status"] == "infra").sum())
+    assert found.failures.groupby("kind")["n_failed"].sum()["infra"] == n_lost == len(found.to_repeat)
+    assert any(s.startswith("Failed answers (infra) were left out until they are run again") for s in found.sentences())
+    assert any("How many answers were left out depends on the model" in note for note in found.notes)
+    worst = lt.evaluate(table, failed="missing", score_failures="worst", **ROLES)
+    right = found.sensitivity.codes[list(found.sensitivity.phrases).index("worst")]
+    assert right.tolist() == worst.sensitivity.codes[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"failed": "status"}, "score_failures must be 'worst', 'drop', 'retry' or a score from 0 to 1.*got None"),
+        ({"failed": "status", "score_failures": {"infra": "drop", "timeout": 1.5}}, "got 1.5"),
+        ({"failed": "status", "score_failures": {"infra": "drop"}}, "does not name timeout"),
+        ({"failed": "missing", "score_failures": {"infra": 0}}, "where failed is a column of kinds"),
+        ({"failed": "model", "score_failures": 0}, "name the same column"),
+        ({"score_failures": 0}, "needs to know which runs failed"),
+    ],
+)
+def test_failed_answers_without_a_treatment_are_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises((ArgumentError, DataError), match=words):
+        lt.evaluate(with_failures(), **ROLES, **options)  # type: ignore[arg-type]
