@@ -25,6 +25,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.budget.budget_effect": ["budget_effect"],
         "bench.modelling.builder": ["ModelBuilder"],
         "bench.checks.audit": ["audit"],
+        "bench.evaluation.attempts": ["repeated_attempts"],
         "bench.evaluation.evaluation": ["evaluate"],
         "bench.gate.gate": ["gate"],
         "bench.benchmark.benchmark_clusters": ["benchmark_clusters"],
