@@ -26,6 +26,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.modelling.builder": ["ModelBuilder"],
         "bench.checks.answerable": ["answerable"],
         "bench.checks.audit": ["audit"],
+        "bench.evaluation.attempts": ["repeated_attempts"],
         "bench.evaluation.evaluation": ["evaluate"],
         "bench.evaluation.mcnemar": ["mcnemar"],
         "bench.gate.gate": ["gate"],

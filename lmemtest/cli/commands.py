@@ -401,6 +401,38 @@ def mcnemar(arguments: SimpleNamespace, step: Step) -> Result:
     return mcnemar(table, **chosen(arguments, "alpha drop_duplicates"), **roles)
 
 
+@command(
+    app,
+    "attempts",
+    (
+        *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "yes"),
+        *("k", "threshold", "cost", "adjust", "alpha", *WRITTEN),
+    ),
+    "Compare models by repeated attempts: pass@k, pass^k, the majority of k.",
+    calls="bench.evaluation.attempts:repeated_attempts",
+)
+def attempts(arguments: SimpleNamespace, step: Step) -> Result:
+    """Say what k attempts of a model at an item reach: at least one right, all of them, or most of them.
+
+    Also: how often two attempts agree, and how many attempts are worth their cost. With -o as a document, table or
+    figure.
+
+    \b
+    Example:
+      lmemtest attempts answers.csv --model model --task task --item question --score correct --epoch attempt
+      lmemtest attempts answers.csv --model model --item id --score passed --epoch run --k 5 --k 10 --cost item=20
+    """
+    table, roles = _read_answers(arguments)
+    step("comparing models")
+    from lmemtest.bench.evaluation.attempts import repeated_attempts
+
+    roles.pop("direction", None)  # of a log of answers, where more is better
+    costs = _numbers_by_name(arguments.cost, "cost") or 1.0
+    return repeated_attempts(
+        table, costs=costs, **chosen(arguments, "k threshold adjust alpha drop_duplicates"), **roles
+    )
+
+
 def _answer_roles(arguments: SimpleNamespace) -> dict[str, Any]:
     """The arguments of `evaluate` about columns."""
     columns = arguments.model or []

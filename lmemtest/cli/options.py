@@ -147,6 +147,14 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "style": ([str], "COLUMN", f"Difference of the answers, first less second, to allow for; {_EACH}"),
     "no_position": (bool, "", "Do not allow for an advantage of the model shown first."),
     "votes.adjust": (str, "METHOD", "For the number of pairs: holm (default), stepdown, tukey, none, ..."),
+    # repeated attempts
+    "attempts.table": (Path, "ANSWERS", f"Table with a row per attempt: {FILES}"),
+    "attempts.score": (str, "COLUMN", "Scores of 0 and 1."),
+    "attempts.family": (str, "COLUMN", "Suites that the tasks belong to."),
+    "attempts.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
+    "k": ([int], "K", f"A number of attempts; {_EACH}"),
+    "threshold": (float, "NUMBER", "The score from which on an attempt is right."),
+    "attempts.cost": ([str], "STAGE=NUMBER", f"Of an attempt, or what an item costs besides: item=20; {_EACH}"),
     # a plan
     "plan.table": (Path, "RUNS", f"Table of runs: {FILES}"),
     "plan.score": (str, "COLUMN", "Numeric column of the table."),

@@ -117,6 +117,7 @@ ADVICE = {
         "such as df.loc[df[{score!r}] >= {limit:g}, {score!r}] = {larger:g}",
         "in the column '{score}' of the file",
     ),
+    "attempts": ("repeated_attempts(table, ..., epoch=...)", "lmemtest attempts"),
     "pandas": (", for pandas with {code}", ""),
     # rows
     "filter": ("runs.filter(...)", "--where"),

@@ -216,6 +216,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "nemenyi": _TESTS.format(test="nemenyi"),
         "normalization_stability": "lmemtest.robustness(runs, of='algorithms')",
         "pairwise": f"{_MEANS}.pairs(), or lmemtest.rank(runs).pairs",
+        **dict.fromkeys(("pass_at_k", "pass_hat_k", "maj_at_k"), "lmemtest.repeated_attempts(table, ..., epoch=...)"),
         "performance_profile": "lmemtest.aggregate_scores(runs).profiles(), and its plot()",
         "plot": "result.plot() of any result, or a function of lmemtest.plots",
         "plot_stats": "from lmemtest.compat.autorank import plot_stats, or lmemtest.rank(data).plot()",

@@ -19,6 +19,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "_canvas": ["detached_figures"],
         "aggregate_scores": ["aggregate_scores_plot", "improvement_plot", "performance_profile_plot"],
         "anytime": ["anytime_differences_plot", "anytime_plot", "cd_ribbon"],
+        "attempts": ["repeated_attempts_plot"],
         "benchmark_clusters": ["benchmark_clusters_plot"],
         "benchmark_effects": ["benchmark_effects_plot"],
         "budget": ["budget_effect_plot", "relative_ranks_plot"],

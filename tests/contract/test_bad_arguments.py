@@ -99,6 +99,11 @@ def answers() -> pd.DataFrame:
     return rows.to_frame(index=False).assign(right=np.arange(36) % 7 % 2)
 
 
+def repeated() -> pd.DataFrame:
+    rows = pd.MultiIndex.from_product([list("AB"), range(6), range(3)], names=["model", "item", "epoch"])
+    return rows.to_frame(index=False).assign(right=np.arange(36) % 7 % 2)
+
+
 def wide() -> pd.DataFrame:
     return pd.DataFrame({"task": list("abcd"), "fold": [0, 1, 0, 1], "accuracy": [0.71, 0.82, 0.64, 0.90]})
 
@@ -158,6 +163,8 @@ def calls() -> dict[str, Call]:
          {"table": answers(), "model": "model", "item": "item", "task": "task", "score": "right"}),
         "mcnemar": (lt.mcnemar,
          {"table": answers().query("task == 'x'"), "model": "model", "item": "item", "score": "right"}),
+        "repeated_attempts": (lt.repeated_attempts,
+         {"table": repeated(), "model": "model", "item": "item", "epoch": "epoch", "score": "right"}),
         "aggregate_scores": (lt.aggregate_scores, {"runs": few(), "n_draws": 50, "rng": 1}),
         "stochastic order": (lt.outperforming, {"a": few(), "measure": "stochastic_order", "rng": 1}),
         "effect size": (lt.outperforming,

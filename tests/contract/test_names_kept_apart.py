@@ -52,6 +52,8 @@ def call(path: tuple[str, ...], file: str, names: dict[str, str], *, roles: bool
     """A command with all of its arguments, and all of its options that name a column."""
     given = {"score": names["loss"], "direction": "minimize", "benchmark": names["task"], "seed": "seed"}
     given |= {"algorithm": names["tool"], "model": names["tool"], "task": names["task"], "item": "seed"}
+    if path == ("attempts",):
+        given |= {"item": given.pop("task"), "epoch": "seed", "threshold": "0.5"}
     formula = f"`{names['loss']}` ~ `{names['tool']}` + (1 | `{names['task']}`)"
     words = list(path)
     for parameter in COMMANDS[path].params:

@@ -114,6 +114,8 @@ def notes_on(
             f"{counted(len(narrow), 'task')} ({joined(narrow)}) with one {spoken(about['cluster'])} of items: nothing "
             "says how scores vary over others, so there is no test on these tasks. Leave such tasks out."
         )
+    if about["epoch"] is not None and not about["graded"] and int(blocks.n_runs.min(initial=2, where=has)) > 1:
+        notes.append(f"pass@k, pass^k and how many attempts are worth it: {advice('attempts')}.")
     n_judges = about["n_judges"]
     if 0 < n_judges < FEWEST_JUDGES:
         notes.append(

