@@ -141,7 +141,7 @@ def read_answers(
             )
     used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
     score = check_column(score, columns, argument="score")
-    roles = {**used, "score": score} | ({"failed": failed} if failed in columns else {})
+    roles = {**used, "score": score} | ({"failed": failed} if isinstance(failed, str) and failed in columns else {})
     twice = [role for role, name in roles.items() if list(roles.values()).count(name) > 1]
     if twice:
         raise ArgumentError(

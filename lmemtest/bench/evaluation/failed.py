@@ -59,23 +59,30 @@ def failures_table(done: Failures | None) -> pd.DataFrame:
 
 
 def under_policies(
-    done: Failures | None, compared: Comparisons, again: Callable[[Runs], Comparisons], alpha: float
+    done: Failures | None,
+    compared: Comparisons,
+    again: Callable[[Runs], Comparisons],
+    scale: tuple[float, float],
+    alpha: float,
 ) -> Variants | None:
     """The pairs as the policy has it, with the worst score for all failures, and without them; None of one way."""
     if done is None:
         return None
-    worst = failure_policy("worst", done.source, (0.0, 1.0))
+    worst, notes = failure_policy("worst", done.source, scale), []
     ways = {"as stated": ("as stated", "each kind as the policy says", compared, done.source.direction)}
     meanings = {"worst": "every failed answer has the worst score", "drop": "failed answers are left out"}
     for name, policy in {"worst": worst, "drop": "drop"}.items():
         if policy != done.policy:
             try:
                 pairs = again(done.under(policy))
-            except LmemtestError:  # a model of which every answer failed cannot be compared without them
+            except LmemtestError as error:  # a model of which every answer failed cannot be compared without them
+                notes.append(f"{name} could not be applied: {error}")
                 continue
             ways[name] = (f"under {name}", meanings[name], pairs, done.source.direction)
     lead = f"{done.n_failed:,} of {done.n_rows:,} answers failed ({percent(done.n_failed / done.n_rows)})"
-    return side_by_side(ways, of="failures", alpha=alpha, lead=lead, noun="model") if len(ways) > 1 else None
+    if len(ways) == 1:
+        return None
+    return side_by_side(ways, of="failures", alpha=alpha, lead=lead, notes=tuple(notes), noun="model")
 
 
 def on_failures(table: pd.DataFrame, sensitivity: Variants | None) -> Iterator[str]:
@@ -86,7 +93,7 @@ def on_failures(table: pd.DataFrame, sensitivity: Variants | None) -> Iterator[s
         how = _AWAY.get(given) or f"count {written(float(given), '.6g')}"
         yield f"Failed answers ({kind}) {how}: {joined([f'{name} {k:,} of {n:,}' for name, k, n in each], most=8)}."
     if sensitivity is not None:
-        yield from (sensitivity.overview, *sensitivity.changes)
+        yield from (sensitivity.overview, *sensitivity.changes, *sensitivity.notes)
 
 
 def notes_on_failures(done: Failures | None, alpha: float) -> Iterator[str]:

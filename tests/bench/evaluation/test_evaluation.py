@@ -692,6 +692,7 @@ def test_failed_answers_count_what_their_kind_says() -> None:
     policy = {"infra": "drop", "timeout": 1}
     of_ratings = lt.evaluate(rated, min_score=1, max_score=10, failed="status", score_failures=policy, **ROLES)
     np.testing.assert_allclose(of_ratings.pairs["estimate_like"], expected.pairs["estimate_like"])
+    np.testing.assert_allclose(of_ratings.sensitivity.advantage, found.sensitivity.advantage)
     n_lost = int((table["status"] == "infra").sum())
     assert found.failures.groupby("kind")["n_failed"].sum()["infra"] == n_lost == len(found.to_repeat)
     assert any(s.startswith("Failed answers (infra) were left out until they are run again") for s in found.sentences())
