@@ -83,3 +83,17 @@ def test_each_kind_of_failed_answers_has_an_option():
     assert "Failed answers (timeout) count 0" in run.stdout
     assert "--failed missing --score-failures 0" in CliRunner().invoke(app, told).stderr
     assert "where failed is a column of kinds" in CliRunner().invoke(app, [*told, "--failed", "infra=drop"]).stderr
+
+
+def test_repeated_attempts_have_a_command_with_the_costs_of_a_plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = pd.DataFrame(
+        [(m, i, e, (i % (4 + m) > 1) != (i % 3 == e)) for m in (1, 2) for i in range(20) for e in range(3)]
+    )
+    rows.set_axis(["model", "item", "run", "right"], axis=1).astype({"right": int}).to_csv("runs.csv", index=False)
+    words = ["attempts", "runs.csv", "--model", "model", "--item", "item", "--score", "right", "--k", "2", "--k", "3"]
+    run = CliRunner().invoke(app, [*words, "--epoch", "run", "--cost", "item=40"])
+    assert run.exit_code == 0, run.output
+    assert "Repeated attempts of 2 models at 20 items of 1 task, by right" in run.output
+    assert "For a budget of 1,720 the best is " in run.output
+    assert "--epoch must be the name" in CliRunner().invoke(app, words).output

@@ -117,7 +117,8 @@ def repeated_attempts(
         ``noise``: one row per model: the noise floor of `evaluate`, ``sd_items`` and ``sd_attempts``, ``icc``.
         ``repeats``: ``question``, ``n_items``, ``n_attempts``, and the standard errors of accuracies: ``se_model`` of
         one model and ``se_difference`` of two, by the variances of these answers, means over models and pairs.
-        ``plan`` is the `Plan` of the number of items and attempts, on these tasks, for what these attempts cost.
+        ``plan`` is the `Plan` of the number of items and attempts, on these tasks, for what these attempts cost;
+        None where items do not vary beyond the noise of attempts.
 
     Raises
     ------
@@ -155,10 +156,10 @@ def repeated_attempts(
     >>> found = lt.repeated_attempts(table, model="model", item="item", epoch="attempt", score="right", k=[1, 3])
     >>> found.to_frame()[["statistic", "k", "model", "estimate_these"]].round(3).head(4)
       statistic  k model  estimate_these
-    0    pass@k  1     A           0.400
-    1    pass@k  1     B           0.200
-    2    pass@k  3     A           0.800
-    3    pass@k  3     B           0.483
+    0    pass@k  1     A            0.55
+    1    pass@k  1     B            0.40
+    2    pass@k  3     A            0.95
+    3    pass@k  3     B            0.80
     """
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, scale = check_fraction(alpha, "alpha"), check_scale(min_score, max_score)
@@ -180,27 +181,35 @@ def repeated_attempts(
     refuse_nothing(blocks)
     counts = asked if k is not None else [n for n in _USUAL if n <= fewest]
     wanted = [(name, n) for name, first in _FIRST.items() for n in counts if n >= first] + [(AGREEMENT, 2)]
-    options = {"score": blocks.score, "direction": "maximize", "ddf": "satterthwaite", "alpha": alpha}
+    options: dict[str, Any] = {"score": blocks.score, "direction": "maximize", "ddf": "satterthwaite", "alpha": alpha}
     first = on_these_tasks(blocks, {}, of_item, **options)
     variances, models, pairs, alike = dict[str, float](), [], [], []
     for name, n in wanted:
         part = replace(blocks, runs=_scores(blocks.runs, name, n)[..., None])
         means = {THESE: on_these_tasks(part, {}, of_item, n_obs=about["n_rows"], **options)}
-        if np.nanmax(part.means) == np.nanmin(part.means):
+        try:
+            refuse_nothing(part)
+        except DesignError:
             alike.append(name.replace("k", str(n)))
-        elif len(blocks.names) > 1:
-            fit, per_row = fit_of(part, {})
-            means[LIKE] = on_tasks_like_these(fit, part, alpha=alpha)
-            variances = variances or variances_of(fit, blocks, {}, per_row)
+        else:
+            if len(blocks.names) > 1:
+                fit, per_row = fit_of(part, {})
+                means[LIKE] = on_tasks_like_these(fit, part, alpha=alpha)
+                variances = variances or variances_of(fit, blocks, {}, per_row)
         compared = {question: own.pairs(adjust=adjust, alpha=alpha) for question, own in means.items()}
         models.append(models_table(part, means, compared, of_item, alpha).assign(statistic=name, k=n))
-        pairs.append(pairs_table(part, compared, alpha).assign(statistic=name, k=n))
+        pairs.append(pairs_table(part, compared, alpha, "estimate").assign(statistic=name, k=n))
     tables = {"models": _stacked(models), "pairs": _stacked(pairs), "noise": _noise(blocks)}
     errors = _errors(blocks, first, variances if of_item is None else {})
     tables["repeats"], best = _repeats(errors, len(blocks.instances)), _plan(blocks, errors, costs)
-    notes = notes_on(blocks, pairs[0], variances, of_item, {**roles, **about, "n_judges": 0, "epoch": None})
+    elsewhere = {"n_judges": 0, "epoch": None, "odds": False, "graded": True}  # advice that is for `evaluate`
+    notes = notes_on(blocks, pairs[0], variances, of_item, {**roles, **about, **elsewhere})
     if alike:
-        notes += (f"{joined(alike)}: the same for every item and model, so there is no test.",)
+        notes += (f"{joined(alike)}: models do not differ, or have the same score on all items, so there is no test.",)
+    if best is None:
+        notes += (
+            "There is no plan: no two models are compared here, or items do not vary beyond the noise of attempts.",
+        )
     if judges:
         notes += (f"An attempt has the mean score of {counted(len(judges), 'judge')}, and results hold for them.",)
     if of_item is not None and variances:
@@ -225,7 +234,7 @@ def repeated_attempts(
             "agree@k: all are scored alike. All are unbiased means over the draws of k attempts.",
             f"{percent(1.0 - alpha)} intervals, not simultaneous; shown for k = {ends}, the others are in to_frame(). "
             f"Pairs, in to_frame('pairs'): {ADJUSTMENT_NAMES[adjust]} adjustment, for each statistic and k by itself;"
-            " models that share a letter cannot be distinguished.",
+            " models that share a letter cannot be distinguished, pairs without a test included.",
         ),
         findings=(*_differences(tables["pairs"], counts[-1], where), *_worth(tables, best)),
         notes=notes,
@@ -359,7 +368,7 @@ def _repeats(errors: pd.DataFrame, n_items: int) -> pd.DataFrame:
 
 def _plan(blocks: Blocks, errors: pd.DataFrame, costs: float | Mapping[str, float]) -> Plan | None:
     """The number of items and attempts for a difference on these tasks, for what these attempts cost."""
-    if errors.empty:
+    if errors.empty or errors["items"].min() == 0.0:
         return None
     n_items, epochs = len(blocks.instances), blocks.n_runs[blocks.n_runs > 0]
     row = errors[(errors["question"] == THESE) & (errors["of"] == "difference")].iloc[0]
@@ -382,16 +391,17 @@ def _differences(pairs: pd.DataFrame, last: int, where: Mapping[str, str]) -> It
     for (name, k), part in pairs.groupby(["statistic", "k"], sort=False):
         if k in (1, last) or name == AGREEMENT:
             differ = {words: part[f"differ_{suffix}"].dropna() for suffix, words in where.items()}
-            said = [
-                f"{int(of.sum()):,} of {counted(len(of), 'pair')} {words}" for words, of in differ.items() if len(of)
-            ]
-            yield f"{str(name).replace('k', str(k))}: {f'{joined(said)} differ' if said else 'no pair is tested'}."
+            said = [f"{int(of.sum()):,} of {len(of):,} {words}" for words, of in differ.items() if len(of)]
+            label = str(name).replace("k", str(k))
+            yield f"Pairs that differ in {label}: {', '.join(said)}." if said else f"{label}: no pair is tested."
 
 
 def _worth(tables: Mapping[str, pd.DataFrame], best: Plan | None) -> Iterator[str]:
     """How often attempts agree, and what more of them change."""
     models = tables["models"]
-    alike = models[models["statistic"] == AGREEMENT].sort_values("estimate_these", kind="stable")
+    alike = models[(models["statistic"] == AGREEMENT) & models["estimate_these"].notna()].sort_values(
+        "estimate_these", kind="stable"
+    )
     ends = [f"{written(row.estimate_these, '.3f')} ({row.model})" for row in alike.iloc[[0, -1]].itertuples()]
     yield f"Two attempts of a model at one item are scored alike with a probability of {ends[0]} to {ends[1]}."
     if best is None:

@@ -293,7 +293,7 @@ def evaluate(
             "noun": noun,
             "populations": populations,
             "samples": samples,
-            "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, scale, alpha),
+            "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, ends, alpha),
         },
         notes=(
             *notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges), "odds": odds}),

@@ -124,7 +124,20 @@ def test_what_all_attempts_solve_has_an_interval_and_no_test():
     assert (solved["ci_low_these"] < 0.9).all()
     assert rows_of(found.pairs, "pass@k", 4)["differ_these"].isna().all()
     assert "pass@4: no pair is tested." in found.sentences()
-    assert "pass@4 and maj@4: the same for every item and model, so there is no test." in found.notes
+    assert (
+        "pass@4 and maj@4: models do not differ, or have the same score on all items, so there is no test."
+        in found.notes
+    )
+
+
+def test_no_plan_is_made_where_items_do_not_vary_beyond_the_noise_of_attempts():
+    right = np.tile(np.eye(3, dtype=int)[:, None], (1, 6, 1))[None].repeat(2, axis=0)  # one of three attempts each
+    right[1, 0, 0] = 1
+    found = lt.repeated_attempts(table_of_scores(right, "model task item epoch"), **ROLES)
+    assert found.plan is None
+    assert any(note.startswith("There is no plan: ") for note in found.notes)
+    alone = table_of_scores(right[:, :2], "model task item epoch").query("model == 0 or task == 0")
+    assert not any("nan" in said for said in lt.repeated_attempts(alone, **ROLES).sentences())
 
 
 def test_a_threshold_makes_attempts_right_or_wrong_on_the_scale_of_the_column(table, found):
@@ -145,7 +158,7 @@ def test_items_of_clusters_and_tasks_of_suites_are_evaluated_as_such():
     for name in ("se_these", "se_like"):
         assert rows_of(found.pairs, "pass@k", 1)[name].tolist() == pytest.approx(want.pairs[name].tolist(), rel=1e-5)
     assert set(found.repeats["question"]) == {"these tasks"}
-    assert "pass@1: " in found.sentences()[0]
+    assert found.sentences()[0].startswith("Pairs that differ in pass@1: ")
     assert "for tasks of suites like these" in found.sentences()[0]
 
 
