@@ -88,7 +88,7 @@ def test_each_kind_of_failed_answers_has_an_option():
 def test_repeated_attempts_have_a_command_with_the_costs_of_a_plan(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = pd.DataFrame(
-        [(m, i, e, (i % (4 + m) > 1) != (i % 3 == e)) for m in (1, 2) for i in range(20) for e in range(3)]
+        [(m, i, e, (i % (4 + m) > 1) != (i % 7 == e)) for m in (1, 2) for i in range(20) for e in range(3)]
     )
     rows.set_axis(["model", "item", "run", "right"], axis=1).astype({"right": int}).to_csv("runs.csv", index=False)
     words = ["attempts", "runs.csv", "--model", "model", "--item", "item", "--score", "right", "--k", "2", "--k", "3"]

@@ -59,6 +59,7 @@ _FIRST = {"pass@k": 1, "pass^k": 2, "maj@k": 3}  # below it the same as pass@1
 _USUAL = (1, 2, 3, 5, 10, 20, 50, 100)
 _MOST = 1000  # attempts that are drawn
 _REPEATS = (1, 2, 3, 5, 10, 20, np.inf)
+_STAGES = ("item", "epoch")
 _MORE_ITEMS = (1, 2, 4)
 
 
@@ -166,6 +167,7 @@ def repeated_attempts(
     listed: Any = k.tolist() if isinstance(k, np.ndarray) and k.ndim else k
     listed = listed if isinstance(listed, (list, tuple, range)) else [1 if k is None else listed]
     asked = sorted({1, *(check_positive_int(value, "k", maximum=_MOST) for value in listed)})
+    plan(dict.fromkeys(_STAGES, 1.0), stages=_STAGES, costs=costs, current={"item": 1})  # refuses costs at once
     if threshold is not None:
         check_number(threshold, "threshold", low=scale[0], high=scale[1], open="low")
     if epoch is None:
@@ -374,7 +376,7 @@ def _plan(blocks: Blocks, errors: pd.DataFrame, costs: float | Mapping[str, floa
     row = errors[(errors["question"] == THESE) & (errors["of"] == "difference")].iloc[0]
     found = plan(
         {"item": (0.5 * n_items * row["items"]) ** 0.5, "epoch": (0.5 * n_items * row["attempt"]) ** 0.5},
-        stages=("item", "epoch"),
+        stages=_STAGES,
         n_algorithms=len(blocks.algorithms),
         costs=costs,
         current={"item": n_items, "epoch": round(float(epochs.size / (1.0 / epochs).sum()))},
