@@ -291,7 +291,8 @@ def votes_plot(found: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> votes = {"model_a": list("ABC") * 8, "model_b": list("BCA") * 8, "winner": ["a", "b", "a", "tie"] * 6}
+    >>> votes = {"model_a": list("ABC") * 8, "model_b": list("BCA") * 8}
+    >>> votes["winner"] = ["a", "b", "a", "b", "tie"] * 4 + ["b"] * 4
     >>> [label.get_text() for label in lt.rate_votes(votes, position=False).plot().get_yticklabels()]
     ['C', 'A', 'B']
     """

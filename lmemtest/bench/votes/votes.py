@@ -101,9 +101,11 @@ def rate_votes(
         If votes do not connect the models, a group of models won or lost every vote against the others, a covariate
         cannot be told apart from the ratings, or there is one voter or one prompt.
 
-    Notes ----- The model of Davidson (1970): odds of a win depend on the difference of two ratings, 400 points being 10
-    to 1, and ties are likeliest between equal models; fitted by maximum likelihood. The mean of all ratings is 1,000.
-    Ratings describe the average over voters: where tastes differ they are closer together than those of one voter.
+    Notes
+    -----
+    The model of Davidson (1970): odds of a win depend on the difference of two ratings, 400 points being 10 to 1, and
+    ties are likeliest between equal models; fitted by maximum likelihood. The mean of all ratings is 1,000. Ratings
+    describe the average over voters: where tastes differ they are closer together than those of one voter.
 
     Errors are sandwich estimates by clusters: voters, prompts, or both (variances by voters and by prompts less that by
     their intersections). With neither, each vote is its own cluster. Degrees of freedom of a comparison are one less
