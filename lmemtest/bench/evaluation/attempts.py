@@ -268,11 +268,11 @@ def _right(blocks: Blocks, threshold: float | None, scale: tuple[float, float]) 
 
 def _fewest(blocks: Blocks, k: int) -> int:
     """The fewest attempts of an answer; refused below k."""
-    attempts = np.where(blocks.n_runs > 0, blocks.n_runs, blocks.n_runs.max())
-    short, fewest = np.argwhere(attempts < k), int(attempts.min())
+    attempts, has = blocks.n_runs, blocks.n_runs > 0
+    short, fewest = np.argwhere(has & (attempts < k)), int(attempts[has].min())
     if not len(short):
         return fewest
-    if blocks.n_runs.max() == 1:
+    if attempts.max() == 1:
         raise DesignError(
             "Every answer was given once, so nothing says how attempts vary. Ask each model several times and number "
             "the attempts, or compare single answers by evaluate."
@@ -282,7 +282,7 @@ def _fewest(blocks: Blocks, k: int) -> int:
     smaller = f"ask for k up to {fewest}, " * (fewest > 1)
     rule = "Every answer needs 2 attempts" if k == 2 else f"{named('k')} is {k}, so every answer needs {k} attempts"
     raise DesignError(
-        f"{rule}, and {len(short):,} of {int((blocks.n_runs > 0).sum()):,} have fewer: {blocks.algorithms[j]} has "
+        f"{rule}, and {len(short):,} of {int(has.sum()):,} have fewer: {blocks.algorithms[j]} has "
         f"{counted(int(attempts[at, j]), 'attempt')} at {item}. Add attempts, {smaller}"
         "or leave out these items for all models."
     )
