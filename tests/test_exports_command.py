@@ -58,7 +58,7 @@ def test_what_failed_runs_count_is_in_the_printed_command_and_said_to_be_a_choic
     FRAMES[name][0]().to_csv("f.csv", index=False)
     found = run(*printed(run("report", "f.csv"))[0])
     assert printed(found)[-1][-2:] == ["--score-failures", "worst"]
-    assert "worst, baseline=NAME, a number, drop. worst is one choice.)" in found.output
+    assert "worst, baseline=NAME, a number, drop, retry. worst is one choice.)" in found.output
 
 
 def test_yes_reads_an_export_and_goes_on() -> None:

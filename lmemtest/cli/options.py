@@ -152,7 +152,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "attempts.score": (str, "COLUMN", "Scores of 0 and 1."),
     "attempts.family": (str, "COLUMN", "Suites that the tasks belong to."),
     "attempts.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
-    "k": ([int], "K", f"A number of attempts; {_EACH}"),
+    "attempts.k": ([int], "K", f"A number of attempts; {_EACH}"),
     "threshold": (float, "NUMBER", "The score from which on an attempt is right."),
     "attempts.cost": ([str], "STAGE=NUMBER", f"Of an attempt, or what an item costs besides: item=20; {_EACH}"),
     # a plan

@@ -250,7 +250,18 @@ FURTHER: dict[str, dict[str, Any]] = {
     "metafeature_effect": {"algorithms": ["A", "B"], "metafeature": "prior"},
     "permutation_test": {"model": "loss ~ tool + (1 | task)", "n_draws": 19, "rng": 0},
 }
-OF_NO_RUNS = {"evaluate", "fit_lmm", "glrt", "mcnemar", "plan", "power", "rate_votes", "read_runs", "trajectories"}
+OF_NO_RUNS = {
+    "evaluate",
+    "fit_lmm",
+    "glrt",
+    "mcnemar",
+    "plan",
+    "power",
+    "rate_votes",
+    "read_runs",
+    "repeated_attempts",
+    "trajectories",
+}
 OF_NO_RUNS |= {"gate"}  # gate makes runs of its own, which its tests cover
 OF_NO_RUNS |= {"audit"}  # slow, and of the rows that `check` and `recommend` take
 
