@@ -67,7 +67,7 @@ def repeated_attempts_plot(found: Answer, /, *, question: str = THESE, ax: Axes 
                 **look,
             )
             for name, look in zip(names, looks(len(names)), strict=True)
-            for own in [rows[rows["model"] == name].sort_values("k")]
+            for own in [rows[rows["model"] == name].sort_values("k", kind="stable")]
         ]
         panels.append(Panel(x=axis, y=Axis(limits=(-0.02, 1.02)), curves=tuple(curves), title=(_TITLES[statistic],)))
     intervals = f"{percent(1.0 - found.alpha)} intervals {found.where[suffix]}, not simultaneous."
