@@ -48,7 +48,10 @@ def test_what_blocks_a_question_is_a_code_with_a_number():
     assert one.to_frame().set_index("question").loc["like_these", "n_needed"] == 5
     curves = codes(lt.answerable(make_runs(3, 8, 3, budgets=[1, 3, 9])))
     assert curves["budget"] == curves["tuning"] == ("yes", "")
-    assert curves["these"] == ("partly", "several_scores")
+    assert curves["these"] == ("yes", "")
+    few = make_runs(3, 8, 3)
+    lone = few.to_frame().query("benchmark != 'b03' or algorithm != 'B' or seed == 0")
+    assert codes(lt.answerable(lt.Runs(lone, **few.roles())))["these"] == ("no", "no_repeats")
 
 
 def test_algorithms_that_never_met_missing_scores_and_equal_advantages_block_it():

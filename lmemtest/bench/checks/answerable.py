@@ -8,6 +8,7 @@ numbers come from the design, and the smallest difference from the scatter of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,6 @@ import pandas as pd
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.guessing import in_its_form
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
-from lmemtest.bench.data.requirements import BETWEEN_SEEDS
 from lmemtest.bench.data.roles import command_of, direction_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.power.components import VarianceComponents
@@ -30,7 +30,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_number
 from lmemtest.core.words import format_level, format_number, plural
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.formula.tokens import quote_name
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
@@ -51,7 +50,7 @@ _MOST_MEANS = 400  # algorithms times benchmarks, of a model that has a mean for
 # By question: how it is asked, for whom the answer holds, and the function that answers.
 OF_RUNS = {
     "like_these": ("Which algorithm is better on benchmarks like these?", "benchmarks like these", "rank"),
-    "these": ("Which algorithm is better on exactly these benchmarks?", "runs on these benchmarks", "fit_lmm"),
+    "these": ("Which algorithm is better on exactly these benchmarks?", "runs on these benchmarks", "analyze"),
     "size": ("How many benchmarks would show a smaller difference?", "benchmarks like these", "plan"),
     "runs": ("How often is a run of A better than one of B, P(A > B)?", "benchmarks like these", "outperforming"),
     "budget": ("Does it depend on the budget, and from which on?", "benchmarks like these", "budget_effect"),
@@ -64,7 +63,7 @@ OF_ITEMS = {
     "items": ("Which model is better on items like these?", "items of these tasks", "evaluate"),
     "these_items": ("Which model is better on exactly these items?", "attempts at these items", "evaluate"),
 }
-VOTES = {"votes": ("Which of two do people or judges prefer?", "votes like these", "")}
+VOTES = {"votes": ("Which of two do people or judges prefer?", "votes like these", "rate_votes")}
 
 # By code of what blocks a question: what would unblock it; {more} is the number that is missing, with its unit.
 UNBLOCKS = {
@@ -76,8 +75,7 @@ UNBLOCKS = {
     "never_met": "run two algorithms on the same benchmarks: none has a benchmark in common",
     "one_benchmark": "{more} that all algorithms ran on",
     "few_benchmarks": "{more}: with fewer than 6 it rests on normal differences alone",
-    "no_repeats": "1 more run of each algorithm on each benchmark, with a column of seeds",
-    "several_scores": "done at one budget and metafeature: rows of a run are no repetitions",
+    "no_repeats": "2 runs of each algorithm on each benchmark, with a column of seeds",
     "too_large": "fewer algorithms or benchmarks: keep some with --where",
     "no_scatter": "runs that differ: advantages are the same on all benchmarks",
     "few_pairs": "{more} of runs, to find P = .75 with 95 % power",
@@ -239,6 +237,8 @@ def _of_runs(
     at = [part for name, level in place for part in ("--where", f"{name}={format_level(level)}")]
     sample = blocked or "one_benchmark" * (n < 2)
     single, wide = "no_repeats" * bool((blocks.n_runs < 2).all()), "wide" * (not words["table"])
+    full = len(blocks.n_runs) == prod(study.count(name) for name in study.instance)
+    repeated = n_benchmarks < 2 or (runs.seed is not None and full and bool((blocks.n_runs > 1).all()))
     described = study.conditions or study.kinds or study.properties
     columns = {name: getattr(runs, name) for name in ("score", "direction", "algorithm", "benchmark")}
     of_plan = [*command_of({**columns, "seed": runs.seed, "family": runs.family}), "--effect", goal]
@@ -247,8 +247,8 @@ def _of_runs(
     plans = goal and not (single or wide or at)
     rows: list[Row] = [
         ("like_these", sample, "few_benchmarks" * (n < FEWEST_BENCHMARKS), ["rank", *words["runs"]], finds),
-        ("these", blocked or wide or single or "too_large" * (k * n_benchmarks > _MOST_MEANS),
-         "several_scores" * bool(at), ["fit", *whole, *at, _formula_of_means(runs)], ""),
+        ("these", blocked or single or "no_repeats" * (not repeated) or "too_large" * (k * n_benchmarks > _MOST_MEANS),
+         "", [*report, *["--population", "run"] * (n_benchmarks > 1)], ""),
         ("size", sample or "no_scatter" * (not goal), "", ["plan", *whole, *of_plan] if plans else [], takes),
         ("runs", blocked, "few_pairs" * (pairs < FEWEST_PAIRS),
          ["outperform", *words["runs"], *["--unpaired"] * (runs.seed is None)], ""),
@@ -261,22 +261,6 @@ def _of_runs(
     ]  # fmt: skip
     fewer = FEWEST_BENCHMARKS - n
     return rows, {"one_benchmark": fewer, "few_benchmarks": fewer, "few_pairs": FEWEST_PAIRS - pairs}, unit
-
-
-def _formula_of_means(runs: Runs) -> str:
-    """A model with a mean of every algorithm on every benchmark.
-
-    With sum contrasts of the benchmarks a coefficient of an algorithm is a difference averaged over these benchmarks;
-    seeds that several algorithms have are pairs.
-    """
-    place = [str(runs.benchmark)] if runs.benchmark and runs.study.count(runs.benchmark) > 1 else []
-    formula = f"{quote_name(runs.score)} ~ {quote_name(runs.algorithm)}"
-    formula += "".join(f" * C({quote_name(name)}, Sum)" for name in place)
-    if runs.seed and runs.study.count(*place, runs.seed) < runs.study.count(*place, runs.algorithm, runs.seed):
-        parts = runs.seed.split(BETWEEN_SEEDS)  # several columns may make up the seed
-        seed = parts if {*parts} <= {*runs.columns} else [runs.seed]
-        formula += f" + (1 | {':'.join(map(quote_name, [*place, *seed]))})"
-    return formula
 
 
 def _sizes(scores: Array, effect: float | None) -> dict[str, float]:
