@@ -171,7 +171,7 @@ def read_answers(
         codes["task"], levels["task"] = np.zeros(len(groups.n), dtype=np.intp), ("all items",)
     if len(levels["model"]) < 2:
         raise DataError(
-            f"evaluate compares models, and column {model!r} has one: {levels['model'][0]}. Add the answers of another "
+            f"models are compared, and column {model!r} has one: {levels['model'][0]}. Add the answers of another "
             "model to the same items."
         )
     refuse_scores(groups, score, codes["model"], levels["model"])
