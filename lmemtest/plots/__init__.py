@@ -28,6 +28,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "checks": ["audit_plot", "benchmark_information_plot", "failure_rates_plot", "seed_effect_plot"],
         "diagnosis": ["diagnosis_plot", "influence_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "emmeans": ["emmeans_plot"],
+        "forest": ["forest_plot"],
         "metafeature_effect": ["metafeature_effect_plot"],
         "model": ["profile_plot", "random_effects_plot", "selection_plot"],
         "pairs": ["comparison_matrix_plot", "p_value_plot", "pairs_matrix_plot", "pairs_plot"],

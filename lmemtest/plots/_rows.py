@@ -41,6 +41,7 @@ class Series:
     marker: str = "o"
     hollow: bool = False
     offset: int = 0
+    part: str = ""  # whose estimates they are, if of one; see `_style.part`
 
     @classmethod
     def of(
@@ -282,12 +283,13 @@ def _look(series: Series, size: float) -> dict[str, Any]:
 
 
 def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
+    gid = _style.part(series.part) if series.part else None
     for row, low, high in series.spans():
         line: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "zorder": 2}
         ends = [rows.y(row, series.offset)] * 2
-        ax.plot([low, high], ends, color=series.colour, solid_capstyle="butt", label="_interval", **line)
+        ax.plot([low, high], ends, color=series.colour, solid_capstyle="butt", label="_interval", gid=gid, **line)
     dots: dict[str, Any] = {"linestyle": "none", "label": "_estimates", "clip_on": False, "zorder": 3}
-    ax.plot(series.centre, rows.y(series.row, series.offset), **dots, **_look(series, size))
+    ax.plot(series.centre, rows.y(series.row, series.offset), gid=gid, **dots, **_look(series, size))
     fits = size * (ROW + SERIES * rows.lanes) * 0.8 / rows.lanes >= SMALL * size
     style = _style.text_style(SMALL * size, color=series.colour if rows.lanes > 1 else _style.MUTED)
     # said in the row, so that a missing estimate is not taken for a forgotten one

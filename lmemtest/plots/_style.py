@@ -74,6 +74,17 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
+def part(name: str) -> str:
+    """The id (`gid`) of what belongs to one algorithm: a page shows it wherever the algorithm is pointed at.
+
+    Examples
+    --------
+    >>> part("HB"), bytes.fromhex("4842").decode()
+    ('part-4842', 'HB')
+    """
+    return f"part-{name.encode().hex()}"
+
+
 def base_font() -> float:
     """Return the label size in points: slightly below the user's ``font.size``."""
     return 0.9 * float(mpl.rcParams["font.size"])

@@ -35,6 +35,7 @@ from lmemtest.bench.modelling.adequacy import (
     undeclared_families,
 )
 from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
 from lmemtest.bench.robustness.variants import populations_compared
@@ -197,6 +198,16 @@ class Analysis(Result):
     def shape(self) -> AdvantageShape | None:
         """Whether advantages are about normal over the benchmarks; None without errors that count benchmarks."""
         return shape_of(self.means, self.runs)
+
+    @cached_property
+    def classical(self) -> Variants | None:
+        """The decisions of classical tests of one score per benchmark; None where they do not apply."""
+        if self.incomparable or self.fit.design.parsed.response_function is not None:
+            return None
+        try:
+            return beside(self.pairs, self.decisions.levels, self.runs, self.alpha)
+        except LmemtestError:  # too few blocks for them; the report stands without
+            return None
 
     @property
     def these_only(self) -> bool:

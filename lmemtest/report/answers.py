@@ -13,7 +13,6 @@ from lmemtest.bench.evaluation.tables import groups_column
 from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
 from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
-from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.ranking.methods import TEST_NAMES
 from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.caller import advice
@@ -41,10 +40,9 @@ if TYPE_CHECKING:
     from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
-RANKINGS = "Classical rankings"
 MOST_RANKED_PAIRS = 45  # rows of a table that are still read; more are folded
 MOST_ALGORITHMS = 30  # a figure of more is unreadable
-OUTPERFORMING = "Probability of outperforming"
+OUTPERFORMING = "Single runs"
 GAMMA = 0.75  # Bouthillier et al. (2021)
 MOST_SAID = 6  # sentences in front of everything
 MOST_DRAWN_PAIRS = 40  # rows of a figure that are still read
@@ -121,14 +119,11 @@ def _side_by_side(variants: Variants) -> tuple[Block, ...]:
     return (closed_if_long(f"Table of all {len(variants.table)} pairs", variants.to_table(), MOST_RANKED_PAIRS),)
 
 
-def rankings_section(analysis: Analysis) -> Section | None:
-    """What classical tests of one score per benchmark say beside the model; None where they do not apply."""
-    if analysis.incomparable or analysis.fit.design.parsed.response_function is not None:
-        return None
-    try:
-        variants = beside(analysis.pairs, analysis.decisions.levels, analysis.runs, analysis.alpha)
-    except LmemtestError:  # too few blocks for them; the report stands without
-        return None
+def classical_blocks(analysis: Analysis) -> list[Block]:
+    """What classical tests of one score per benchmark say beside the model; nothing where they do not apply."""
+    variants = analysis.classical
+    if variants is None:
+        return []
     unit = variants.blocks.unit
     head, *rest = variants.sentences()
     tests = joined([TEST_NAMES[name] for name in variants.tests if name != "lmem"], most=len(variants.tests))
@@ -137,12 +132,9 @@ def rankings_section(analysis: Analysis) -> Section | None:
         "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
-        call = advice("all_pairs")
-        return Section("classical", RANKINGS, (paragraph(" ".join([text, *variants.trap, call]).rstrip()),))
-    table = folded(
-        f"All pairs, by the model and by {len(variants.tests) - 1} classical tests", *_side_by_side(variants)
-    )
-    return Section("classical", RANKINGS, (paragraph(text), *_one_or_list(rest), table))
+        return [paragraph(" ".join([text, *variants.trap, advice("all_pairs")]).rstrip())]
+    title = f"All pairs, by the model and by {len(variants.tests) - 1} classical tests"
+    return [paragraph(text), *_one_or_list(rest), folded(title, *_side_by_side(variants))]
 
 
 # ---------------------------------------------------------------------- single runs
@@ -206,7 +198,7 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     try:
         answer = _runs_compared(analysis, best, others)
     except LmemtestError as error:
-        return Section("outperforming", OUTPERFORMING, (paragraph(f"Single runs are not compared: {error}"),))
+        return Section("outperforming", OUTPERFORMING, (), summary=paragraph(f"Single runs are not compared: {error}"))
     compared = answer.table.set_index("right")
     means = analysis.decisions.significant.loc[best].loc[list(compared.index)].to_numpy(dtype=bool)
     runs = (compared["conclusion"] != NOT_SIGNIFICANT).to_numpy()
@@ -226,7 +218,10 @@ def outperforming_section(analysis: Analysis) -> Section | None:
         most_named=NAMES,
     )
     drawn = _pairs_figure(answer, _conclusions(best, compared))
-    return Section("outperforming", OUTPERFORMING, (*text, _advantage_table(answer, best, compared), *drawn))
+    first = compared.iloc[0]
+    gist = f"A run of {best} is better than one of {compared.index[0]} with probability {written(first['estimate'], '.2f')}."
+    blocks = (*text, _advantage_table(answer, best, compared), *drawn)
+    return Section("outperforming", OUTPERFORMING, blocks, summary=(gist,))
 
 
 def _runs_compared(analysis: Analysis, best: str, others: list[str]) -> Answer:

@@ -83,7 +83,8 @@ def curves_section(analysis: Analysis) -> Section | None:
         blocks += [bullets(sentences)] if len(sentences) <= MOST_PAIRS else []
         blocks.append(closed_if_long("Table of the evidence", counts.to_table(), MOST_ROWS))
     blocks.append(closed_if_long("Table of the curves", curves.to_table(), MOST_ROWS))
-    return Section("tuning", title, (*blocks, how_to_read, method))
+    gist = (f"{counted(len(curves.algorithms), 'curve')} on {counted(len(curves.benchmarks), 'benchmark')}.",)
+    return Section("tuning", title, (*blocks, how_to_read, method), summary=gist)
 
 
 def _title(curves: TuningCurves) -> str:

@@ -5,21 +5,28 @@ Text from data is always a plain string here; escaping it is the business of the
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from lmemtest.core.table import ResultTable
+from lmemtest.core.table import ResultTable, html_text
 from lmemtest.core.text import one_line
 
 _ID = re.compile(r'\bid="([^"]+)"')
 _USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
+_PROLOGUE = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*", re.DOTALL)
+_STYLE = re.compile(r' style="([^"]*)"')
+_COORDINATES = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2)="[^"]*"|translate\([^)]*\)')
+_LONG = re.compile(r"-?\d+\.\d{3,}")
+_BREAK, _SPACE = re.compile(r" *\n *(?=[^ <])"), re.compile(r"(?<=>)\s+(?=<)|(?<=[MLQCz]) (?=[-\d])|\s+(?=\"|[MLQCz])")
+_PART = re.compile(r'<g id="part-([0-9a-f]*)">')
 _in_words = ContextVar("figures in words only", default=False)
 
 
@@ -37,17 +44,17 @@ Text: TypeAlias = "tuple[str | Words, ...]"
 
 @dataclass(frozen=True, slots=True)
 class FigureBlock:
-    """A figure as an image of its own (no bytes where only words are wanted), with what it shows in words."""
+    """A figure as SVG (none where only words are wanted), with what it shows in words, and the same as files."""
 
-    image: bytes
-    media_type: str
+    svg: str
     alt: str
     caption: Text
+    files: tuple[tuple[str, bytes], ...] = ()  # by suffix
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it; `anchor` is unique in the document.
+    """A heading, its answer in a sentence, and what stands below it; `anchor` is unique in the document.
 
     Inside of another one it has no anchor: details are closed until asked for, the other kinds must not be missed.
     """
@@ -56,6 +63,16 @@ class Section:
     title: str
     blocks: tuple[Block, ...]
     kind: Literal["section", "details", "error", "warning", "note"] = "section"
+    summary: Text = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A few words beside the answer that lead to a section; `severity` is that of a finding, or "fine"."""
+
+    text: str
+    anchor: str
+    severity: Literal["error", "warning", "note", "fine"] = "fine"
 
 
 # A text is a paragraph, a list of texts is one with bullets, and code by itself are lines to be copied as they are.
@@ -64,13 +81,20 @@ Block: TypeAlias = "Text | list[Text] | Words | ResultTable | FigureBlock | Sect
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report: what was compared and the size of the table, the answer, sections, program and version."""
+    """A whole report: what was compared and the size of the table, the answer, sections, program and version.
+
+    `lead` is the answer, whose first text is the verdict; `front` a figure and a table that show it. What `names` names
+    is shown wherever it is pointed at.
+    """
 
     title: str
     subtitle: str
     lead: tuple[Block, ...]
     sections: tuple[Section, ...]
     generator: str
+    badges: tuple[Badge, ...] = ()
+    front: tuple[Block, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 def answered(title: str, head: str, *more: Block, sections: Sequence[Section], subtitle: str = "") -> Document:
@@ -150,20 +174,38 @@ def in_words() -> Iterator[None]:
         _in_words.reset(token)
 
 
-def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
-    """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines; `alt` is for who does not see it."""
+def figure(
+    draw: Callable[[], Any], *, alt: str, caption: Text, tips: Mapping[str, str] | None = None, as_files: bool = False
+) -> FigureBlock:
+    """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines; `alt` is for who does not see it.
+
+    `tips` is what is shown where a part (see `lmemtest.plots.part`) is pointed at.
+    """
     if _in_words.get():
-        return FigureBlock(b"", "", alt, caption)
+        return FigureBlock("", alt, caption)
     from lmemtest.plots import detached_figures
 
     with detached_figures():
-        axes = draw()
-    buffer = io.StringIO()
-    axes.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    return FigureBlock(stable_svg(buffer.getvalue()).encode(), "image/svg+xml", alt, caption)
+        drawn = draw().figure
+    svg = io.StringIO()
+    drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
+    files = tuple((suffix, _image(drawn, suffix)) for suffix in ("svg", "png", "pdf")) if as_files else ()
+    return FigureBlock(inline_svg(svg.getvalue(), tips or {}), alt, caption, files)
 
 
-def stable_svg(svg: str) -> str:
+def _image(drawn: Any, suffix: str) -> bytes:
+    """A drawn figure as a file that is the same for the same figure."""
+    nameless: dict[str, Any] = {
+        "svg": {"Date": None, "Creator": None},
+        "png": {"Software": None},
+        "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    }
+    image = io.BytesIO()
+    drawn.savefig(image, format=suffix, dpi=300, metadata=nameless[suffix])
+    return stable_svg(image.getvalue().decode()).encode() if suffix == "svg" else image.getvalue()
+
+
+def stable_svg(svg: str, prefix: str = "i") -> str:
     """The same image with ids by order of appearance instead of random ones, and without comments.
 
     Examples
@@ -172,6 +214,37 @@ def stable_svg(svg: str) -> str:
     '<svg><path id="i0"/><use href="#i0"/></svg>'
     """
     svg = _COMMENT.sub("", svg)
-    names = {name: f"i{number}" for number, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
+    names = {name: f"{prefix}{number}" for number, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
     svg = _ID.sub(lambda match: f'id="{names[match.group(1)]}"', svg)
     return _USE.sub(lambda match: names.get(match.group(0), match.group(0)), svg)
+
+
+def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
+    """An image as a part of a page: its colours as attributes, which a style sheet may change and a policy allows.
+
+    Groups with the id of a part get its name as `data-a`, and its tip.
+
+    Examples
+    --------
+    >>> image = '<?xml?><svg height="9pt" width="9pt" viewBox="0 0 9 9"><g id="part-4842"><path style="fill: red"/></g></svg>'
+    >>> inline_svg(image, {"HB": "best"})
+    '<svg viewBox="0 0 9 9"><g data-a="HB"><title>best</title><path fill="red"/></g></svg>'
+    """
+
+    def attributes(style: re.Match[str]) -> str:
+        pairs = (item.split(":", 1) for item in style[1].split(";") if ":" in item)
+        last = {name.strip(): value.strip() for name, value in pairs}  # the last one counts, as in a style
+        return "".join(f' {name}="{value}"' for name, value in last.items())
+
+    def part(group: re.Match[str]) -> str:
+        name = bytes.fromhex(group[1]).decode()
+        tip = f"<title>{html_text(tips[name])}</title>" if name in tips else ""
+        return f'<g data-a="{html_text(name)}">{tip}'
+
+    svg = _PROLOGUE.sub("", svg)
+    head, rest = svg.split(">", 1)
+    head = re.sub(r' (?:width|height)="[^"]*"', "", head)
+    svg = _PART.sub(part, _STYLE.sub(attributes, f"{head}>{rest}"))
+    svg = _COORDINATES.sub(lambda place: _LONG.sub(lambda number: f"{float(number[0]):.2f}", place[0]), svg)
+    svg = _SPACE.sub("", _BREAK.sub(" ", svg))
+    return stable_svg(svg.strip(), f"f{hashlib.blake2s(svg.encode(), digest_size=3).hexdigest()}")

@@ -60,7 +60,7 @@ def model_section(analysis: Analysis) -> Section:
         blocks.append(callout("warning", "Terms that this model lacks", lacking))
     if recommended.notes:
         blocks.append(callout("note", "Scope", bullets(recommended.notes)))
-    return Section("model", "The model, and why", tuple(blocks))
+    return Section("model", "The model, and why", tuple(blocks[1:]), summary=(code(analysis.formula),))
 
 
 def diagnostics_section(analysis: Analysis) -> Section:
@@ -78,7 +78,13 @@ def diagnostics_section(analysis: Analysis) -> Section:
     blocks: list[Block] = [list(items), *_assumptions(analysis)]
     if fit.notes:
         blocks.append(folded("Notes of the fit", bullets(fit.notes)))
-    return Section("diagnostics", "Diagnostics of the fit", tuple(blocks))
+    (gist,) = texts(
+        "verdict.diagnostics",
+        converged=optim.converged,
+        singular=fit.is_singular,
+        warnings=wording.fit_warnings(analysis),
+    )
+    return Section("diagnostics", "Diagnostics of the fit", tuple(blocks), summary=gist)
 
 
 def _assumptions(analysis: Analysis) -> list[Block]:
@@ -147,8 +153,8 @@ def methods_section(analysis: Analysis) -> Section:
     cited += ["dispersion"] if fit.dispersion is not None else []
     cited += ["barr"] if followed else []
     works = [reference(key) for key in cited if key]
-    ready = paragraph("Ready for a paper; adapt the names.")
-    return Section("methods", "Methods paragraph", (ready, *text, works))
+    gist = (f"Ready for a paper, with {counted(len(works), 'reference')}; adapt the names.",)
+    return Section("methods", "Methods paragraph", (*text, works), summary=gist)
 
 
 def reference(key: str) -> Text:
@@ -223,7 +229,15 @@ def limitations_section(analysis: Analysis) -> Section:
         alike=wording.assumes_alike(analysis),
         alpha=wording.alpha_text(analysis),
     )
-    return Section("limitations", "Limitations", (list(items),))
+    (gist,) = texts(
+        "verdict.limitations",
+        n_benchmarks=analysis.n_benchmarks,
+        these_only=analysis.these_only,
+        sample=analysis.sample,
+        claim=analysis.claim,
+        error=wording.error_text(analysis),
+    )
+    return Section("limitations", "Whom this is about", (*wording.sample_texts(analysis), list(items)), summary=gist)
 
 
 def _seeds(analysis: Analysis) -> str:
@@ -254,9 +268,10 @@ def reproduction_section(analysis: Analysis) -> Section:
     random = f"random numbers are drawn for {joined(uses)} only, with a fixed seed" if uses else ""
     random = random or "no random numbers are drawn"
     versions = pd.DataFrame(list(analysis.versions.items()), columns=["package", "version"])
+    gist = (f"The exact call, and versions: lmemtest {analysis.versions['lmemtest']} and what it rests on.",)
     blocks: tuple[Block, ...] = (
         code(analysis.call),
         paragraph(f"The result is a function of the table and this call: {random}."),
         ResultTable("Versions", versions),
     )
-    return Section("reproduction", "How to reproduce this", blocks)
+    return Section("reproduction", "How to reproduce this", blocks, summary=gist)

@@ -1,18 +1,24 @@
 """A document as text, markdown, LaTeX or HTML; everything that comes from data is escaped.
 
 templates/*.j2 say how each kind of block is written; of the first three formats, with the figures' descriptions in
-their place. The page needs nothing else: no network, no script, no other file.
+their place. The page needs nothing else: no network and no other file; its own script is named by its hash in its policy,
+so that no other one runs, and without it everything is there.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
+
+from markupsafe import Markup
 
 from lmemtest.core.table import ResultTable, latex_text, markdown_text
 from lmemtest.core.text import logged, one_line
@@ -28,8 +34,11 @@ def render_text(document: Document, kind: Literal["text", "markdown", "latex"]) 
     """The whole report, block by block, each by the macro of its kind."""
     form: Any = _environment(html=False).get_template(f"{kind}.j2").module
     parts = [form.head(document.title, document.subtitle), *(_written(block, form) for block in document.lead)]
+    parts += [form.bullets([(badge.text,) for badge in document.badges])] if document.badges else []
+    parts += [_written(block, form) for block in document.front]
     for section in document.sections:
-        parts += [form.heading(section.title), *(_written(block, form) for block in section.blocks)]
+        gist = [form.paragraph(section.summary)] if section.summary else []
+        parts += [form.heading(section.title), *gist, *(_written(block, form) for block in section.blocks)]
     text = "\n\n".join([*parts, form.end(document.generator)])
     # without what a terminal or a log would obey; a backslash before it is one of markdown, too, but would be a command
     # of LaTeX, where `latex_text` has left nothing to clean
@@ -73,7 +82,29 @@ def _code_span(text: str) -> str:
 
 def render_html(document: Document) -> str:
     """The whole page, HTML5 in UTF-8."""
-    return _environment(html=True).get_template("page.html.j2").render(document=document) + "\n"
+    style, script = (resource(name) for name in ("report.css", "report.js"))
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    names = json.dumps(document.names, ensure_ascii=True)
+    for mark in "<>&":  # no name ends the element that holds it
+        names = names.replace(mark, f"\\u{ord(mark):04x}")
+    parts = {"style": style, "script": script, "names": names}
+    page = _environment(html=True).get_template("page.html.j2")
+    return page.render(document=document, policy=policy, **{name: Markup(text) for name, text in parts.items()}) + "\n"
+
+
+def resource(name: str) -> str:
+    """A file of the templates, as it is."""
+    return files("lmemtest.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+
+
+_MEDIA = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
 
 
 def render_fragment(lead: Sequence[Text], tables: Sequence[ResultTable]) -> str:
@@ -84,7 +115,6 @@ def render_fragment(lead: Sequence[Text], tables: Sequence[ResultTable]) -> str:
 @lru_cache(maxsize=2)
 def _environment(*, html: bool) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
-    from markupsafe import Markup
 
     environment = Environment(
         loader=PackageLoader("lmemtest.report"),
@@ -96,7 +126,8 @@ def _environment(*, html: bool) -> Environment:
     if html:
         environment.filters |= {
             "table": lambda table: Markup(replace(table, notes=()).to_html()),  # it is escaped, its notes stand below
-            "data_uri": lambda image, kind: f"data:{kind};base64,{base64.b64encode(image).decode('ascii')}",
+            "data_uri": lambda image, suffix: f"data:{_MEDIA[suffix]};base64,{base64.b64encode(image).decode('ascii')}",
+            "markup": Markup,  # of figures, which are our own
             "tied": lambda text: _LOOSE.sub("\N{NO-BREAK SPACE}", text),  # numbers to their units
             "kind": lambda value: type(value).__name__,
         }

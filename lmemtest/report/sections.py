@@ -13,11 +13,13 @@ from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
-from lmemtest.core.rounding import at_most
+from lmemtest.core.rounding import at_most, tie_order
 from lmemtest.core.table import ResultTable
+from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import (
     MISSING,
     capitalised,
+    counted,
     format_level,
     format_number,
     format_p,
@@ -29,12 +31,13 @@ from lmemtest.core.words import (
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import methods, wording
-from lmemtest.report.answers import outperforming_section, rankings_section
+from lmemtest.report.answers import classical_blocks, outperforming_section
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
     Block,
     Document,
     Section,
+    Text,
     bullets,
     callout,
     closed_if_long,
@@ -44,6 +47,8 @@ from lmemtest.report.document import (
     paragraph,
     strong,
 )
+from lmemtest.report.elsewhere import elsewhere_section
+from lmemtest.report.front import badges, fix_section, front, verdict
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, telling
 from lmemtest.report.prose import sentence_of, sentences_of, texts
 
@@ -66,37 +71,39 @@ UNITS = (
 def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Document:
     """Put an analysis into words, tables and figures; `progress` is called with the name of each step."""
     steps: list[tuple[str, Callable[[Analysis], Section | None]]] = [
-        ("describing the data", _data),
-        ("describing the model", methods.model_section),
+        ("looking for what to fix", lambda given: fix_section(given, _findings(given, ("error", "warning")))),
         ("drawing the means", _means),
         ("drawing the pairs", _pairs),
         ("drawing the critical-difference diagram", _ranking),
-        ("ranking by classical tests", rankings_section),
+        ("comparing with other analyses", _elsewhere),
         ("comparing policies for failed runs", _failures),
-        ("comparing single runs", outperforming_section),
-        ("drawing the benchmarks", _benchmarks),
         ("drawing the tuning curves", curves_section),
+        ("drawing the benchmarks", _benchmarks),
         ("describing the variation", _variation),
+        ("comparing single runs", outperforming_section),
         ("describing the size of the study", study_size_section),
-        ("writing it up", methods.diagnostics_section),
+        ("describing the data", _data),
+        ("describing the model", methods.model_section),
+        ("checking the fit", methods.diagnostics_section),
         ("writing it up", methods.methods_section),
         ("writing it up", methods.limitations_section),
         ("writing it up", methods.reproduction_section),
     ]
+    progress("drawing the answer")
+    screen = front(analysis)
     sections = []
     for step, build in steps:
         progress(step)
         sections.append(build(analysis))
-    runs = analysis.runs
-    texts = wording.headline(analysis)
-    n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) else 1  # a warning, the answer
-    rest = [part for text in texts[n_first:] for part in (" ", *text)][1:]
     return Document(
-        title=f"Comparison of {len(runs.algorithms)} algorithms by {wording.measured(analysis)}",
-        subtitle=analysis.check.overview,
-        lead=(*texts[:n_first], *([tuple(rest)] if rest else [])),
+        title=f"Comparison of {len(analysis.runs.algorithms)} algorithms by {wording.measured(analysis)}",
+        subtitle=f"{analysis.check.overview} {capitalised(wording.better(analysis))} is better.",
+        lead=verdict(analysis),
+        badges=badges(analysis),
+        front=screen,
         sections=tuple(section for section in sections if section is not None),
         generator=f"lmemtest {analysis.versions['lmemtest']}",
+        names=analysis.decisions.levels,
     )
 
 
@@ -110,7 +117,8 @@ def _data(analysis: Analysis) -> Section:
     notes = dict.fromkeys((*analysis.table.notes, *analysis.runs.notes))
     made = [note for note in notes if done is None or note != done.note]
     how = (bullets(made),) if made else ()
-    return Section("data", "Data and checks", (score, *how, _roles(analysis), *_findings(analysis), table))
+    blocks = (score, *how, _roles(analysis), *_findings(analysis, ("note",)), table)
+    return Section("data", "The table", blocks, summary=(analysis.check.overview,))
 
 
 def _roles(analysis: Analysis) -> ResultTable:
@@ -131,17 +139,19 @@ def _roles(analysis: Analysis) -> ResultTable:
     return ResultTable("Columns and their roles", pd.DataFrame(rows, columns=["role", "column", "values"]), notes)
 
 
-def _findings(analysis: Analysis) -> list[Block]:
+def _findings(analysis: Analysis, severities: tuple[str, ...]) -> list[Block]:
+    """What the checks of the table found, with what to do."""
     blocks: list[Block] = []
     for (severity, kind), group in groupby(analysis.check.findings, lambda f: (f.severity, f.kind)):
+        if severity not in severities:
+            continue
         findings = list(group)
         items = [finding.message for finding in findings[:SHOWN]]
         items += [f"... and {len(findings) - SHOWN:,} more of this kind."] if len(findings) > SHOWN else []
         advice = dict.fromkeys(finding.advice for finding in findings[:SHOWN])
         todo = [paragraph(strong("What to do:"), f" {text}") for text in advice]
         blocks.append(callout(severity, kind.replace("_", " ").capitalize(), bullets(items), *todo))
-    nothing = "The checks found no problems: no notable missing, duplicated, constant or tied scores."
-    return blocks or [paragraph(nothing)]
+    return blocks
 
 
 def _overview(analysis: Analysis) -> ResultTable:
@@ -223,7 +233,21 @@ def _means(analysis: Analysis) -> Section:
         caption=(f"Marginal means of {score} with {interval}s ({wording.better(analysis)} is better).",),
     )
     text = paragraph(" ".join(filter(None, (wording.joint_sentence(analysis), more))))
-    return Section("means", "Marginal means", (*_no_verdict(analysis), text, table, drawn))
+    finite = [
+        (name, mean)
+        for name, mean in zip(analysis.decisions.levels, analysis.decisions.means, strict=True)
+        if mean == mean
+    ]
+    ends = [(name, format_number(float(mean))) for name, mean in (finite[:1] + finite[-1:])]
+    gist = texts(
+        "verdict.means",
+        named=bool(ends),
+        first=ends[0][0] if ends else "",
+        low=ends[0][1] if ends else "",
+        last=ends[-1][0] if ends else "",
+        high=ends[-1][1] if ends else "",
+    )
+    return Section("means", "Means", (text, table, drawn), summary=gist[0])
 
 
 def _untested(analysis: Analysis) -> str:
@@ -247,19 +271,11 @@ def _pairs(analysis: Analysis) -> Section:
         rests_on = wording.rests_on(analysis)
         why = texts("sections.cautious", rests_on=rests_on, n_benchmarks=analysis.n_benchmarks)
         content += [*why, check.to_table()]
-    if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
-        beside = analysis.agreement
-        changes = list(beside.changes[:MOST_NAMES])
-        if len(beside.changes) > MOST_NAMES:
-            changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
-        words = " ".join((beside.overview, *changes, *beside.notes))
-        content += [paragraph(words), folded("Both scores, pair by pair", beside.to_table())]
-    content += _both_populations(analysis)
     table, alt = _pairs_table(names), f"{sentence} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {intervals_text(pairs)}."
         drawn = figure(lambda: pairs_plot(pairs), alt=alt, caption=(caption,))
-        return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *content, drawn))
+        return Section("pairs", "All pairs", (text, table, *content, drawn), summary=_pairs_gist(analysis))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means."
@@ -268,8 +284,43 @@ def _pairs(analysis: Analysis) -> Section:
     title = f"Table of all {n} differences of {k} algorithms"
     if names is not analysis:
         title = f"Table of the {len(names.pairs.to_frame())} differences of the {len(names.decisions.levels)} best"
-    blocks = (*_no_verdict(analysis), text, drawn, folded(title, table), *content)
-    return Section("pairs", "Pairwise differences", blocks)
+    blocks = (text, drawn, folded(title, table), *content)
+    return Section("pairs", "All pairs", blocks, summary=_pairs_gist(analysis))
+
+
+def _pairs_gist(analysis: Analysis) -> Text:
+    """How many pairs differ, and the closest of the others."""
+    table, codes = analysis.pairs.to_frame(), analysis.decisions
+    open_ones = table[(codes.pairs(table["left"], table["right"]) == Verdict.NOT_SIGNIFICANT)]
+    closest = None
+    if len(open_ones):
+        row = open_ones.iloc[tie_order(open_ones["p_value"])[0]]
+        closest = (row["left"], row["right"], float(row["p_value"]))
+    (gist,) = texts(
+        "verdict.pairs",
+        incomparable=analysis.incomparable,
+        significant=int(np.triu(codes.significant.to_numpy()).sum()),
+        n_pairs=len(table),
+        n_open=len(open_ones),
+        alpha=wording.alpha_text(analysis),
+        closest=closest,
+    )
+    return gist
+
+
+def _elsewhere(analysis: Analysis) -> Section | None:
+    """The same pairs by another score, for another population and by classical tests."""
+    details: list[Block] = []
+    if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
+        beside = analysis.agreement
+        changes = list(beside.changes[:MOST_NAMES])
+        if len(beside.changes) > MOST_NAMES:
+            changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
+        details += [*wording.by_ranks(analysis), paragraph(" ".join((beside.overview, *beside.notes)))]
+        details += [bullets(changes)] if changes else []
+        details.append(folded("Both scores, pair by pair", beside.to_table()))
+    details += [*_both_populations(analysis), *classical_blocks(analysis)]
+    return elsewhere_section(analysis, details)
 
 
 def _both_populations(analysis: Analysis) -> list[Block]:
@@ -299,14 +350,6 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         f"claims {second} are surer, and say nothing about other {families}."
     )
     return [paragraph(text), closed_if_long(table.title, table, MOST_PAIRS)]
-
-
-def _no_verdict(analysis: Analysis) -> list[Block]:
-    """A warning over results that are means over unlike things."""
-    if not analysis.incomparable:
-        return []
-    why = wording.why_incomparable(analysis)
-    return [callout("warning", "No verdict follows from this", paragraph(capitalised(why)))]
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:
@@ -365,7 +408,10 @@ def _ranking(analysis: Analysis) -> Section | None:
         alt=f"Critical-difference diagram, best first: {', '.join(sep.levels)}. {text}",
         caption=sentence_of("sections.diagram", untested=untested),
     )
-    return Section("ranking", "Critical-difference diagram", (paragraph(text + best_only(analysis)), drawn))
+    n = sum(map(len, groups)) and len(groups)
+    gist = (f"{counted(n, 'group')} of algorithms that are not distinguishable." if n else "All algorithms differ.",)
+    blocks = (paragraph(text + best_only(analysis)), drawn)
+    return Section("ranking", "Critical-difference diagram", blocks, summary=gist)
 
 
 def _try_figure(draw: Callable[[], Any], *, alt: str, caption: str) -> Block:
@@ -397,13 +443,15 @@ def _failures(analysis: Analysis) -> Section | None:
     of_kinds = {"Failed runs by kind": rates.kinds, "Runs to be run again": rates.to_repeat}
     blocks += [folded(title, ResultTable(title, rows)) for title, rows in of_kinds.items() if len(rows)]
     if rates.table["algorithm"].nunique() > MOST_RATES:
-        return Section("failures", "Failed runs", (*blocks, folded("How often each algorithm fails", table)))
+        blocks.append(folded("How often each algorithm fails", table))
+        return Section("failures", "Failed runs", tuple(blocks), summary=(sentences[0],))
     drawn = figure(
         lambda: failure_rates_plot(rates),
         alt=sentences[0],
         caption=("Share of runs that failed, with intervals for further runs and for further benchmarks.",),
     )
-    return Section("failures", "Failed runs", (*blocks, drawn, folded("How often each algorithm fails", table)))
+    blocks += [drawn, folded("How often each algorithm fails", table)]
+    return Section("failures", "Failed runs", tuple(blocks), summary=(sentences[0],))
 
 
 # -------------------------------------------------------------------------------------------------- benchmarks
@@ -412,10 +460,10 @@ def _failures(analysis: Analysis) -> Section | None:
 def _benchmarks(analysis: Analysis) -> Section:
     from lmemtest.plots import benchmark_effects_plot
 
-    effects, title, noun = analysis.effects, "Effects by benchmark", analysis.unit
+    effects, title, noun = analysis.effects, "By benchmark", analysis.unit
     if effects is None:
         text = paragraph("The runs have no benchmark column, so there is nothing to compare between benchmarks.")
-        return Section("benchmarks", title, (text,))
+        return Section("benchmarks", title, (), summary=text)
     names = leaders(analysis)
     shown_effects = names.effects or effects
     table, winners = _plotted(names, shown_effects), wording.winners_sentence(analysis)
@@ -435,7 +483,7 @@ def _benchmarks(analysis: Analysis) -> Section:
         folded(f"Table of the means by {noun}", _wide_table(analysis, effects, names.decisions.levels)),
         folded(f"Table of {of_whom}, observed and shrunken", _effects_table(names, shown_effects)),
     )
-    return Section("benchmarks", title, blocks)
+    return Section("benchmarks", title, blocks, summary=(wording.winners_gist(analysis),))
 
 
 def _effects_method(analysis: Analysis, effects: Answer) -> str:
@@ -527,7 +575,8 @@ def _variation(analysis: Analysis) -> Section:
         note = "The residual of the table above is their mean over the rows."
         formats = dict.fromkeys(("residual variance", "sd"), format_number)
         blocks.append(ResultTable(f"Residual variance by {column}", variances_of_levels, (note,), formats))
-    return Section("variation", "Where the variation comes from", tuple(blocks))
+    (gist,) = texts("verdict.variation", parts=wording.variation_parts(analysis)[:3])
+    return Section("variation", "Where variation comes from", tuple(blocks), summary=gist)
 
 
 # ------------------------------------------------------------------------------------------- size of the study
@@ -575,7 +624,11 @@ def study_size_section(analysis: Analysis) -> Section | None:
         nouns=_nouns(size),
         needed=_families_for(0.5 * effects[0], components, size, k, analysis.alpha) if families else None,
     )
-    return Section("size", "What this study could find", (*text, _sizes_table(sizes, components, smallest)))
+    (gist,) = texts(
+        "verdict.size", effects=[format_number(effect) for effect in effects], power=POWER, noun=_nouns(size)[0]
+    )
+    blocks = (*text, _sizes_table(sizes, components, smallest))
+    return Section("size", "Could this study find more?", blocks, summary=gist)
 
 
 def _nouns(size: Iterable[str]) -> list[str]:

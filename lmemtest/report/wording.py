@@ -20,7 +20,7 @@ from lmemtest.bench.variation.model_components import own_difference_sd, share_o
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written
-from lmemtest.core.words import IN_SENTENCE, format_number, joined, p_text, percent
+from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 from lmemtest.report.document import Text, strong
 from lmemtest.report.prose import sentence_of, texts
 
@@ -84,7 +84,13 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
         return (*first, *_answer(analysis), *apart, *ignored, *last)
     scale = () if analysis.check.scales_differ else _mind_the_scale(analysis)
     reservations = (*_reservations(analysis), *scale, *_mind_the_skew(analysis), *_mind_the_families(analysis))
-    sample = texts(
+    answer = (*_answer(analysis), *_by_how_much(analysis), *by_ranks(analysis), *sample_texts(analysis))
+    return (*first, *answer, *apart, *ignored, *reservations, *last)
+
+
+def sample_texts(analysis: Analysis) -> tuple[Text, ...]:
+    """What the comparison is about: which scores, which population, which error rate."""
+    return texts(
         "headline.sample",
         curve=analysis.runs.curve,
         budgets=analysis.budgets,
@@ -97,8 +103,20 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
         claim=analysis.claim,
         error=error_text(analysis),
     )
-    answer = (*_answer(analysis), *_by_how_much(analysis), *_by_ranks(analysis), *sample)
-    return (*first, *answer, *apart, *ignored, *reservations, *last)
+
+
+def cautions(analysis: Analysis) -> tuple[Text, ...]:
+    """What a reader must know before using the answer, beyond what the checks of the table found."""
+    if analysis.incomparable:
+        return _never_met(analysis)
+    scale, skew = _mind_the_scale(analysis), _mind_the_skew(analysis)
+    return (*_never_met(analysis), *_reservations(analysis), *scale, *skew, *_mind_the_families(analysis))
+
+
+def fit_warnings(analysis: Analysis) -> list[str]:
+    """The checks of the fit that call for action."""
+    checks = analysis.diagnosis.checks if analysis.diagnosis is not None else ()
+    return [f"{check.kind} {check.subject}" for check in checks if check.severity == "warning"]
 
 
 def against_the_best(analysis: Analysis) -> tuple[str, list[str], list[str], list[str]]:
@@ -153,8 +171,8 @@ def _by_how_much(analysis: Analysis) -> tuple[Text, ...]:
     return texts(
         "headline.lead",
         several=len(ranked) > 2 and not apart,
-        second=_lead(analysis, best, second),
-        beaten=_lead(analysis, best, worse[0]) if worse and worse[0] != second else None,
+        second=lead(analysis, best, second),
+        beaten=lead(analysis, best, worse[0]) if worse and worse[0] != second else None,
         not_shown=_not_shown(analysis),
         unidentified=[] if apart else [name for name in analysis.decisions.levels if name not in ranked],
         score=analysis.runs.score,
@@ -182,7 +200,7 @@ def runner_up(analysis: Analysis) -> str:
     return next(name for name in analysis.comparable if name in worse or name in level)
 
 
-def _lead(analysis: Analysis, best: str, other: str) -> dict[str, Any]:
+def lead(analysis: Analysis, best: str, other: str) -> dict[str, Any]:
     """The lead over another algorithm as it is written; as a ratio, too, where the model is one of logarithms."""
     gap, low, high, p, se = advantage(analysis, best, other)
     write, base, ratio = writer(se), analysis.pairs.log_base, None
@@ -213,7 +231,7 @@ def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float
     return sign * pair["estimate"], low, high, float(pair["p_value"]), float(pair["se"])
 
 
-def _by_ranks(analysis: Analysis) -> tuple[Text, ...]:
+def by_ranks(analysis: Analysis) -> tuple[Text, ...]:
     """Who is better by mean rank within benchmarks, where few benchmarks decide the means or ranks decide otherwise."""
     ranks, variants = analysis.on_ranks, analysis.agreement
     if ranks is None or variants is None or (variants.alike.all() and not few_decide(analysis)):
@@ -295,7 +313,7 @@ def _reservations(analysis: Analysis) -> tuple[Text, ...]:
         worse=worse,
         beaten=beaten,
         lost=[name for name in worse if name not in beaten],
-        turning=_turning(analysis),
+        turning=turning(analysis),
         most_levels=MOST_LEVELS,
         populations=analysis.populations,
         agreement=analysis.agreement,
@@ -303,7 +321,7 @@ def _reservations(analysis: Analysis) -> tuple[Text, ...]:
     )
 
 
-def _turning(analysis: Analysis) -> list[tuple[str, Any, list[str]]]:
+def turning(analysis: Analysis) -> list[tuple[str, Any, list[str]]]:
     """Metafeatures on which the comparison depends, by their tests, and who is first at their levels."""
     by_column = analysis.effects.wins_by if analysis.effects is not None else {}
     return [
@@ -366,7 +384,7 @@ def _mind_the_scale(analysis: Analysis) -> tuple[Text, ...]:
     unlike = analysis.n_benchmarks > 1 and analysis.check.scales_differ
     if not unlike and not few_decide(analysis):
         return ()
-    beside = analysis.agreement if analysis.on_ranks is not None and not _by_ranks(analysis) else None
+    beside = analysis.agreement if analysis.on_ranks is not None and not by_ranks(analysis) else None
     effects, best, seldom = analysis.effects, analysis.comparable[0], ""
     if effects is not None and len(analysis.comparable) > 1 and effects.wins[best] < max(effects.wins.values()):
         seldom = leaders(effects.wins)[0]  # the best average does not belong to the one who wins most often
@@ -537,9 +555,26 @@ def _counts(wins: dict[str, int]) -> tuple[list[str], list[str]]:
 
 def variation_sentence(analysis: Analysis) -> str:
     """Where the variation comes from, the largest sources first."""
-    ranked = in_tie_order(analysis.components.to_dict("records"), lambda c: c["share"], descending=True)
     return sentence_of(
         "differences.variation",
-        parts=[f"{percent(c['share'])} {c['meaning']}" for c in ranked if c["share"] >= 0.005],
-        zero=[c["meaning"] for c in ranked if c["share"] < 0.005],
+        parts=variation_parts(analysis),
+        zero=[c["meaning"] for c in _by_share(analysis) if c["share"] < 0.005],
     )
+
+
+def variation_parts(analysis: Analysis) -> list[str]:
+    """Sources of variation with their shares, the largest first."""
+    return [f"{percent(c['share'])} {c['meaning']}" for c in _by_share(analysis) if c["share"] >= 0.005]
+
+
+def _by_share(analysis: Analysis) -> list[dict[str, Any]]:
+    return in_tie_order(analysis.components.to_dict("records"), lambda c: c["share"], descending=True)
+
+
+def winners_gist(analysis: Analysis) -> str:
+    """On how many benchmarks each algorithm has the best observed mean, for the first few."""
+    effects = analysis.effects
+    counts = _counts(effects.wins)[0] if effects is not None else []
+    rest = f", {len(counts) - 3} more on fewer" if len(counts) > 3 else ""
+    n = counted(effects.n_instances, analysis.unit) if effects is not None else ""
+    return f"Best observed mean, of {n}: {', '.join(counts[:3])}{rest}." if counts else f"No best mean on {n}."

@@ -214,6 +214,40 @@ class Comparisons(Result):
             selected={**self.selected, **values},
         )
 
+    def behind(self, best: str, direction: str) -> pd.DataFrame:
+        """By how much each other level is worse than one of them, from the same tests and intervals.
+
+        Parameters
+        ----------
+        best : str
+            The level that the others are compared with.
+        direction : {"minimize", "maximize"}
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``estimate`` (positive where the level is worse), ``ci_low``, ``ci_high``, ``se`` and ``p_value`` by level; a
+            level whose difference is not identified has NaN.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+        >>> pairs = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool").pairs()
+        >>> pairs.behind("A", "minimize")["estimate"].to_dict()
+        {'B': 0.0, 'C': 4.0}
+        """
+        self.require("behind", "pairs")
+        columns = ["estimate", "ci_low", "ci_high", "se", "p_value"]
+        right = self.table[self.table["left"] == best].set_index("right")[columns]
+        left = self.table[self.table["right"] == best].set_index("left")[columns]
+        ends = ["estimate", "ci_low", "ci_high"]
+        turned = right if direction == "minimize" else left  # left - right: the smaller score is the better one
+        turned[ends] = -turned[["estimate", "ci_high", "ci_low"]].to_numpy(dtype=float)
+        rows = {**left.T, **right.T}
+        behind = type(left)({name: rows[name] for name in self.levels if name in rows}, index=columns).T
+        return behind.rename_axis(None)
+
     def ratios(self) -> pd.DataFrame:
         """The differences of a model of logarithms as ratios of geometric means, left over right.
 

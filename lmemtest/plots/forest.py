@@ -1,0 +1,135 @@
+"""Each algorithm against the best: by how much it is behind, and which groups are not distinguishable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from lmemtest.core.verdicts import ahead_or_behind
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.decisions import Decisions
+from lmemtest.plots import _canvas, _rows, _style
+
+MOST_GROUPS = 8  # bars above the rows; of more, a critical-difference diagram has them
+TOGETHER = "not distinguishable"
+
+
+@_canvas.draws(Comparisons, source="pairs()")
+def forest_plot(
+    pairs: Comparisons,
+    /,
+    *,
+    decisions: Decisions | None = None,
+    what: str | None = None,
+    width: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw by how much each mean is behind the best one, with the intervals of these differences.
+
+    Parameters
+    ----------
+    pairs : Comparisons
+        All pairs, from `Estimates.pairs`, of means with a direction.
+    decisions : Decisions, optional
+        Of these pairs; by default at the level of the intervals.
+    what : str, optional
+        What the means are of, below the axis; by default the response.
+    width : float, optional
+        Inches of a new figure; 7 by default.
+
+    Returns
+    -------
+    Axes
+        The x axis is the difference to the best mean, positive for what is worse. From the top: a bar for each group of
+        means that cannot be distinguished, over the differences of its members; then a row for each mean, best first.
+
+    Raises
+    ------
+    ArgumentError
+        If `pairs` have no direction, several groups, or no two means that can be compared, or `ax` is too small.
+
+    Notes
+    -----
+    A filled dot differs significantly from the best mean, by the decision beside which its interval stands; a hollow one
+    may be as good. Overlap of two intervals says nothing about these two: the bars do.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
+    ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
+    >>> pairs = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm").pairs()
+    >>> ax = lt.plots.forest_plot(pairs, decisions=pairs.decisions(direction="minimize"))
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['A', 'B', 'C']
+    """
+    decisions = pairs.decisions(alpha=1.0 - pairs.level) if decisions is None else decisions
+    if pairs.by or decisions.direction is None:
+        raise ArgumentError(
+            "pairs must be of one group of means with a direction: which is the best one? Pass decisions="
+            "pairs.decisions(direction='minimize')."
+        )
+    best, *others = decisions.levels
+    table = pairs.behind(best, decisions.direction)
+    nothing = (0.0, np.nan, np.nan)  # the best is not behind itself
+    behind = {best: nothing} | dict(zip(table.index, table.iloc[:, :3].itertuples(index=False, name=None), strict=True))
+    groups = [group for group in decisions.groups if len(group) > 1]
+    groups = groups if len(groups) <= MOST_GROUPS else []
+    places = {name: len(groups) + row for row, name in enumerate(decisions.levels)}
+    differs = ahead_or_behind(decisions.pairs([best] * len(others), others))
+    filled = {best: True, **dict(zip(others, differs, strict=True))}
+    series = tuple(
+        _rows.Series(
+            row=np.array([places[name]], dtype=np.intp),
+            centre=np.array([behind[name][0]]),
+            low=np.array([behind[name][1]]),
+            high=np.array([behind[name][2]]),
+            colour=_style.colour(rank),
+            hollow=not filled[name],
+            part=name,
+        )
+        for rank, name in enumerate(decisions.levels)
+    )
+    level = _style.nobreak(f"{100 * pairs.level:g} %")
+    simultaneous = "simultaneous " if pairs.intervals == "simultaneous" else ""
+    what = _style.one_line(what or f"Mean {pairs.estimates.score}")
+    content = _rows.Rows(
+        labels=[TOGETHER] * len(groups) + list(decisions.levels),
+        series=series,
+        headers=frozenset(range(len(groups))),
+        reference=0.0,
+        axis_label=f"{what}: behind {_style.one_line(best)}\nwith {simultaneous}{level} intervals",
+    )
+    ax = _rows.draw_rows(content, ax, width=width)
+    for row, group in enumerate(groups):
+        _draw_group(ax, row, group, behind, decisions)
+    for label, part in zip(ax.get_yticklabels(), [*[""] * len(groups), *decisions.levels], strict=True):
+        label.set(**{"gid": _style.part(part)} if part else {})
+    return ax
+
+
+def _draw_group(
+    ax: Axes, row: int, group: tuple[str, ...], behind: Mapping[str, tuple[float, float, float]], decisions: Decisions
+) -> None:
+    """A bar from the best to the worst of a group, with a dot at each member."""
+    places = [behind[name][0] for name in group if np.isfinite(behind[name][0])]
+    if len(places) < 2:
+        return
+    size = ax.get_yticklabels()[0].get_fontsize()
+    ax.plot(
+        [min(places), max(places)],
+        [row, row],
+        color=_style.NEUTRAL,
+        linewidth=0.35 * size,
+        solid_capstyle="round",
+        zorder=2,
+        label="_group",
+    )
+    for name in group:
+        rank = decisions.levels.index(name)
+        look = {"marker": "o", "markersize": 0.55 * size, "linestyle": "none", "clip_on": False, "zorder": 3}
+        ax.plot([behind[name][0]], [row], color=_style.colour(rank), label="_member", gid=_style.part(name), **look)

@@ -1,0 +1,229 @@
+"""The first screen of a report: the verdict, what qualifies it, and the figure and table that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.scales import fold
+from lmemtest.core.options import ERROR_NAMES
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import MISSING, counted, format_number, format_p, joined, rank_span
+from lmemtest.lmm.means.comparisons import intervals_text
+from lmemtest.report import wording
+from lmemtest.report.document import Badge, Block, Section, Text, callout, figure, paragraph
+from lmemtest.report.elsewhere import ways
+from lmemtest.report.leaders import MOST_ALGORITHMS, leaders, left_out
+from lmemtest.report.prose import texts
+
+if TYPE_CHECKING:
+    from lmemtest.report.analysis import Analysis
+
+MOST_ROWS = 500  # of the ranking on the first screen, which scrolls
+FOREST_WIDTH = 5.6  # inches of half a page
+
+
+# ---------------------------------------------------------------------------------------------------- the verdict
+
+
+def verdict(analysis: Analysis) -> tuple[Text, ...]:
+    """The answer in at most three sentences: who leads, by how much and for whom, and what may change it."""
+    compared = len(analysis.comparable) > 1
+    best, worse, level, untested = wording.against_the_best(analysis) if compared else ("", [], [], [])
+    answer = texts(
+        "verdict.answer",
+        best=best,
+        worse=worse,
+        level=level,
+        untested=untested,
+        incomparable=wording.why_incomparable(analysis) if analysis.incomparable else "",
+        some_differ=analysis.decisions.significant.to_numpy().any(),
+    )
+    if not compared or analysis.incomparable:
+        return answer
+    over = worse[0] if worse else wording.runner_up(analysis)
+    lead = texts(
+        "verdict.lead",
+        best=best,
+        over=wording.lead(analysis, best, over),
+        simultaneous=analysis.pairs.intervals == "simultaneous",
+        score=analysis.runs.score,
+        n_benchmarks=analysis.n_benchmarks,
+        these_only=analysis.these_only,
+        sample=analysis.sample,
+        claim=analysis.claim,
+    )
+    check, ranks = wording.cautious(analysis), analysis.on_ranks
+    contradicted = [] if check is None else wording.contradicted(analysis, check)
+    by_ranks = None
+    if ranks is not None and wording.few_decide(analysis):
+        first, *rest = ranks.levels
+        by_ranks = {"best": first, "worse": [name for name in rest if ranks.significant.loc[first, name]]}
+    but = texts(
+        "verdict.but",
+        lacking=analysis.missing,
+        errors=[kind for severity, kind in _kinds(analysis) if severity == "error"],
+        contradicted=contradicted,
+        best=best,
+        by_ranks=by_ranks,
+        nouns=analysis.sample.nouns,
+    )
+    return (*answer, *lead, *but)
+
+
+def _kinds(analysis: Analysis) -> list[tuple[str, str]]:
+    """Severity and name of each kind of problem of the table, the worst first."""
+    return list(
+        dict.fromkeys((finding.severity, finding.kind.replace("_", " ")) for finding in analysis.check.problems)
+    )
+
+
+def badges(analysis: Analysis) -> tuple[Badge, ...]:
+    """What qualifies the verdict, in a few words each, the worst first."""
+    return tuple(
+        sorted(_badges(analysis), key=lambda badge: ("error", "warning", "note", "fine").index(badge.severity))
+    )
+
+
+def _badges(analysis: Analysis) -> Iterator[Badge]:
+    problems = _kinds(analysis)
+    for severity, kind in problems:
+        text = kind
+        if kind == "score scale":
+            text = f"scale: {fold(analysis.check.scale_ratio)} between benchmarks"
+        yield Badge(text, "fix", severity)  # type: ignore[arg-type]
+    if not any(severity == "error" for severity, _ in problems):
+        yield Badge("no errors in the table", "fix")
+    check = wording.cautious(analysis)
+    if check is not None:
+        yield Badge("a cautious check disagrees", "fix", "warning")
+    if wording.few_decide(analysis):
+        yield Badge(f"few {analysis.sample.nouns} decide the means", "fix", "warning")
+    for column, *_ in wording.turning(analysis):
+        yield Badge(f"depends on {column}", "fix", "warning")
+    unlike = [way for way in ways(analysis) if way.changed]
+    if unlike:
+        most = max(unlike, key=lambda way: way.changed)
+        more = f" and {len(unlike) - 1} more" if len(unlike) > 1 else ""
+        yield Badge(f"{most.changed} of {counted(most.total, 'pair')} otherwise {most.name}{more}", "elsewhere", "note")
+    if analysis.undeclared is not None and analysis.undeclared.shows:
+        yield Badge("undeclared families", "fix", "warning")
+    if analysis.means.apart():
+        yield Badge("pairs without a common benchmark", "fix", "warning")
+    if analysis.diagnosis is not None and (warnings := wording.fit_warnings(analysis)):
+        yield Badge(f"{counted(len(warnings), 'warning')} of the fit", "diagnostics", "warning")
+    if analysis.incomparable:
+        return
+    if analysis.n_benchmarks < 2:
+        claim = "for this benchmark"
+    elif analysis.these_only or not analysis.sample.varies:
+        claim = "for exactly these benchmarks"
+    else:
+        claim = f"for {analysis.claim or f'{analysis.sample.nouns} like these'}"
+    yield Badge(claim, "limitations")
+    controlled = not analysis.missing and not wording.few_decide(analysis)
+    several = len(analysis.decisions.levels) > 2
+    rate = {"none": "each false difference", "fdr": "share of false differences"}.get(
+        analysis.pairs.adjust, "any false difference" if several else "a false difference"
+    )
+    alpha = wording.alpha_text(analysis)
+    if controlled:
+        yield Badge(f"{rate}: nominally {alpha}", "limitations")
+    else:
+        yield Badge(f"false differences not controlled at {alpha}", "limitations", "warning")
+    errors = ERROR_NAMES.get(analysis.pairs.errors)
+    yield Badge(f"mixed model{f', {errors} errors' if errors else ''}", "model")
+
+
+# ------------------------------------------------------------------------------------------ the figure and the table
+
+
+def front(analysis: Analysis) -> tuple[Block, ...]:
+    """A figure and a table that carry the same decisions; the table alone where no decision follows."""
+    if len(analysis.comparable) < 2 or analysis.incomparable:
+        return ()
+    table = ranking_table(analysis)
+    names = leaders(analysis)
+    rows = table.frame.itertuples(index=False, name=None)
+    tips = {
+        row[0]: ", ".join(f"{head} {cell}" for head, cell in zip(table.frame.columns[1:], row[1:], strict=True))
+        for row in rows
+    }
+    tips = {name: f"{name}: {tip}" for name, tip in tips.items()}
+    drawn = figure(
+        lambda: _forest(names),
+        alt=f"Differences to {names.decisions.levels[0]} with their intervals, best first: "
+        f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
+        caption=(
+            f"With {intervals_text(names.pairs)}. Filled: differs from the best. Hollow: may be as good.",
+            f" {left_out(analysis)}".rstrip(),
+        ),
+        tips=tips,
+        as_files=True,
+    )
+    return (drawn, table)
+
+
+def _rows(table: ResultTable) -> Iterator[tuple[Any, ...]]:
+    return table.frame.itertuples(index=False, name=None)
+
+
+def _forest(names: Analysis) -> Any:
+    from lmemtest.plots import forest_plot
+
+    what = f"Mean {wording.measured(names)}"
+    return forest_plot(names.pairs, decisions=names.decisions, what=what, width=FOREST_WIDTH)
+
+
+def ranking_table(analysis: Analysis) -> ResultTable:
+    """Algorithms, best first: ranks that are left open, mean, by how much it is behind the best, and how sure that is."""
+    decisions, direction = analysis.decisions, analysis.runs.direction
+    ranked = analysis.ranking()
+    best = decisions.levels[0]
+    behind = analysis.pairs.behind(best, direction).reindex(ranked["algorithm"])
+    se = behind["se"].to_numpy(dtype=float)
+    positive = se[np.isfinite(se) & (se > 0)]
+    write = wording.writer(float(np.median(positive))) if len(positive) else format_number
+    gaps = [
+        MISSING if not np.isfinite(gap) else f"{write(gap)} ({write(low)} to {write(high)})"
+        for gap, low, high in behind[["estimate", "ci_low", "ci_high"]].itertuples(index=False, name=None)
+    ]
+    gap_name = f"behind the best ({100 * analysis.pairs.level:.4g} % CI)"
+    frame = pd.DataFrame(
+        {
+            analysis.runs.algorithm: ranked["algorithm"],
+            "rank": [rank_span(*ends) for ends in zip(ranked["rank_low"], ranked["rank_high"], strict=True)],
+            "mean": ranked["emmean"],
+            gap_name: gaps,
+            "p": behind["p_value"].to_numpy(),
+        }
+    )
+    if decisions.lettered:
+        frame["groups"] = ranked["letters"]
+    few = frame.iloc[:MOST_ROWS]
+    notes = (f"The first {MOST_ROWS} of {len(frame):,}; the csv has all.",) if len(few) < len(frame) else ()
+    formats: dict[str, Any] = {"mean": write, "p": format_p}
+    return ResultTable(f"Ranking by mean {wording.measured(analysis)}", few, notes, formats)
+
+
+# -------------------------------------------------------------------------------------------------- what to fix first
+
+
+def fix_section(analysis: Analysis, findings: list[Block]) -> Section:
+    """Errors and warnings of the table, and reservations about the claim, each with what to do."""
+    problems, cautions = _kinds(analysis), wording.cautions(analysis)
+    count = {severity: sum(s == severity for s, _ in problems) for severity in ("error", "warning")}
+    gist = texts(
+        "verdict.fix",
+        errors=count["error"],
+        warnings=count["warning"],
+        kinds=[kind for _, kind in problems],
+        cautions=len(cautions),
+    )
+    blocks: list[Block] = [*findings, *cautions]
+    if analysis.incomparable:
+        blocks.insert(0, callout("warning", "No verdict follows", paragraph(wording.why_incomparable(analysis))))
+    return Section("fix", "What to fix first", tuple(blocks), summary=gist[0])
