@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -53,8 +54,8 @@ def forest_plot(
 
     Notes
     -----
-    A filled dot differs significantly from the best mean, by the decision beside which its interval stands; a hollow one
-    may be as good. Overlap of two intervals says nothing about these two: the bars do.
+    A filled dot differs significantly from the best mean, where its interval excludes zero; a hollow one may be as
+    good. Overlap of two intervals says nothing about these two: the bars do.
 
     Examples
     --------
@@ -119,7 +120,7 @@ def _draw_group(
     places = [behind[name][0] for name in group if np.isfinite(behind[name][0])]
     if len(places) < 2:
         return
-    size = ax.get_yticklabels()[0].get_fontsize()
+    size = float(ax.get_yticklabels()[0].get_fontsize())
     ax.plot(
         [min(places), max(places)],
         [row, row],
@@ -131,5 +132,6 @@ def _draw_group(
     )
     for name in group:
         rank = decisions.levels.index(name)
-        look = {"marker": "o", "markersize": 0.55 * size, "linestyle": "none", "clip_on": False, "zorder": 3}
-        ax.plot([behind[name][0]], [row], color=_style.colour(rank), label="_member", gid=_style.part(name), **look)
+        look: dict[str, Any] = {"marker": "o", "markersize": 0.55 * size, "linestyle": "none", "clip_on": False}
+        place = ([behind[name][0]], [row])
+        ax.plot(*place, color=_style.colour(rank), label="_member", gid=_style.part(name), zorder=3, **look)

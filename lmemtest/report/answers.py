@@ -219,7 +219,8 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     )
     drawn = _pairs_figure(answer, _conclusions(best, compared))
     first = compared.iloc[0]
-    gist = f"A run of {best} is better than one of {compared.index[0]} with probability {written(first['estimate'], '.2f')}."
+    chance = written(first["estimate"], ".2f")
+    gist = f"A run of {best} is better than one of {compared.index[0]} with probability {chance}."
     blocks = (*text, _advantage_table(answer, best, compared), *drawn)
     return Section("outperforming", OUTPERFORMING, blocks, summary=(gist,))
 

@@ -226,9 +226,9 @@ def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
 
     Examples
     --------
-    >>> image = '<?xml?><svg height="9pt" width="9pt" viewBox="0 0 9 9"><g id="part-4842"><path style="fill: red"/></g></svg>'
+    >>> image = '<?xml?><svg height="9pt" width="9pt"><g id="part-4842"><path style="fill: red"/></g></svg>'
     >>> inline_svg(image, {"HB": "best"})
-    '<svg viewBox="0 0 9 9"><g data-a="HB"><title>best</title><path fill="red"/></g></svg>'
+    '<svg><g data-a="HB"><title>best</title><path fill="red"/></g></svg>'
     """
 
     def attributes(style: re.Match[str]) -> str:
@@ -247,4 +247,5 @@ def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
     svg = _PART.sub(part, _STYLE.sub(attributes, f"{head}>{rest}"))
     svg = _COORDINATES.sub(lambda place: _LONG.sub(lambda number: f"{float(number[0]):.2f}", place[0]), svg)
     svg = _SPACE.sub("", _BREAK.sub(" ", svg))
-    return stable_svg(svg.strip(), f"f{hashlib.blake2s(svg.encode(), digest_size=3).hexdigest()}")
+    svg = stable_svg(svg.strip())
+    return stable_svg(svg, f"f{hashlib.blake2s(svg.encode(), digest_size=3).hexdigest()}")  # unique on a page

@@ -25,7 +25,7 @@ MOST_NAMED = 6  # algorithms in a cell
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The pairs decided in another way: how many otherwise, of how many that it tests, and who is worse than the best."""
+    """The pairs in another way: how many are decided otherwise, of how many, and who is worse than the best."""
 
     name: str
     changed: int

@@ -179,7 +179,7 @@ def _forest(names: Analysis) -> Any:
 
 
 def ranking_table(analysis: Analysis) -> ResultTable:
-    """Algorithms, best first: ranks that are left open, mean, by how much it is behind the best, and how sure that is."""
+    """Algorithms, best first: ranks that are left open, means, and differences to the best with intervals."""
     decisions, direction = analysis.decisions, analysis.runs.direction
     ranked = analysis.ranking()
     best = decisions.levels[0]

@@ -237,7 +237,9 @@ def limitations_section(analysis: Analysis) -> Section:
         claim=analysis.claim,
         error=wording.error_text(analysis),
     )
-    return Section("limitations", "Whom this is about", (*wording.sample_texts(analysis), list(items)), summary=gist)
+    return Section(
+        "limitations", "Whom this is about", (*wording.sample_texts(analysis)[:-1], list(items)), summary=gist
+    )
 
 
 def _seeds(analysis: Analysis) -> str:

@@ -1,8 +1,8 @@
 """A document as text, markdown, LaTeX or HTML; everything that comes from data is escaped.
 
 templates/*.j2 say how each kind of block is written; of the first three formats, with the figures' descriptions in
-their place. The page needs nothing else: no network and no other file; its own script is named by its hash in its policy,
-so that no other one runs, and without it everything is there.
+their place. The page needs nothing else: no network and no other file. Its policy allows its own script by its hash and
+no other one; without the script everything is there.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def render_html(document: Document) -> str:
 
 def resource(name: str) -> str:
     """A file of the templates, as it is."""
-    return files("lmemtest.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("lmemtest.report").joinpath("templates").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -317,8 +317,8 @@ def _elsewhere(analysis: Analysis) -> Section | None:
         if len(beside.changes) > MOST_NAMES:
             changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
         details += [*wording.by_ranks(analysis), paragraph(" ".join((beside.overview, *beside.notes)))]
-        details += [bullets(changes)] if changes else []
-        details.append(folded("Both scores, pair by pair", beside.to_table()))
+        told: list[Block] = [bullets(changes)] if changes else []
+        details.append(folded("Both scores, pair by pair", *told, beside.to_table()))
     details += [*_both_populations(analysis), *classical_blocks(analysis)]
     return elsewhere_section(analysis, details)
 
@@ -408,7 +408,7 @@ def _ranking(analysis: Analysis) -> Section | None:
         alt=f"Critical-difference diagram, best first: {', '.join(sep.levels)}. {text}",
         caption=sentence_of("sections.diagram", untested=untested),
     )
-    n = sum(map(len, groups)) and len(groups)
+    n = len(groups)
     gist = (f"{counted(n, 'group')} of algorithms that are not distinguishable." if n else "All algorithms differ.",)
     blocks = (paragraph(text + best_only(analysis)), drawn)
     return Section("ranking", "Critical-difference diagram", blocks, summary=gist)
@@ -627,7 +627,7 @@ def study_size_section(analysis: Analysis) -> Section | None:
     (gist,) = texts(
         "verdict.size", effects=[format_number(effect) for effect in effects], power=POWER, noun=_nouns(size)[0]
     )
-    blocks = (*text, _sizes_table(sizes, components, smallest))
+    blocks: tuple[Block, ...] = (*text, _sizes_table(sizes, components, smallest))
     return Section("size", "Could this study find more?", blocks, summary=gist)
 
 

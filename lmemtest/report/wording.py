@@ -568,7 +568,8 @@ def variation_parts(analysis: Analysis) -> list[str]:
 
 
 def _by_share(analysis: Analysis) -> list[dict[str, Any]]:
-    return in_tie_order(analysis.components.to_dict("records"), lambda c: c["share"], descending=True)
+    rows: list[dict[Any, Any]] = analysis.components.to_dict("records")
+    return in_tie_order(rows, lambda c: c["share"], descending=True)
 
 
 def winners_gist(analysis: Analysis) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -14,9 +16,10 @@ import numpy as np
 import pytest
 
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import format_p
+from lmemtest.core.words import MISSING, format_p
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.report.document import Document, FigureBlock, Section, Words, code, folded, paragraph, strong
+from lmemtest.report.document import Document, FigureBlock, Section, Words, code, folded, paragraph, plain, strong
+from lmemtest.report.front import verdict
 from lmemtest.report.render import render_fragment, render_html, render_text
 
 Make = Callable[..., Any]
@@ -24,9 +27,10 @@ KNOWN_TAGS = set(
     re.findall(
         r"\w+",
         "html head meta title style body header h1 h2 p main section nav ol ul li a div table caption thead tbody tr "
-        "th td figure img figcaption details summary pre code strong span footer",
+        "th td figure figcaption details summary pre code strong span footer script",
     )
 )
+SVG = re.compile(r"<svg.*?</svg>", re.DOTALL)
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
@@ -64,7 +68,7 @@ class Page(HTMLParser):
             self.tables[self._caption.strip()] = self._rows
 
     def handle_data(self, data: str) -> None:
-        if "style" in self.open:
+        if {"style", "script", "svg"} & set(self.open):
             return
         self.words.append(data)
         if "caption" in self.open:
@@ -86,20 +90,43 @@ def page(three_html: str) -> Page:
 
 
 def test_the_answer_comes_first(three: Analysis, page: Page) -> None:
-    answer = " ".join(three.headline().split())
+    answer = " ".join(plain(text) for text in verdict(three))
     assert answer in page.text
-    assert page.text.index(answer) < page.text.index("Contents")
+    assert len(answer.split()) <= 60
+    assert page.text.index(answer) < page.text.index("What to fix first")
 
 
 def test_sections_are_in_order_and_linked(page: Page) -> None:
-    anchors = [attrs["id"] for tag, attrs in page.elements if tag == "section" and "id" in attrs]
+    anchors = [attrs["id"] for tag, attrs in page.elements if tag == "details" and "id" in attrs]
     expected = (
-        "data model means pairs ranking classical outperforming benchmarks variation diagnostics methods limitations "
-        "reproduction"
+        "fix means pairs ranking elsewhere benchmarks variation outperforming data model diagnostics methods "
+        "limitations reproduction"
     )
     assert anchors == expected.split()
     links = [attrs["href"] for tag, attrs in page.elements if tag == "a" and (attrs["href"] or "").startswith("#")]
-    assert links == [f"#{anchor}" for anchor in anchors]
+    assert {link[1:] for link in links} <= set(anchors)
+    assert len(links) >= 4  # badges
+
+
+def test_few_words_stand_before_anything_is_opened(three: Analysis) -> None:
+    document = three.document()
+    gists = " ".join(plain(section.summary) for section in document.sections)
+    assert all(section.summary for section in document.sections)
+    assert len(gists.split()) < 400
+
+
+def test_the_first_table_is_the_ranking_beside_the_best(three: Analysis, page: Page) -> None:
+    rows = page.tables["Ranking by mean loss"]
+    assert rows[0] == ["tool", "rank", "mean", "behind the best (95 % CI)", "p", "groups"]
+    best = three.decisions.levels[0]
+    behind = three.pairs.behind(best, "minimize")
+    for name, rank, _, gap, p, _ in rows[1:]:
+        assert (gap == MISSING) == (name == best)
+        if name != best:
+            assert float(gap.split()[0]) == pytest.approx(behind.loc[name, "estimate"], abs=6e-3)
+            assert p == format_p(behind.loc[name, "p_value"])
+            worse = three.decisions.significant.loc[best, name]
+            assert (rank[0] == "1") == (not worse)
 
 
 def test_means_are_those_of_the_result(three: Analysis, page: Page) -> None:
@@ -205,13 +232,18 @@ def test_one_decision_matrix_feeds_everything(table: Make, as_runs: Make) -> Non
 
 def test_nothing_is_loaded_and_nothing_runs(three_html: str, page: Page) -> None:
     tags = Counter(tag for tag, _ in page.elements)
-    assert not tags.keys() & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    assert not tags.keys() & {"link", "iframe", "object", "embed", "base", "form", "img"}
     for tag, attrs in page.elements:
-        assert not [name for name in attrs if name.startswith("on")]
-        if "src" in attrs:
-            assert (attrs["src"] or "").startswith("data:image/svg+xml;base64,"), tag
+        assert not [name for name in attrs if name.startswith("on") or name in ("src", "style")], tag
     style = re.search(r"<style>(.*?)</style>", three_html, re.DOTALL)
+    script = re.search(r'<script type="module">(.*?)</script>', three_html, re.DOTALL)
     assert style is not None
+    assert script is not None
+    (policy,) = (attrs["content"] for tag, attrs in page.elements if attrs.get("http-equiv"))
+    for kind, text in (("style", style[1]), ("script", script[1])):  # nothing else runs, and the page's own does
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in str(policy)
+    assert tags["script"] == 2  # the other one holds names, and is data
     assert "url(" not in style.group(1)
     assert "@import" not in style.group(1)
 
@@ -220,14 +252,17 @@ def test_names_cannot_become_markup_or_templates(nasty: Analysis, nasty_names: t
     source = nasty.to_html()
     page = Page(source)
     assert page.problems == []
-    assert "<script" not in source
+    assert source.count("<script") == 2  # our own
     assert "<b>" not in source
+    listed = re.search(r'<script type="application/json" id="names">(.*?)</script>', source, re.DOTALL)
+    assert listed is not None
+    assert tuple(json.loads(listed[1])) == nasty.decisions.levels
     assert "49" not in page.tables["Columns and their roles"][2][2]
     for name in nasty_names[:-1]:
         assert name in page.text
     assert "{{ config }}" in page.text
     assert html.escape("to<ol>") in source
-    tags = {tag for tag, _ in page.elements}
+    tags = {tag for tag, _ in Page(SVG.sub("", source)).elements}
     assert tags <= KNOWN_TAGS
 
 
@@ -239,8 +274,8 @@ def test_control_characters_do_not_reach_the_page(nasty: Analysis) -> None:
 
 def test_figures_hold_no_text_of_the_data(nasty: Analysis) -> None:
     for svg in figures(nasty.to_html()):
-        assert "script" not in svg
-        assert "alert" not in svg
+        assert "<script" not in svg
+        assert "{{7*7}}" in html.unescape(svg) or "data-a" not in svg  # as the name of a part
 
 
 def test_blocks_escape_what_they_are_given() -> None:
@@ -249,28 +284,30 @@ def test_blocks_escape_what_they_are_given() -> None:
         title=evil,
         subtitle=evil,
         lead=(paragraph(evil, code(evil), strong(evil), Words(evil, "link", "https://example.org/?a=1&b=\"'")),),
-        sections=(Section("x", evil, (folded(evil, FigureBlock(b"<svg/>", "image/svg+xml", evil, (evil,))),)),),
+        sections=(
+            Section("x", evil, (folded(evil, FigureBlock("<svg></svg>", evil, (evil,), (("svg", b"<svg/>"),))),)),
+        ),
         generator=evil,
     )
     page = Page(render_html(document))
     assert page.problems == []
     assert "i" not in {tag for tag, _ in page.elements}
-    assert page.text.count(evil) == 12  # title, h1, subtitle, 4 in the lead, contents, h2, summary, caption, footer
+    assert page.text.count(evil) == 11  # title, h1, subtitle, 4 in the lead, h2, summary, caption, footer
 
 
 # -------------------------------------------------------------------------------------------------------- shape
 
 
 def figures(source: str) -> list[str]:
-    return [base64.b64decode(data).decode() for data in re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', source)]
+    return SVG.findall(source)
 
 
 def test_the_page_is_well_formed_and_accessible(page: Page) -> None:
     assert page.problems == []
     assert sum(tag == "h1" for tag, _ in page.elements) == 1
-    images = [attrs for tag, attrs in page.elements if tag == "img"]
-    assert len(images) == 6
-    assert all(len(attrs["alt"] or "") > 20 for attrs in images)
+    images = [attrs for _, attrs in page.elements if attrs.get("role") == "img"]
+    assert len(images) == 7
+    assert all(len(attrs["aria-label"] or "") > 20 for attrs in images)
     assert page.elements[0] == ("html", {"lang": "en"})
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))

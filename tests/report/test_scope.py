@@ -407,7 +407,7 @@ def test_mirror_images_count_once(two: Analysis, three: Analysis) -> None:
 
 def test_one_difference_is_not_a_family(two: Analysis) -> None:
     text = words(two)
-    methods = text[text.index("Ready for a paper") : text.index("Limitations -")]
+    methods = text[text.index("Ready for a paper") : text.index("Whom this is about -")]
     assert (
         "Their difference was tested by a t-test, with the larger of the model's standard error and the one from the "
         "scatter of the differences over the 8 levels of task (CR2; Pustejovsky & Tipton 2018), with Satterthwaite "

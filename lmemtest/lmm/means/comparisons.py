@@ -226,13 +226,14 @@ class Comparisons(Result):
         Returns
         -------
         pandas.DataFrame
-            ``estimate`` (positive where the level is worse), ``ci_low``, ``ci_high``, ``se`` and ``p_value`` by level; a
-            level whose difference is not identified has NaN.
+            ``estimate`` (positive where the level is worse), ``ci_low``, ``ci_high``, ``se`` and ``p_value`` by level;
+            NaN where a difference is not identified.
 
         Examples
         --------
         >>> import lmemtest as lt
-        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+        >>> scores = [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": scores}
         >>> pairs = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool").pairs()
         >>> pairs.behind("A", "minimize")["estimate"].to_dict()
         {'B': 0.0, 'C': 4.0}
