@@ -93,10 +93,14 @@ def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[
         typer.echo(analysis.to_json(), nl=False)
         return
     from lmemtest.report.document import plain
-    from lmemtest.report.wording import headline
+    from lmemtest.report.front import badges, verdict
 
-    for sentence in headline(analysis):
-        say(plain(sentence))
+    say(" ".join(plain(sentence) for sentence in verdict(analysis)))
+    if analysis.runs.curve is not None:
+        say(analysis.runs.curve.sentence)
+    for badge in badges(analysis):
+        if badge.severity in ("error", "warning"):
+            say(f"{badge.severity}: {badge.text}")
     typer.echo(str(path))
 
 

@@ -46,6 +46,7 @@ OUTPERFORMING = "Single runs"
 GAMMA = 0.75  # Bouthillier et al. (2021)
 MOST_SAID = 6  # sentences in front of everything
 MOST_DRAWN_PAIRS = 40  # rows of a figure that are still read
+LEADING = 2  # sentences of an evaluation after the first, before its figure and table
 OTHERS = 12  # algorithms compared with the best one: those that come next
 NAMES = 12  # in a sentence
 
@@ -58,16 +59,34 @@ def ranking_document(ranked: Ranking | Variants) -> Document:
     rankings = ranked.rankings if isinstance(ranked, Variants) else {"ranking": ranked}
     first = next(iter(rankings.values()))
     head, *rest = ranked.sentences()
-    sections = [Section(name, _test_title(ranking), _ranking_blocks(ranking)) for name, ranking in rankings.items()]
+    sections = [_ranking_section(name, ranking) for name, ranking in rankings.items()]
     if isinstance(ranked, Variants):
-        sections.insert(0, Section("tests", "The tests side by side", _side_by_side(ranked)))
+        alike = f"{int(ranked.alike.sum())} of {counted(len(ranked.table), 'pair')} are decided alike."
+        sections.insert(0, Section("tests", "The tests side by side", _side_by_side(ranked), summary=(alike,)))
+    if rest[1:]:
+        sections.insert(0, Section("words", "In words", (bullets(rest[1:]),), summary=(rest[1],)))
     return answered(
         f"Ranking of {len(first.levels)} algorithms by {first.score}",
         head,
-        *_one_or_list(rest),
+        *(paragraph(sentence) for sentence in rest[:1]),
         sections=sections,
         subtitle=f"{len(first.levels)} algorithms on {first.blocks.said()}",
+        front=(*_ranking_figure(first), first.to_table()),
+        names=first.levels,
     )
+
+
+def _ranking_figure(ranking: Ranking) -> tuple[Block, ...]:
+    if len(ranking.levels) > MOST_ALGORITHMS:
+        return ()
+    alt = f"{ranking.title}; best first: {', '.join(ranking.levels)}. {ranking.sentences()[0]}"
+    return (figure(ranking.plot, alt=alt, caption=(), as_files=True),)
+
+
+def _ranking_section(name: str, ranking: Ranking) -> Section:
+    pairs = closed_if_long(f"Table of all {len(ranking.pairs)} pairs", pairs_table(ranking), MOST_RANKED_PAIRS)
+    blocks = (pairs, *([ranking.to_table()] if name != "ranking" else []), paragraph(ranking.paragraph()))
+    return Section(name, _test_title(ranking), blocks, summary=(ranking.sentences()[0],))
 
 
 def _test_title(ranking: Ranking) -> str:
@@ -80,21 +99,6 @@ def _one_or_list(texts: list[str]) -> list[Block]:
     if len(texts) < 2:
         return [paragraph(text) for text in texts]
     return [bullets(texts)]
-
-
-def _ranking_blocks(ranking: Ranking) -> tuple[Block, ...]:
-    pairs = closed_if_long(f"Table of all {len(ranking.pairs)} pairs", pairs_table(ranking), MOST_RANKED_PAIRS)
-    blocks: list[Block] = [ranking.to_table(), pairs]
-    if len(ranking.levels) <= MOST_ALGORITHMS:
-        best_first = ", ".join(ranking.levels)
-        blocks.append(
-            figure(
-                ranking.plot,
-                alt=f"{ranking.title}; best first: {best_first}. {ranking.sentences()[0]}",
-                caption=(f"{ranking.title}.",),
-            )
-        )
-    return (*blocks, paragraph(ranking.paragraph()))
 
 
 def pairs_table(ranking: Ranking) -> ResultTable:
@@ -286,17 +290,19 @@ def _advantage_table(answer: Answer, best: str, rows: pd.DataFrame) -> ResultTab
 def evaluation_document(evaluation: Evaluation) -> Document:
     """The answers to both questions, and what they rest on."""
     head, *rest = evaluation.sentences()
-    sections = [
-        Section(
-            "models",
-            "Models",
-            (figure(evaluation.plot, alt=f"{evaluation.title}. {head}", caption=(f"{evaluation.title}.",)),),
-        ),
-        *(
-            Section(suffix, f"{'For' if suffix == 'like' else 'On'} {tasks}", tuple(_question(evaluation, suffix)))
-            for suffix, tasks in evaluation.populations.items()
-        ),
-    ]
+    first, *others = evaluation.populations
+    drawn = figure(evaluation.plot, alt=f"{evaluation.title}. {head}", caption=(f"{evaluation.title}.",), as_files=True)
+    tables = {suffix: _question(evaluation, suffix) for suffix in evaluation.populations}
+    sections = (
+        [Section("words", "In words", (bullets(rest[LEADING:]),), summary=(rest[LEADING],))] if rest[LEADING:] else []
+    )
+    for suffix, tasks in evaluation.populations.items():
+        models, pairs = tables[suffix]
+        significant = int(below(evaluation.pairs[f"p_value_{suffix}"], evaluation.alpha).sum())
+        verb = "differs" if significant == 1 else "differ"
+        gist = f"{significant:,} of {counted(len(evaluation.pairs), 'pair')} {verb} significantly."
+        title = f"{'For' if suffix == 'like' else 'On'} {tasks}"
+        sections.append(Section(suffix, title, (*([models] if suffix in others else []), pairs), summary=(gist,)))
     further = [
         ("noise", "Identical runs", "Standard deviations between runs of one model"),
         ("detectable", "Differences that are found", f"Found with {percent(evaluation.power)} power"),
@@ -305,15 +311,26 @@ def evaluation_document(evaluation: Evaluation) -> Document:
         ("failures", "Failed answers", "Failed answers by kind and model, and what they count"),
         ("to_repeat", "Answers to be run again", "Left out until then"),
     ]
-    tables = [(part, title, ResultTable(caption, evaluation.to_frame(part))) for part, title, caption in further]
-    sections += [Section(part, title, (table,)) for part, title, table in tables if len(table.frame)]
+    for part, title, caption in further:
+        table = ResultTable(caption, evaluation.to_frame(part))
+        if len(table.frame):
+            sections.append(Section(part, title, (table,), summary=(f"{caption}.",)))
     if evaluation.notes:
-        sections.append(Section("notes", "What to know", (bullets(evaluation.notes),)))
-    return answered(evaluation.title, head, *([bullets(rest)] if rest else []), sections=sections)
+        sections.append(
+            Section("notes", "What to know", (bullets(evaluation.notes[1:]),), summary=(evaluation.notes[0],))
+        )
+    return answered(
+        evaluation.title,
+        head,
+        *(paragraph(sentence) for sentence in rest[:LEADING]),
+        sections=sections,
+        front=(drawn, tables[first][0]),
+        names=evaluation.models["model"],
+    )
 
 
-def _question(evaluation: Evaluation, suffix: str) -> list[Block]:
-    """Mean scores with their intervals, best first; then all pairs."""
+def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
+    """Mean scores with their intervals, best first; and all pairs."""
     models = pd.DataFrame(
         {
             "model": evaluation.models["model"],
@@ -347,10 +364,9 @@ def _question(evaluation: Evaluation, suffix: str) -> list[Block]:
         (capitalised(evaluation.samples[suffix]), evaluation.facts[len(evaluation.samples)]),
         {effect: ".3f"},
     )
-    return [
-        ResultTable(f"{evaluation.noun.capitalize()} of the models", models, (alone,), {evaluation.noun: ".3f"}),
-        folded(f"All {count}", table) if len(pairs) > MOST_EVALUATED_PAIRS else table,
-    ]
+    title = f"{evaluation.noun.capitalize()} {'for' if suffix == 'like' else 'on'} {evaluation.populations[suffix]}"
+    means = ResultTable(title, models, (alone,), {evaluation.noun: ".3f"})
+    return means, folded(f"All {count}", table) if len(pairs) > MOST_EVALUATED_PAIRS else table
 
 
 def _intervals(table: pd.DataFrame, suffix: str) -> list[str]:

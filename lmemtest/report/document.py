@@ -97,8 +97,16 @@ class Document:
     names: tuple[str, ...] = ()
 
 
-def answered(title: str, head: str, *more: Block, sections: Sequence[Section], subtitle: str = "") -> Document:
-    """A document of an answer: its first sentence, what is said next, and sections."""
+def answered(
+    title: str,
+    head: str,
+    *more: Block,
+    sections: Sequence[Section],
+    subtitle: str = "",
+    front: Sequence[Block] = (),
+    names: Sequence[str] = (),
+) -> Document:
+    """A document of an answer: its first sentence, what is said next, a figure and a table, and sections."""
     version = importlib.import_module("lmemtest").__version__
     return Document(
         title=title,
@@ -106,6 +114,8 @@ def answered(title: str, head: str, *more: Block, sections: Sequence[Section], s
         lead=(paragraph(head), *more),
         sections=tuple(sections),
         generator=f"lmemtest {version}",
+        front=tuple(front),
+        names=tuple(names),
     )
 
 

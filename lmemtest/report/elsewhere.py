@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,28 +22,19 @@ if TYPE_CHECKING:
 MOST_NAMED = 6  # algorithms in a cell
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """The pairs in another way: how many are decided otherwise, of how many, and who is worse than the best."""
+def ways(analysis: Analysis) -> pd.DataFrame:
+    """Other analyses of the same runs: how many pairs each decides otherwise than the report, of how many.
 
-    name: str
-    changed: int
-    total: int
-    significant: int
-    worse: tuple[str, ...]
-
-
-def ways(analysis: Analysis) -> tuple[Way, ...]:
-    """Other analyses of the same runs, each beside the decisions of the report."""
-    if analysis.incomparable or len(analysis.comparable) < 2:
-        return ()
-    found = []
-    for variants in (analysis.agreement, analysis.populations, analysis.sensitivity, analysis.classical):
-        found += _ways_of(variants, analysis) if variants is not None else []
-    return tuple(found)
+    Columns ``way``, ``changed``, ``total``, ``significant`` (pairs) and ``worse`` (names, than the best of the report).
+    """
+    rows = []
+    if len(analysis.comparable) > 1 and not analysis.incomparable:
+        for variants in (analysis.agreement, analysis.populations, analysis.sensitivity, analysis.classical):
+            rows += _rows_of(variants, analysis) if variants is not None else []
+    return pd.DataFrame(rows, columns=["way", "changed", "total", "significant", "worse"])
 
 
-def _ways_of(variants: Variants, analysis: Analysis) -> list[Way]:
+def _rows_of(variants: Variants, analysis: Analysis) -> list[tuple[str, int, int, int, list[str]]]:
     """Every way but the one of the report, which the other ones stand beside."""
     ours = {"score": analysis.means.score, "population": analysis.recommendation.population, "test": "lmem"}
     left, right = variants.pairs["left"], variants.pairs["right"]
@@ -63,9 +53,9 @@ def _ways_of(variants: Variants, analysis: Analysis) -> list[Way]:
         ranked = analysis.on_ranks is not None and variants.of == "score"
         title = "by ranks" if ranked else f"by {TEST_NAMES[name]}" if variants.of == "test" else phrase
         changed = int(((winners != decided) & tested).sum())
-        rows.append(Way(title, changed, int(tested.sum()), int((winners != 0).sum()), tuple(of_best)))
+        rows.append((title, changed, int(tested.sum()), int((winners != 0).sum()), of_best))
     if variants.of == "failures":  # one of the policies is that of the report
-        same = next((row for row in rows if not row.changed), None)
+        same = next((row for row in rows if not row[1]), None)
         rows = [row for row in rows if row is not same]
     return rows
 
@@ -78,21 +68,21 @@ def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | Non
     """One row for each other way, and what each says in full; None where no verdict follows."""
     if analysis.incomparable or len(analysis.comparable) < 2:
         return None
-    others = ways(analysis)
-    gist = texts(
+    others, best = ways(analysis), analysis.comparable[0]
+    unlike = others[others["changed"] > 0]
+    (gist,) = texts(
         "verdict.elsewhere",
-        rows=others,
-        alike=[way.name for way in others if not way.changed],
-        unlike=[(way.name, way.changed, way.total) for way in others if way.changed],
+        n_ways=len(others),
+        alike=others["way"][others["changed"] == 0].tolist(),
+        unlike=list(zip(unlike["way"], unlike["changed"], unlike["total"], strict=True)),
     )
-    best = analysis.comparable[0]
     frame = pd.DataFrame(
         {
-            "analysis": [way.name for way in others],
-            "decided otherwise": [f"{way.changed} of {way.total} pairs" for way in others],
-            "significant pairs": [way.significant for way in others],
-            f"worse than {best}": [joined(list(way.worse), most=MOST_NAMED) if way.worse else "none" for way in others],
+            "analysis": others["way"],
+            "decided otherwise": [f"{row.changed} of {row.total} pairs" for row in others.itertuples()],
+            "significant pairs": others["significant"],
+            f"worse than {best}": [joined(names, most=MOST_NAMED) if names else "none" for names in others["worse"]],
         }
     )
-    table = [ResultTable("The same pairs in other analyses", frame)] if others else []
-    return Section("elsewhere", "Does it hold elsewhere?", (*table, *details), summary=gist[0])
+    table = [ResultTable("The same pairs in other analyses", frame)] if len(others) else []
+    return Section("elsewhere", "Does it hold elsewhere?", (*table, *details), summary=gist)

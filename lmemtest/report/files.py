@@ -17,18 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.core.caller import advice
-from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError
+from lmemtest.core.words import counted, listed
+from lmemtest.errors import ArgumentError, LmemtestError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from lmemtest.core.result import Result
-    from lmemtest.report.document import Document
+    from lmemtest.report.document import Block, Document
 
 KINDS: dict[str, Any] = {".md": "markdown", ".txt": "text", ".tex": "latex"}
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
+MOST_SAID = 6  # sentences before the figure and table of a result
 CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
 CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
 
@@ -185,7 +186,7 @@ def document_of(result: Result, progress: Callable[[str], None] | None = None) -
     from lmemtest.bench.evaluation.evaluated import Evaluation
     from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.report import answers
-    from lmemtest.report.document import Section, answered, bullets
+    from lmemtest.report.document import Section, answered, bullets, paragraph
 
     if isinstance(result, Ranking) or result.question == "rank":
         return answers.ranking_document(result)  # type: ignore[arg-type]
@@ -198,9 +199,28 @@ def document_of(result: Result, progress: Callable[[str], None] | None = None) -
         replace(table, notes=tuple(note for note in table.notes if note not in sentences))
         for table in result.to_tables()
     )
-    return answered(
-        result.title, head, *([bullets(rest)] if rest else []), sections=[Section("table", "Table", tables)]
-    )
+    more = [paragraph(rest[0])] if len(rest) == 1 else [bullets(rest[:MOST_SAID])] if rest else []
+    sections = []
+    if rest[MOST_SAID:]:
+        gist = (f"{len(rest) - MOST_SAID} more sentences.",)
+        sections.append(Section("words", "In words", (bullets(rest[MOST_SAID:]),), summary=gist))
+    sections += [
+        Section(f"table-{number}", table.title or "Table", (table,), summary=(counted(len(table.frame), "row"),))
+        for number, table in enumerate(tables[1:], 1)
+    ]
+    return answered(result.title, head, *more, sections=sections, front=(*_drawn(result, head), *tables[:1]))
+
+
+def _drawn(result: Result, head: str) -> tuple[Block, ...]:
+    """The figure of a result that has one."""
+    from lmemtest.report.document import figure
+
+    if result.figure is None:
+        return ()
+    try:
+        return (figure(result.plot, alt=f"{result.title}. {head}", caption=(), as_files=True),)
+    except LmemtestError:  # a table is not lost because there is too much to draw
+        return ()
 
 
 def json_of(result: Result) -> str:

@@ -104,11 +104,12 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
         yield Badge(f"few {analysis.sample.nouns} decide the means", "fix", "warning")
     for column, *_ in wording.turning(analysis):
         yield Badge(f"depends on {column}", "fix", "warning")
-    unlike = [way for way in ways(analysis) if way.changed]
-    if unlike:
-        most = max(unlike, key=lambda way: way.changed)
+    others = ways(analysis)
+    unlike = others[others["changed"] > 0]
+    if len(unlike):
+        way, changed, total, *_ = unlike.loc[unlike["changed"].idxmax()]
         more = f" and {len(unlike) - 1} more" if len(unlike) > 1 else ""
-        yield Badge(f"{most.changed} of {counted(most.total, 'pair')} otherwise {most.name}{more}", "elsewhere", "note")
+        yield Badge(f"{changed} of {counted(total, 'pair')} otherwise {way}{more}", "elsewhere", "note")
     if analysis.undeclared is not None and analysis.undeclared.shows:
         yield Badge("undeclared families", "fix", "warning")
     if analysis.means.apart():
@@ -117,6 +118,8 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
         yield Badge(f"{counted(len(warnings), 'warning')} of the fit", "diagnostics", "warning")
     if analysis.incomparable:
         return
+    if analysis.runs.curve is not None:
+        yield Badge(f"curves: {analysis.runs.curve.how} over {analysis.table.budget}", "data")
     if analysis.n_benchmarks < 2:
         claim = "for this benchmark"
     elif analysis.these_only or not analysis.sample.varies:
