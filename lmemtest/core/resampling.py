@@ -104,8 +104,11 @@ def exchanged_within(table: Array, n_draws: int, rng: np.random.Generator) -> Ar
     [[[1.0, nan, 1.0]], [[1.0, nan, 1.0]]]
     """
     missing = np.isnan(table)
-    places = np.argsort(missing, axis=1, kind="stable")  # columns with values first
     keys = rng.random((n_draws, *table.shape))
+    if not missing.any():
+        order = np.argsort(keys, axis=-1, kind="stable")
+        return np.take_along_axis(np.broadcast_to(table, order.shape), order, axis=-1)
+    places = np.argsort(missing, axis=1, kind="stable")  # columns with values first
     order = np.argsort(np.where(missing, 2.0, keys), axis=-1, kind="stable")
     drawn = np.take_along_axis(np.broadcast_to(table, order.shape), order, axis=-1)
     out = np.empty(order.shape)
