@@ -304,8 +304,8 @@ def _same_seeds(curves: pd.DataFrame) -> list[list[Any]]:
     )
     equal = np.where(long >= SHARE_LONG * n, long, certain)
     first = curves.iloc[np.unique(place, return_index=True)[1]]
-    rows = zip(first["benchmark"], first["algorithm"], n.tolist(), equal.tolist(), strict=True)
-    return [["seed", benchmark, None, algorithm, n, equal, equal / n] for benchmark, algorithm, n, equal in rows if equal]
+    numbers = zip(first["benchmark"], first["algorithm"], n.tolist(), equal.tolist(), strict=True)
+    return [["seed", place, None, algorithm, n, equal, equal / n] for place, algorithm, n, equal in numbers if equal]
 
 
 def _enough(curves: pd.DataFrame) -> bool:
