@@ -91,7 +91,7 @@ def _root(
 @command(
     app,
     "report",
-    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", *WRITTEN),
+    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "variants", *WRITTEN),
     "Compare algorithms and write a report.",
     calls="report.analysis:analyze",
 )
@@ -119,7 +119,7 @@ def report(arguments: SimpleNamespace, step: Step) -> None:
     step("analysing")
     from lmemtest.report.analysis import analyze
 
-    options = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf")
+    options = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf variants")
     write_report(analyze(runs, **options, progress=step), arguments, step)
 
 

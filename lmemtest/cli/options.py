@@ -80,6 +80,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "reference": (str, "NAME", "Baseline of --normalize: an algorithm, a number or a column."),
     "target": (str, "NAME", "What counts as 1, if the baseline counts as 0."),
     "best_known": (str, "NAME", "Best value, for --normalize gap or improvability."),
+    "variants": (("none", "few", "all"), "", "Other analyses of the same runs in the report."),
     "curves": (str, "HOW", "What scores over a budget count per run: mean, last, best, area; or model."),
     # the analysis
     "formula": (str, "", "A model of your own instead of the recommended one."),

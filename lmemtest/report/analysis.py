@@ -134,6 +134,8 @@ class Analysis(Result):
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
     sensitivity : Variants or None
         Of runs some of which failed: the decisions under several policies. None where none failed.
+    variants : {"none", "few", "all"}
+        Which other analyses of the same runs the report compares itself with.
     """
 
     runs: Runs
@@ -156,6 +158,7 @@ class Analysis(Result):
     undeclared: Answer | None = None
     populations: Variants | None = None
     sensitivity: Variants | None = None
+    variants: str = "few"
 
     # ------------------------------------------------------------------ what follows from the fields
 
@@ -430,6 +433,7 @@ def analyze(
     adjust: str | None = None,
     vcov: str | None = None,
     ddf: str = "satterthwaite",
+    variants: str = "few",
     trials: Any = None,
     progress: Progress | None = None,
 ) -> Analysis:
@@ -462,6 +466,9 @@ def analyze(
         or those of the model, which hold if all algorithms vary alike between benchmarks.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
+    variants : {"none", "few", "all"}, default "few"
+        Other analyses of the same runs in the report: without each family, benchmark and algorithm and at other levels,
+        where each takes milliseconds; "all" also where it takes longer, at each budget, and on other scales.
     trials : TuningCurves, Runs or dataframe, optional
         Random-search trials for a section on tuning curves: the result of `lmemtest.tuning.curves`, or a table with the
         score, benchmark and algorithm columns of the runs.
@@ -572,6 +579,7 @@ def analyze(
         undeclared=undeclared,
         populations=populations,
         sensitivity=sensitivity,
+        variants=check_choice(variants, "variants", ("none", "few", "all")),
     )
 
 

@@ -112,6 +112,8 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
         yield Badge(f"{changed} of {counted(total, 'pair')} otherwise {way}{more}", "elsewhere", "note")
     if analysis.undeclared is not None and analysis.undeclared.shows:
         yield Badge("undeclared families", "fix", "warning")
+    if wording.ignored_columns(analysis):
+        yield Badge("columns left out may make rows dependent", "fix", "warning")
     if analysis.means.apart():
         yield Badge("pairs without a common benchmark", "fix", "warning")
     if analysis.diagnosis is not None and (warnings := wording.fit_warnings(analysis)):

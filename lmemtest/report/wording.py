@@ -76,16 +76,18 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
     """The answer in a few sentences, with what a reader must know before using it."""
     warning = warned(analysis)
     first, last = ((), warning) if len(analysis.comparable) < 2 else (warning, ())
-    apart = _never_met(analysis)
-    ignored: tuple[Text, ...] = tuple(
-        (finding.message,) for finding in analysis.check.findings if finding.kind == "ignored_columns"
-    )
+    apart, ignored = _never_met(analysis), ignored_columns(analysis)
     if analysis.incomparable:
         return (*first, *_answer(analysis), *apart, *ignored, *last)
     scale = () if analysis.check.scales_differ else _mind_the_scale(analysis)
     reservations = (*_reservations(analysis), *scale, *_mind_the_skew(analysis), *_mind_the_families(analysis))
     answer = (*_answer(analysis), *_by_how_much(analysis), *by_ranks(analysis), *sample_texts(analysis))
     return (*first, *answer, *apart, *ignored, *reservations, *last)
+
+
+def ignored_columns(analysis: Analysis) -> tuple[Text, ...]:
+    """Columns without a role that may make rows depend on each other."""
+    return tuple((finding.message,) for finding in analysis.check.findings if finding.kind == "ignored_columns")
 
 
 def sample_texts(analysis: Analysis) -> tuple[Text, ...]:
@@ -107,10 +109,11 @@ def sample_texts(analysis: Analysis) -> tuple[Text, ...]:
 
 def cautions(analysis: Analysis) -> tuple[Text, ...]:
     """What a reader must know before using the answer, beyond what the checks of the table found."""
+    ignored = ignored_columns(analysis)
     if analysis.incomparable:
-        return _never_met(analysis)
+        return (*_never_met(analysis), *ignored)
     scale, skew = _mind_the_scale(analysis), _mind_the_skew(analysis)
-    return (*_never_met(analysis), *_reservations(analysis), *scale, *skew, *_mind_the_families(analysis))
+    return (*_never_met(analysis), *ignored, *_reservations(analysis), *scale, *skew, *_mind_the_families(analysis))
 
 
 def fit_warnings(analysis: Analysis) -> list[str]:

@@ -1,0 +1,65 @@
+"""Whether a verdict holds elsewhere: what other analyses decide otherwise than the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from lmemtest.errors import ArgumentError
+from lmemtest.report.analysis import Analysis, analyze
+from lmemtest.report.document import plain
+from lmemtest.report.elsewhere import variants, ways
+
+Make = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def close(table: Make, as_runs: Make) -> Analysis:
+    return analyze(as_runs(table(("A", "B", "C", "D"), tuple(f"task{i}" for i in range(6)), spread=1.3)))
+
+
+def changed(ours: Any, theirs: Any) -> int:
+    pairs = combinations([name for name in ours.levels if name in theirs.levels], 2)
+    return sum(ours.decision.loc[pair] != theirs.decision.loc[pair] for pair in pairs)
+
+
+def test_a_variant_is_the_analysis_of_the_table_without_the_part(close: Analysis) -> None:
+    rows = variants(close).set_index("analysis")
+    table, runs = close.table.to_frame(), close.table
+    for column in ("task", "tool"):
+        for level in table[column].unique():
+            part = analyze(type(runs)(table[table[column] != level].reset_index(drop=True), **runs.roles()))
+            row = rows.loc[f"without {level}"]
+            count = changed(close.decisions, part.decisions)
+            n = len(part.pairs.to_frame())
+            assert row["decided otherwise"] == f"{count} of {n} pairs"
+            assert row["leads"] == part.decisions.levels[0]
+            assert (row["changes"] == "none") == (count == 0)
+    for alpha in (0.01, 0.1):
+        other = analyze(runs, alpha=alpha).decisions
+        assert rows.loc[f"at {100 * alpha:g} %", "decided otherwise"].startswith(
+            f"{changed(close.decisions, other)} of"
+        )
+
+
+def test_ways_count_what_other_tests_decide_otherwise(close: Analysis) -> None:
+    table = ways(close)
+    assert close.classical is not None
+    assert len(table) >= len(close.classical.tests) - 1
+    for row in table.itertuples():
+        assert 0 <= row.changed <= row.total <= 6
+
+
+def test_which_variants_are_wanted(close: Analysis) -> None:
+    none = analyze(close.runs, variants="none")
+    assert variants(none).empty
+    every = variants(analyze(close.runs, variants="all"))
+    assert {"by minmax scores", "by rank scores"} <= set(every["analysis"])
+    with pytest.raises(ArgumentError, match="variants"):
+        analyze(close.runs, variants="some")
+    (section,) = (part for part in close.document().sections if part.anchor == "elsewhere")
+    assert "exploratory" in str(section.blocks[1].notes)  # type: ignore[union-attr]
+    assert plain(section.summary)
