@@ -327,10 +327,13 @@ def crossing(runs: Runs) -> Crossing | None:
     """
     if runs.benchmark is None:
         return None
+    import pandas as pd
     from scipy.sparse import csr_array
 
     keys = runs.study.groups([runs.benchmark, runs.algorithm]).keys
+    at = {level: i for i, level in enumerate(runs.algorithms)}
     benchmark, algorithm = keys.codes
+    algorithm = np.array([at[level] for level in pd.Series(keys.levels[1]).tolist()], dtype=np.intp)[algorithm]
     n_benchmarks = int(benchmark.max()) + 1
     ran = csr_array((np.ones(keys.size, dtype=np.int64), (algorithm, benchmark)), (len(runs.algorithms), n_benchmarks))
     return Crossing(

@@ -48,7 +48,8 @@ def variant(
     """All pairs of algorithms, as `analyze` compares them, in a variant of the analysis.
 
     The variant is what `analyze` would say of the reduced table: the model is recommended anew, fitted and compared.
-    Checks, diagnoses and figures are left out, and rows are not read again, so that it takes milliseconds.
+    Checks, diagnoses and figures are left out, and rows that were grouped are not read again unless scores are
+    normalised, so that it takes milliseconds.
 
     Parameters
     ----------
