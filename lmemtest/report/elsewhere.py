@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ MOST_NAMED = 6  # algorithms in a cell
 MOST_CHANGES = 3  # pairs in a cell
 LEVELS = (0.01, 0.05, 0.1)  # other levels of the same tests
 FEWEST_LEFT, FEW_LEVELS, MOST_LEVELS = 3, 25, 100  # of a role, each of which is left out in turn
-FEW_TERMS, FEW_ROWS = 5, 20_000  # of a model of which a few variants take a second
+FEW_COST = 300_000  # random terms times rows and pairs, of all variants together: about a second
 
 
 def ways(analysis: Analysis) -> pd.DataFrame:
@@ -110,16 +111,13 @@ def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
     if analysis.variants == "none" or analysis.own_formula:
         return
     few, runs = analysis.variants == "few", analysis.table
-    if few and (len(analysis.fit.design.random) > FEW_TERMS or analysis.fit.nobs > FEW_ROWS):
-        return
-    roles = {
-        "family": runs.family[0] if runs.family else None,
-        "benchmark": runs.benchmark,
-        "algorithm": runs.algorithm,
-    }
+    cost = len(analysis.fit.design.random) * (analysis.fit.nobs + len(analysis.decisions.levels) ** 2)
+    room = FEW_COST if few else math.inf
+    roles = {"benchmark": runs.benchmark, "algorithm": runs.algorithm, "family": (*runs.family, None)[0]}
     for role, column in roles.items():
         levels = runs.levels(column) if column is not None else ()
-        if FEWEST_LEFT <= len(levels) <= (FEW_LEVELS if few else MOST_LEVELS):
+        if FEWEST_LEFT <= len(levels) <= (FEW_LEVELS if few else MOST_LEVELS) and cost * len(levels) <= room:
+            room -= cost * len(levels)
             for level in levels:
                 yield f"without {format_level(level)}", {"without": {role: level}}
     if few:
