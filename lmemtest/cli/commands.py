@@ -145,10 +145,11 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
     """Say what a table can answer, for whom and with which command; then look for what can spoil a comparison.
 
     The first screen has a line per question, with what blocks it and how many benchmarks, runs or seeds would unblock
-    it. Roles that are not given are guessed by names and structure, and shown. Then come the findings: columns without
-    a role, missing, duplicate, tied or unpaired runs, scales. The exit code is 1 if there are errors that stop a fit,
-    2 if the columns do not tell the roles of runs, and 0 otherwise. At most 60 lines of findings are printed; with
-    --all, or in a file with -o, there is every finding.
+    it. Roles that are not given are guessed by names and structure, and shown; where several readings are as good, the
+    screen is for the first one, and there are no findings. Runs without a score count as failed in its commands. The
+    findings are columns without a role, missing, duplicate, tied or unpaired runs, scales. The exit code is 1 if there
+    are errors that stop a fit, 2 if the columns do not tell the roles of runs, and 0 otherwise. At most 60 lines of
+    findings are printed; with --all, or in a file with -o, there is every finding.
 
     \b
     Example:
@@ -163,18 +164,23 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
         typer.echo(f"{screen(answers, name_of(arguments))}\n")
     if runs is None and answers.answers["answerable"].eq("no").all():
         raise refusal
-    if runs is None:
+    checks = None if runs is None else runs.check(progress=step)
+    step("")
+    if arguments.json:
+        from lmemtest.report.files import json_text, records
+
+        said = {name: answers.values[name] for name in ("roles", "others", "failed")}
+        tables = {"answers": answers.answers, "findings": checks.to_frame("findings") if checks is not None else None}
+        found = {name: [] if table is None else records(table) for name, table in tables.items()}
+        typer.echo(json_text({"reading": answers.facts, **said, **found}), nl=False)
+    if checks is None:
         tell(f"There are no findings: {refusal}")
+        arguments.exit_code = 2 * bool(answers.others)
         return
-    checks = runs.check(progress=step)
+    if not arguments.json:
+        typer.echo(checks.summary(whole=arguments.whole))
     if arguments.path is not None:
         checks.save(arguments.path, escape=not arguments.raw_csv)
-    step("")
-    findings = checks.to_frame("findings")
-    typer.echo(
-        findings.to_json(orient="records", indent=2) if arguments.json else checks.summary(whole=arguments.whole)
-    )
-    if arguments.path is not None:
         typer.echo(str(arguments.path))
     arguments.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
 
