@@ -614,8 +614,8 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy")
-    options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore", "allow")}
+    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow")
+    options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore")}
     options |= {name: _by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:
         options["tasks"] = arguments.tasks.replace("-", " ")

@@ -41,6 +41,7 @@ from lmemtest.core.words import capitalised, format_number, joined, p_text, perc
 from lmemtest.lmm.means.adjust import adjust_raw
 
 NOT_WORSE, WORSE, CANNOT_SAY = "not worse", "worse", "cannot say"
+IN_ERROR = ", with the error of their variance"  # what the power is that a number of tasks gives
 EXIT_CODES = {NOT_WORSE: 0, WORSE: 1, CANNOT_SAY: 2}
 SHOWN = ("metric", "decision", "old", "new", "difference", "margin", "ci_low", "ci_high", "p_not_worse", "p_worse")
 
@@ -194,4 +195,4 @@ def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
         return (f"So many {units} let equal versions pass with {power}: there may be a loss, and more would tell.",)
     further = f"1 further {unsettled[0]['unit']}" if more == 1 else f"{more:,} further {units}"
     each = " of each version on each task" if gate.population == THESE else ""
-    return (f"To settle it: {further}{each}, if the versions are equal and scores vary as here ({power}).",)
+    return (f"To settle it: {further}{each}, if the versions are equal and scores vary as here ({power}{IN_ERROR}).",)

@@ -175,4 +175,5 @@ def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
     truths = dict.fromkeys(
         "the versions are equal" if np.isnan(row["bar"]) else "shares are those seen here" for row in open_checks
     )
-    return (f"To settle it: {further}, if {joined(truths)} and scores vary as here (power {percent(gate.power)}).",)
+    power = f"power {percent(gate.power)}{said.IN_ERROR * any(np.isnan(row['bar']) for row in open_checks)}"
+    return (f"To settle it: {further}, if {joined(truths)} and scores vary as here ({power}).",)
