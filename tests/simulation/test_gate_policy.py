@@ -64,8 +64,9 @@ def drawn(rng: np.random.Generator, design: Design) -> tuple[pd.DataFrame, pd.Da
         return np.asarray(np.sqrt(design.correlation) * shared + np.sqrt(1.0 - design.correlation) * own)
 
     level = rng.uniform(0.5, 0.9, (design.n_tasks, 1, 1)) + 0.01 * draws(*shape)
+    advantage = 0.008 * (design.tasks != "these")  # versions that are equal are so on each of these tasks
     scores = np.array(
-        [level - times * losses + 0.008 * draws(design.n_tasks, 1) + noise * draws(*shape) for times in (1.0, 0.0)]
+        [level - times * losses + advantage * draws(design.n_tasks, 1) + noise * draws(*shape) for times in (1.0, 0.0)]
     )
     for k in range(len(losses)):
         both[f"m{k}"] = scores[..., k].ravel()
