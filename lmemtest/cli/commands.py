@@ -170,10 +170,9 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
     if arguments.json:
         from lmemtest.report.files import json_text, records
 
-        said = {name: answers.values[name] for name in ("roles", "others", "failed")}
-        tables = {"answers": answers.answers, "findings": checks.to_frame("findings") if checks is not None else None}
-        found = {name: [] if table is None else records(table) for name, table in tables.items()}
-        typer.echo(json_text({"reading": answers.facts, **said, **found}), nl=False)
+        reading = {"reading": answers.facts} | {name: answers.values[name] for name in ("roles", "others", "failed")}
+        findings = [] if checks is None else records(checks.to_frame("findings"))
+        typer.echo(json_text({**reading, "answers": records(answers.answers), "findings": findings}), nl=False)
     if checks is None:
         tell(f"There are no findings: {refusal}")
         arguments.exit_code = 2 * bool(answers.others)

@@ -233,8 +233,8 @@ def answers_of(
     if runs is not None and not other:
         scored, failed = _scored(runs, unread)
         new = [part for way in (failed if unread or runs.failed is None else ()) for part in ("--failed", way)]
-        told = [*new, *["--score-failures", "worst"] * bool(failed)]
-        words = {"runs": [*words["runs"], *told], "table": () if failed else words["table"]}
+        options = [*new, *["--score-failures", "worst"] * bool(failed)]
+        words = {"runs": [*words["runs"], *options], "table": () if failed else words["table"]}
         rows, more, unit = _of_runs(scored, effect, words, values)
         missing |= more
         values |= {"roles": {**runs.roles(), "failed": None}, "failed": tuple(failed)}
@@ -260,7 +260,7 @@ def answers_of(
         facts += _on_readings(readings, roles, values)
     if values["failed"]:
         names = repr(failed[0] if len(failed) == 1 else failed)
-        how = advice("typed", call=f"failed={names}, then score_failures('worst')", command=told)
+        how = advice("typed", call=f"failed={names}, then score_failures('worst')", command=options)
         facts.append(f"{scored.notes[-1].removesuffix('.')}: {how}.")
     return Answer(
         question="answerable",
@@ -280,13 +280,13 @@ def _on_readings(readings: Guess | None, roles: str, values: dict[str, Any]) -> 
     if first.wide:
         roles = advice("typed", call=first.call("Runs.from_wide(table, {})"), command=first.options({}))
     values["others"] = tuple(reading.new(first.roles) for reading in others)
-    shown = [advice("typed", call=keywords_of(new), command=command_of(new)) for new in values["others"]]
-    n_more = len(shown) + 1 - MOST_READINGS
+    instead = [advice("typed", call=keywords_of(new), command=command_of(new)) for new in values["others"]]
+    n_more = len(instead) + 1 - MOST_READINGS
     more = f"; and {n_more} more" if n_more > 0 else ""
     unlike = {name for new in values["others"] for name in new}
     return [
         f"Reading the table so: {roles}",
-        f"As good: {'; '.join(shown[: MOST_READINGS - 1])}{more}. Only you can say "
+        f"As good: {'; '.join(instead[: MOST_READINGS - 1])}{more}. Only you can say "
         f"{'whether low or high scores are good' if unlike == {'direction'} else 'which is right'}.",
     ]
 

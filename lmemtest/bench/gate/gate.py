@@ -171,8 +171,8 @@ def gate(
     >>> found.decision, found.sentences()[0]
     ('pass', 'Pass: 2 of 2 critical checks passed.')
     """
-    given = {"tasks": tasks, "alpha": alpha, "power": power, "max_broken": max_broken, "allow": allow}
-    settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    settings: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "max_broken": max_broken}
+    settings = {name: value for name, value in {**settings, "allow": allow}.items() if value is not None}
     if policy is None:
         if margin is None:
             raise ArgumentError(
@@ -216,35 +216,16 @@ def gate(
         own = rows_of(scores, runs, name, metric)
         common, lacking, remarks = common_rows(own, runs, names)
         places[name] = observed(name, common, runs, names, ways[name])
+        shared: dict[str, Any] = {"direction": ways[name], "tasks": rules.tasks, "power": each}
         reservations: tuple[str, ...] = ()
-        shared = {"direction": ways[name], "tasks": rules.tasks, "power": each}
         if "bar" in check:
-            row = reached(
-                name,
-                own,
-                runs,
-                names,
-                bar=check["bar"],
-                share=check["share"],
-                level=level,
-                level_failing=rules.alpha / n_blocking,
-                **shared,
-            )
+            shared |= {"level": level, "level_failing": rules.alpha / n_blocking}
+            row = reached(name, own, runs, names, bar=check["bar"], share=check["share"], **shared)
         else:
-            row, reservations = judged(
-                name,
-                common,
-                places[name],
-                runs,
-                names,
-                margin=check["margin"],
-                alpha=level,
-                max_broken=rules.max_broken,
-                identical="identical" in rules.allow,
-                **shared,
-            )
-        said = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
-        rows.append(row | (said if rules.checks else {}))
+            shared |= {"alpha": level, "max_broken": rules.max_broken, "identical": "identical" in rules.allow}
+            row, reservations = judged(name, common, places[name], runs, names, margin=check["margin"], **shared)
+        rule = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
+        rows.append(row | (rule if rules.checks else {}))
         missing += lacking
         notes += [*remarks, *reservations]
     table = decided(pd.DataFrame(rows), rules.alpha, rules.max_broken)

@@ -129,9 +129,9 @@ def project(
         raise ArgumentError(f"current lacks {missing[0]!r}. Give units of each source: {listed(names)}.")
     start = {name: start.get(name, 1) for name in dict.fromkeys([*start, *every])}
     order = list(start)
-    asked = _counts(at_most, every, "at_most")
-    limits = dict.fromkeys(order[1:], _MOST) | asked
-    within = {name: min(n, asked.get(name, n)) for name, n in start.items()}
+    largest = _counts(at_most, every, "at_most")
+    limits = dict.fromkeys(order[1:], _MOST) | largest
+    within = {name: min(n, largest.get(name, n)) for name, n in start.items()}
 
     def units(part: str) -> Array:
         """The sources whose numbers multiply to the units of a part, as 0 and 1."""
