@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from harness import at_most, printed, rate_of, spawned
+from harness import at_least, at_most, printed, rate_of, spawned
 from study import table_of_scores
 
 import lmemtest as lt
@@ -132,6 +132,12 @@ FIRST = {
 def test_a_version_that_should_not_pass_seldom_does(name):
     for share in rates(200, DESIGNS[name])[:2]:
         assert at_most(share, 200)
+
+
+@pytest.mark.slow
+def test_as_many_tasks_as_were_said_have_the_power():
+    rates = settled(300, FIRST["12 tasks"])
+    assert at_least(rates["passes"], 300, 0.8)
 
 
 if __name__ == "__main__":
