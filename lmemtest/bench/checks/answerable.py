@@ -261,7 +261,7 @@ def answers_of(
     if values["failed"]:
         names = repr(failed[0] if len(failed) == 1 else failed)
         how = advice("typed", call=f"failed={names}, then score_failures('worst')", command=options)
-        facts.append(f"{scored.notes[-1].removesuffix('.')}: {how}.")
+        facts.append(f"{scored.notes[-1]} That is said by {how}.")
     return Answer(
         question="answerable",
         title="What this table can answer",
