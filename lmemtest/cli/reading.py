@@ -212,7 +212,7 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
             agreed.failed = words or options.failed
             with suppress(LmemtestError):
                 likeliest = read_runs(agreed, settle=options.yes)
-    if likeliest is None and not lacking:
+    if runs is None and not lacking and not (words and likeliest is not None):
         raise refusal
     step("what the table can answer")
     long = frame is None or likeliest is None or {likeliest.score, likeliest.algorithm} <= {*frame.columns}

@@ -300,7 +300,7 @@ def projection_plot(plan: Answer, /, *, ax: Axes | None = None) -> Axes:
         )
     )
     x = np.concatenate([curve.x for curve in curves])
-    band = f", with its {100.0 * (1.0 - plan.alpha):.4g} % interval" * known
+    band = f", with its {percent(1.0 - plan.alpha)} interval" * known
     of = "a difference" if plan.of == "differences" else "a mean"
     lines = Lines(
         what=f"a plot of {counted(len(curves), 'line')}",
@@ -308,6 +308,6 @@ def projection_plot(plan: Answer, /, *, ax: Axes | None = None) -> Axes:
         beside=True,
         x_label="Cost",
         y_label=(f"Standard error of {of} of {plan.score}", "Standard error"),
-        foot=f"Lines begin at the current design and have more of one source; best: the best for the cost{band}.",
+        foot=f"More of one source than now, and the best design for the cost{band}.",
     )
     return draw_lines(lines, ax)

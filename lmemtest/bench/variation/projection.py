@@ -8,7 +8,7 @@ where the noise has the product of all of them and r (a decision study of genera
 nested in others has n_s units in each of theirs. A difference of two models has twice that.
 
 Each V_P has an interval of its own; that of the sum is made of them by MOVER (Zou & Donner 2008), with the coefficients
-1 / (product of n_s). Estimates of different parts have no positive correlation, so it is rather too long.
+1 / (product of n_s), as if estimates of different parts were uncorrelated; docs/planning.md has how often it holds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lmemtest.bench.variation.trainings import NOISE, RESIDUAL, in_residual
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.validate import check_number, check_positive_int
-from lmemtest.core.words import counted, format_number, joined, listed
+from lmemtest.core.words import counted, format_number, joined, listed, percent
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.intervals.variances import Combinations
 
@@ -196,7 +196,6 @@ def project(
     words = " x ".join(counted(int(n), name) for name, n in zip(order, best, strict=True))
     what = "a difference" if study.of == "differences" else "a mean"
     before, after = (_with_interval(row) for row in designs.to_dict("records"))
-    level = f"{100.0 * (1.0 - study.alpha):.4g} %"
     return Answer(
         question="project",
         title=f"Standard error of {what} of {study.score}, by design",
@@ -205,7 +204,7 @@ def project(
                 "alpha": study.alpha, "of": study.of, "score": study.score},
         facts=(
             "n_x: units of source x (in each of those that it is nested in). Costs are those of one model.",
-            f"{level} intervals of standard errors: those of the variances of the pilot, combined by MOVER.",
+            f"{percent(1.0 - study.alpha)} intervals of standard errors: those of the variances, combined by MOVER.",
         ),
         findings=(
             f"At the current design one more {buys} reduces the standard error most for its cost.",
