@@ -174,10 +174,15 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
 def readings_of(frame: pd.DataFrame, given: Mapping[str, Any], *, wide: bool = False) -> tuple[Guess, list[str]]:
     """The readings of a table, and the words in place of scores of the first one, which may stand for failures."""
     readings = guess(frame, given, wide=True) if wide else in_its_form(frame, given)
+    texts = {name: read_cells(frame[name]) for name in frame if is_text(frame[name])}
+    scores = {name: cells for name, cells in texts.items() if cells.mostly}
+    if not readings.readings and scores:  # a column per algorithm, with words in some of them
+        numbers = in_its_form(frame.assign(**{name: cells.values for name, cells in scores.items()}), given)
+        readings = numbers if any(reading.wide for reading in numbers.readings) else readings
     first = next(iter(readings.readings), None)
-    columns = [] if first is None else [*frame] if first.wide else [first.roles["score"]]
-    cells = [read_cells(frame[name]) for name in columns if name in frame and is_text(frame[name])]
-    words = list(dict.fromkeys(word.strip() for column in cells if column.mostly for word in column.words))
+    columns = () if first is None else scores if first.wide else (first.roles["score"],)
+    cells = [scores[name] for name in columns if name in scores]
+    words = list(dict.fromkeys(word.strip() for column in cells for word in column.words))
     return readings, words if len(words) <= MOST_WORDS else []
 
 
