@@ -174,7 +174,7 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
 def readings_of(frame: pd.DataFrame, given: Mapping[str, Any], *, wide: bool = False) -> tuple[Guess, list[str]]:
     """The readings of a table, and the words in place of scores of the first one, which may stand for failures."""
     readings = guess(frame, given, wide=True) if wide else in_its_form(frame, given)
-    texts = {name: read_cells(frame[name]) for name in frame if is_text(frame[name])}
+    texts = {str(name): read_cells(frame[name]) for name in frame if is_text(frame[name])}
     scores = {name: cells for name, cells in texts.items() if cells.mostly}
     if not readings.readings and scores:  # a column per algorithm, with words in some of them
         numbers = in_its_form(frame.assign(**{name: cells.values for name, cells in scores.items()}), given)
