@@ -193,3 +193,18 @@ def test_a_model_is_not_an_algorithm():
     assert "one or the other" in refusal(lambda: sources_of(answers(), algorithm="model"), ArgumentError)
     trainings = lt.variance_sources(answers((1, 6, 3, 3)), score="score", sources=SOURCES)
     assert trainings.project(current={"item": 6, "prompt": 3, "judge": 3}).designs["standard_error"].gt(0).all()
+
+
+def test_the_figure_draws_the_paths_and_the_interval_of_the_best():
+    plan = sources_of(answers()).project()
+    panel = plan.plot().child_axes[0]
+    lines = {label: [line for line in panel.lines if line.get_label() == label] for label in ("_more", "_best")}
+    for name, line in zip(SOURCES, lines["_more"], strict=True):
+        path = plan.paths[plan.paths["path"] == name]
+        assert_allclose(line.get_xydata(), path[["cost", "standard_error"]].to_numpy(float))
+    best = plan.paths[plan.paths["path"] == "best"]
+    (drawn,) = lines["_best"]
+    assert_allclose(drawn.get_xydata(), best[["cost", "standard_error"]].to_numpy(float))
+    (band,) = [part for part in panel.collections if part.get_label() == "_interval"]
+    ends = band.get_paths()[0].vertices[:, 1]
+    assert_allclose([ends.min(), ends.max()], [best["ci_low"].min(), best["ci_high"].max()])
