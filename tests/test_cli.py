@@ -713,7 +713,9 @@ def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignor
     assert found["call"] == f"lmemtest report runs.csv {' '.join(ROLES)} --json"
     assert [path.name for path in folder.iterdir()] == ["runs.csv"]
     checked = run("check", "runs.csv", *ROLES[:8], "--json")
-    assert [finding["kind"] for finding in json.loads(checked.out)][:1] == ["unnamed_columns"]
+    said = json.loads(checked.out)
+    assert [finding["kind"] for finding in said["findings"]][:1] == ["unnamed_columns"]
+    assert (said["answers"][0]["question"], said["others"]) == ("like_these", [])
 
 
 @pytest.mark.usefixtures("folder")
@@ -765,7 +767,7 @@ def test_wide_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     outcome = run("check", "wide.csv", "--wide", "--direction", "minimize")
     assert "\nChecks: 14 rows: 2 algorithms, 7 benchmarks; complete and balanced." in outcome.out
     assert "--wide" in run("check", "wide.csv").err
-    assert run("check", "wide.csv", "--wide").err.startswith("error: --direction must be given")
+    assert run("check", "wide.csv", "--wide").err.startswith("There are no findings: --direction must be given")
 
 
 def test_rank_prints_the_ranking_and_writes_it(run, folder: Path) -> None:  # type: ignore[no-untyped-def]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.bench.data.recognised import Recognised
+    from lmemtest.bench.variation.variance_sources import VarianceSources
     from lmemtest.core.result import Result
 
     Step = Callable[[str], None]
@@ -145,10 +146,11 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
     """Say what a table can answer, for whom and with which command; then look for what can spoil a comparison.
 
     The first screen has a line per question, with what blocks it and how many benchmarks, runs or seeds would unblock
-    it. Roles that are not given are guessed by names and structure, and shown. Then come the findings: columns without
-    a role, missing, duplicate, tied or unpaired runs, scales. The exit code is 1 if there are errors that stop a fit,
-    2 if the columns do not tell the roles of runs, and 0 otherwise. At most 60 lines of findings are printed; with
-    --all, or in a file with -o, there is every finding.
+    it. Roles that are not given are guessed by names and structure, and shown; where several readings are as good, the
+    screen is for the first one, and there are no findings. Runs without a score count as failed in its commands. The
+    findings are columns without a role, missing, duplicate, tied or unpaired runs, scales. The exit code is 1 if there
+    are errors that stop a fit, 2 if the columns do not tell the roles of runs, and 0 otherwise. At most 60 lines of
+    findings are printed; with --all, or in a file with -o, there is every finding.
 
     \b
     Example:
@@ -163,18 +165,22 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
         typer.echo(f"{screen(answers, name_of(arguments))}\n")
     if runs is None and answers.answers["answerable"].eq("no").all():
         raise refusal
-    if runs is None:
+    checks = None if runs is None else runs.check(progress=step)
+    step("")
+    if arguments.json:
+        from lmemtest.report.files import json_text, records
+
+        reading = {"reading": answers.facts} | {name: answers.values[name] for name in ("roles", "others", "failed")}
+        findings = [] if checks is None else records(checks.to_frame("findings"))
+        typer.echo(json_text({**reading, "answers": records(answers.answers), "findings": findings}), nl=False)
+    if checks is None:
         tell(f"There are no findings: {refusal}")
+        arguments.exit_code = 2 * bool(answers.others)
         return
-    checks = runs.check(progress=step)
+    if not arguments.json:
+        typer.echo(checks.summary(whole=arguments.whole))
     if arguments.path is not None:
         checks.save(arguments.path, escape=not arguments.raw_csv)
-    step("")
-    findings = checks.to_frame("findings")
-    typer.echo(
-        findings.to_json(orient="records", indent=2) if arguments.json else checks.summary(whole=arguments.whole)
-    )
-    if arguments.path is not None:
         typer.echo(str(arguments.path))
     arguments.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
 
@@ -608,8 +614,8 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy")
-    options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore", "allow")}
+    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow")
+    options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore")}
     options |= {name: _by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:
         options["tasks"] = arguments.tasks.replace("-", " ")
@@ -708,6 +714,56 @@ def plan(arguments: SimpleNamespace, step: Step) -> Result:
     )
 
 
+@command(
+    app,
+    "sources",
+    (
+        *(*TABLE, "score", "algorithm", "benchmark", "model", "source", "relative_to", "project"),
+        *("current", "budget", "cost", "at_most", "alpha", *WRITTEN),
+    ),
+    "Where variation comes from: items, prompts, judges, seeds.",
+    calls="bench.variation.variance_sources:variance_sources",
+)
+def sources(arguments: SimpleNamespace, step: Step) -> Result:
+    """Take the variation of scores apart by its sources: items, prompts and judges, or the seeds of trainings.
+
+    With --model the sources are those of differences of models. With --project: the standard error with more of each
+    source, and the best design for a cost. With -o as a document, table or figure.
+
+    \b
+    Example:
+      lmemtest sources answers.csv --score score --model model --source item --source prompt --source judge
+      lmemtest sources answers.csv --score score --model model --source item --source judge --project \\
+        --cost item=2 --cost score=0.1 --budget 500 -o design.png
+      lmemtest sources trainings.csv --score accuracy --source data --source init --relative-to data
+    """
+    of_design: dict[str, Any] = {
+        argument: _numbers_by_name(getattr(arguments, option), option) or None
+        for argument, option in {"current": "current", "costs": "cost", "at_most": "at_most"}.items()
+    }
+    of_design["budget"] = arguments.budget
+    if not arguments.project and any(value is not None for value in of_design.values()):
+        raise typer.BadParameter("--current, --cost, --at-most, --budget are about a design.", param_hint="--project")
+    step("taking the variation apart")
+    study = _study(arguments)
+    return study.project(**of_design) if arguments.project else study
+
+
+def _study(arguments: SimpleNamespace) -> VarianceSources:
+    """A variance study of a table with columns of sources."""
+    from lmemtest.bench.variation.variance_sources import variance_sources
+    from lmemtest.errors import ArgumentError
+
+    for name, what in (("score", "the column of the scores"), ("source", "a column of items, judges or seeds")):
+        if getattr(arguments, name) is None:
+            raise ArgumentError(f"--{name} must be given, {what}.")
+    columns = {name: getattr(arguments, name, None) for name in ("algorithm", "benchmark", "model")}
+    table = read_table(arguments, labels=[*filter(None, columns.values())], seeds=arguments.source)
+    options: dict[str, Any] = columns | chosen(arguments, "score alpha")
+    options["relative_to"] = getattr(arguments, "relative_to", None)
+    return variance_sources(table, sources=arguments.source, **options)
+
+
 def _numbers_by_name(arguments: list[str] | None, option: str) -> dict[str, float]:
     """What ``NAME=NUMBER`` says, by name."""
     numbers: dict[str, float] = {}
@@ -728,16 +784,9 @@ def _from_table(arguments: SimpleNamespace) -> Any:
     if arguments.table is None:
         raise ArgumentError("--sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.")
     if arguments.source:
-        from lmemtest.bench.variation.variance_sources import variance_sources
-
-        if arguments.score is None:
-            raise ArgumentError("--score must be given, the column of the scores.")
         if arguments.family:
             raise ArgumentError("--family is of runs of several algorithms, and --source of a variance study.")
-        labels = [name for name in (arguments.algorithm, arguments.benchmark) if name is not None]
-        table = read_table(arguments, labels=labels, seeds=arguments.source)
-        roles = {"algorithm": arguments.algorithm, "benchmark": arguments.benchmark}
-        return variance_sources(table, score=arguments.score, sources=arguments.source, **roles).components()
+        return _study(arguments).components()
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.bench.power.components import VarianceComponents
     from lmemtest.lmm.model import fit_lmm

@@ -6,6 +6,7 @@ A file that another tool wrote is named for what it is, and read if the user agr
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -174,33 +175,63 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
 
 
 def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tuple[Answer, Runs | None, LmemtestError]:
-    """What a table can answer, and its runs; roles that are not given are guessed. Without runs, why there are none."""
-    from lmemtest.bench.checks.answerable import answers_of
+    """What a table can answer, and its runs; roles that are not given are guessed. Without runs, why there are none.
+
+    Where several readings are as good, what the first one could answer; and where words stand in place of scores, what
+    could be answered if they are failed runs.
+    """
+    from lmemtest.bench.checks.answerable import answers_of, readings_of
+    from lmemtest.bench.data.guessing import Guess
     from lmemtest.bench.data.recognised import recognised
-    from lmemtest.errors import ArgumentError, LmemtestError
+    from lmemtest.errors import ArgumentError, DataError, LmemtestError
 
     roles, runs, refusal = roles_of(options), None, LmemtestError()
     lacking = any(roles[name] is None for name in NEEDED if name == "direction" or not options.wide)
-    frame = read_table(options) if lacking and str(options.table) != "-" and export_in(options.table) is None else None
+    whole = str(options.table) != "-" and export_in(options.table) is None
+    frame = read_table(options) if lacking and whole else None
     export = export_in(options.table) if frame is None else recognised(frame, str(options.table))
-    agreed = copy(options)
-    agreed.yes = options.yes or (lacking and (export is None or export.tool == EVALUATE))
+    of_runs = export is None or export.tool == EVALUATE
+    agreed, readings, words = copy(options), Guess(readings=()) if lacking else None, list[str]()
+    agreed.yes = options.yes or (lacking and of_runs)
     try:
-        runs = read_runs(agreed, settle=options.yes)
-    except ArgumentError as error:
-        if not lacking:
+        runs = likeliest = read_runs(agreed, settle=options.yes)
+    except (ArgumentError, DataError) as error:
+        if not (lacking or whole):
             raise
-        refusal = error
+        refusal, likeliest = error, None
+    if of_runs and (lacking or runs is None) and whole:
+        frame = read_table(options) if frame is None else frame
+        readings, words = readings_of(frame, roles, wide=options.wide)
+        words = [] if options.failed else words
+        if runs is None and readings.readings:
+            first = readings.readings[0]
+            agreed.wide = first.wide
+            for name, value in first.roles.items():
+                several = name in ("family", "seed", "metafeatures", "ignore")
+                setattr(agreed, {"metafeatures": "metafeature"}.get(name, name), names_of(value) if several else value)
+            agreed.failed = words or options.failed
+            with suppress(LmemtestError):
+                likeliest = read_runs(agreed, settle=options.yes)
+    if runs is None and not lacking and not (words and likeliest is not None):
+        raise refusal
     step("what the table can answer")
-    long = frame is None or runs is None or {runs.score, runs.algorithm} <= {*frame.columns}
-    long = long and not any(getattr(options, name) for name in _PREPARING)
-    long = long and (export is None or export.tool == EVALUATE)
-    words = {
-        "runs": [*_typed(options, RUNS), *(["--yes"] if lacking and not options.yes else [])],
-        "table": _typed(options, TABLE) if long else [],
-    }
-    answers = answers_of(runs, export=export, frame=frame, guessed=lacking, effect=options.effect, words=words)
-    return answers, runs, refusal
+    long = frame is None or likeliest is None or {likeliest.score, likeliest.algorithm} <= {*frame.columns}
+    long = long and not any(getattr(options, name) for name in _PREPARING) and of_runs and not words
+    typed, sure = _typed(options, RUNS), readings is not None and readings.sure
+    if readings is not None and len(readings.readings) > 1:
+        typed += readings.readings[0].options(roles, wide=options.wide)
+    elif lacking and not options.yes:
+        typed.append("--yes")
+    answers = answers_of(
+        likeliest,
+        export=export,
+        frame=frame,
+        readings=readings,
+        effect=options.effect,
+        words={"runs": typed, "table": _typed(options, TABLE) if long else []},
+        unread=words,
+    )
+    return answers, likeliest if runs is not None or (sure and words) else None, refusal
 
 
 def _typed(options: SimpleNamespace, names: Sequence[str]) -> list[str]:

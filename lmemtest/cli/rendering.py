@@ -48,7 +48,10 @@ def tell(message: str) -> None:
 
 
 def screen(answer: Result, name: str) -> str:
-    """What a table can answer, on one screen: 80 columns, at most 40 lines; a command that is longer is one line."""
+    """What a table can answer, on one screen: 80 columns, at most 40 lines.
+
+    Where that is too little, first what another kind of table would answer is one line, then each command.
+    """
     import re
     import textwrap
 
@@ -66,15 +69,23 @@ def screen(answer: Result, name: str) -> str:
 
     head = [*wrapped(f"What {name} can answer", ""), *(line for fact in answer.facts for line in wrapped(fact, "  "))]
     head = [*head[: _LINES // 5], *(["  ..."] * (len(head) > _LINES // 5))]
-    rows, parts = answer.to_frame().to_dict("records"), dict[tuple[str, ...], list[str]]()
-    for row in sorted(rows, key=lambda row: row["answerable"] == "no"):  # what is said of several is said once
-        key = row["known"], row["unblocks"], row["command"]
-        parts.setdefault(key, []).append(f"{row['answerable']:<7}{row['asks']}")
-    for layout in (continued, lambda command: [f"  {command}"]):
+    frame = answer.to_frame().sort_values("answerable", key=lambda column: column == "no", kind="stable")
+    of_others = frame["blocked_by"].isin(["no_items", "no_votes"])
+    layouts = (
+        (frame, "", continued),
+        (frame[~of_others], "no     Questions on items and votes, which need a row per answer or vote", continued),
+        (frame, "", lambda command: [f"  {command}"]),
+    )
+    for shown, last, layout in layouts:
+        parts = dict[tuple[str, ...], list[str]]()
+        for row in shown.to_dict("records"):  # what is said of several is said once
+            key = row["known"], row["unblocks"], row["command"]
+            parts.setdefault(key, []).append(f"{row['answerable']:<7}{row['asks']}")
         lines = list(head)
         for (known, unblocks, command), asks in parts.items():
             about = [line for text in (known, unblocks) if text for line in wrapped(text, " " * 9)]
             lines += [*asks, *about, *(layout(command) if command else [])]
+        lines += [last] * bool(last)
         if len(lines) <= _LINES:
             break
     return logged("\n".join(lines))

@@ -54,7 +54,7 @@ _load, __dir__, __all__ = _lazy.attach(
             "tuning_plan_plot",
         ],
         "tuning_fit": ["tuning_fit_plot"],
-        "variation": ["ranking_reliability_plot", "variance_sources_plot"],
+        "variation": ["projection_plot", "ranking_reliability_plot", "variance_sources_plot"],
     },
 )
 

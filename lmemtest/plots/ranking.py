@@ -306,8 +306,8 @@ def votes_plot(found: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | 
     content = _rows.Rows(
         labels=shown.labels(table["model"]),
         series=(_rows.Series.of(table.iloc[shown.kept], shown.place, centre="rating"),),
-        axis_label=f"Rating by votes: 1,000 is the mean of all, 400 points are odds of 10 to 1. {level}"
-        f"\n{reading} ({decided_by(found.decisions)})." + shown.sentence("models, those in the middle,"),
+        axis_label=f"Rating by votes: 1,000 is the mean of all, 400 points are odds of 10 to 1\n{level}"
+        f"\n{reading}\n({decided_by(found.decisions)})." + shown.sentence("models, those in the middle,"),
         headers=shown.headers,
         aside=tuple(beside),
         reference=CENTRE,

@@ -11,13 +11,14 @@ from matplotlib.axes import Axes
 
 from lmemtest.bench.variation.ranking_reliability import TARGETS, RankingReliability
 from lmemtest.bench.variation.variance_sources import VarianceSources
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, format_level, format_number, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis
-from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines, looks
+from lmemtest.plots._lines import Curve, Level, Lines, Panel, axis_around, draw_lines, looks
 
 VALUES = ("relative", "share", "sd")
 _ENDS = {"relative": ("relative_low", "relative_high"), "share": ("share_low", "share_high")}
@@ -246,3 +247,67 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
 
 def _number(n: float, noun: str) -> str:
     return f"{written(n, '.4g')} {noun}{'s' * (n != 1)}"
+
+
+@_canvas.draws("project", source="variance_sources().project()")
+def projection_plot(plan: Answer, /, *, ax: Axes | None = None) -> Axes:
+    """Draw the standard error over the cost: with more of each source alone, and of the best designs.
+
+    Parameters
+    ----------
+    plan : Answer
+        From `lmemtest.variance_sources`, its ``.project()``.
+
+    Returns
+    -------
+    Axes
+        It holds the panel, ``ax.child_axes[0]``. Each line begins at the current design and goes on with more of one
+        source; a line that is flat soon is one that buys little. The line below them is that of the best designs, with
+        the interval of their standard error shaded. The axis of the cost is logarithmic.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> import lmemtest as lt
+    >>> rng, shape = np.random.default_rng(2), (3, 20, 4)
+    >>> at = np.indices(shape).reshape(3, -1)
+    >>> score = 0.2 * rng.normal(size=shape[:2])[:, :, None] + 0.1 * rng.normal(size=shape)
+    >>> table = pd.DataFrame({"model": at[0], "item": at[1], "judge": at[2], "score": score.ravel()})
+    >>> study = lt.variance_sources(table, score="score", sources=["item", "judge"], model="model")
+    >>> sorted(text.get_text() for text in study.project().plot().child_axes[0].texts)
+    ['best', 'item', 'judge']
+    """
+    table, names = plan.paths, list(plan.best)
+    curves = []
+    for i, (name, look) in enumerate(zip(names, looks(len(names)), strict=True)):
+        rows = table[table["path"] == name]
+        style: dict[str, Any] = {"marker": _style.marker(i), "label": "_more", **look}
+        curves.append(Curve.of(rows, rows["cost"].to_numpy(dtype=float), "standard_error", None, name=name, **style))
+    best = table[table["path"] == "best"]
+    known = bool(np.isfinite(best["ci_high"]).all())
+    curves.append(
+        Curve.of(
+            best,
+            best["cost"].to_numpy(dtype=float),
+            "standard_error",
+            ("ci_low", "ci_high") if known else None,
+            name="best",
+            colour=_style.INK,
+            opacity=0.12,
+            label="_best",
+            band_label="_interval",
+            front=4,
+        )
+    )
+    x = np.concatenate([curve.x for curve in curves])
+    band = f", with its {percent(1.0 - plan.alpha)} interval" * known
+    of = "a difference" if plan.of == "differences" else "a mean"
+    lines = Lines(
+        what=f"a plot of {counted(len(curves), 'line')}",
+        panels=(Panel(x=Axis.around(x, log=True), y=axis_around(curves), curves=tuple(curves)),),
+        beside=True,
+        x_label="Cost",
+        y_label=(f"Standard error of {of} of {plan.score}", "Standard error"),
+        foot=f"More of one source than now, and the best design for the cost{band}.",
+    )
+    return draw_lines(lines, ax)

@@ -54,12 +54,12 @@ def test_what_blocks_a_question_is_a_code_with_a_number():
     assert codes(lt.answerable(lt.Runs(lone, **few.roles())))["these"] == ("no", "no_repeats")
 
 
-def test_algorithms_that_never_met_missing_scores_and_equal_advantages_block_it():
+def test_algorithms_that_never_met_benchmarks_without_scores_and_equal_advantages_block_it():
     frame = make_runs(2, 8, 2).to_frame()
     roles = make_runs(2, 8, 2).roles()
     apart = frame[(frame["algorithm"] == "A") == (frame["benchmark"] < "b04")]
     assert codes(lt.answerable(lt.Runs(apart, **roles)))["like_these"] == ("no", "never_met")
-    gaps = frame.assign(loss=frame["loss"].where(frame.index > 0))
+    gaps = frame.assign(loss=frame["loss"].where(frame["benchmark"] != "b03"))
     assert codes(lt.answerable(lt.Runs(gaps, **roles)))["like_these"] == ("no", "scores")
     additive = frame.assign(loss=frame["benchmark"].astype("category").cat.codes + (frame["algorithm"] == "B") * 1.0)
     found = lt.answerable(lt.Runs(additive, **roles))
@@ -72,10 +72,48 @@ def test_a_frame_is_read_by_names_and_structure_or_nothing_is_claimed():
     named = lt.answerable(frame.rename(columns={"loss": "log_loss"}))
     assert named.roles["score"] == "log_loss"
     assert "Roles by names and structure" in named.facts[0]
-    unknown = lt.answerable(frame.rename(columns={"loss": "x"}))
+    unknown = lt.answerable(frame.drop(columns="loss"))
     assert codes(unknown)["like_these"] == ("no", "roles")
     assert unknown.roles == {}
     assert set(unknown.to_frame()["command"]) == {""}
+
+
+def test_of_several_readings_the_first_is_answered_and_the_others_are_told():
+    frame = make_runs(3, 8, 3).to_frame()
+    first = lt.answerable(frame.assign(regret=frame["loss"] / 2.0))
+    assert codes(first) == codes(lt.answerable(frame))
+    assert (first.roles["score"], first.others) == ("loss", ({"score": "regret"},))
+    assert "score='loss'" in first.facts[0]
+    assert "score='regret'" in first.facts[1]
+    either = lt.answerable(frame.rename(columns={"loss": "x"}))
+    assert (either.roles["direction"], either.others) == ("maximize", ({"direction": "minimize"},))
+    wide = frame.groupby(["benchmark", "algorithm"])["loss"].mean().unstack().reset_index()
+    assert codes(lt.answerable(wide))["like_these"] == ("yes", "")
+    assert lt.answerable(frame).others == ()
+
+
+def test_failed_runs_count_the_worst_score_and_a_column_that_tells_them_is_named():
+    """Worst scores are put in by hand; kinds are taken only where they tell exactly the runs without a score."""
+    frame = make_runs(3, 8, 3).to_frame()
+    out = frame.index % 13 == 0
+    worst = frame.assign(loss=frame["loss"].where(~out)).groupby("benchmark")["loss"].transform("max")
+    by_hand = lt.answerable(frame.assign(loss=frame["loss"].where(~out, worst)))
+    gaps = frame.assign(loss=frame["loss"].where(~out))
+    kinds = np.where(out, "timeout", "ok")
+    tables = {
+        "missing": gaps,
+        "nonfinite": frame.assign(loss=frame["loss"].where(~out, np.inf)),
+        "OOM": frame.astype({"loss": object}).assign(loss=lambda t: t["loss"].where(~out, "OOM")),
+        "status": gaps.assign(status=kinds),
+    }
+    for way, table in tables.items():
+        answer = lt.answerable(table)
+        assert answer.failed == (way,)
+        assert answer.detectable == by_hand.detectable
+        assert "6 failed runs of 3 algorithms were given the worst score" in answer.facts[-1]
+    also_well = gaps.assign(status=np.where(frame.index == 1, "timeout", kinds))
+    assert lt.answerable(also_well).failed == ("missing",)
+    assert by_hand.failed == ()
 
 
 def test_answers_to_items_and_votes_are_told_from_runs():

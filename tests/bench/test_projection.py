@@ -80,6 +80,45 @@ def test_the_best_design_is_the_best_of_all():
     assert plan.buys == steps["gain"].idxmax()
 
 
+def test_the_interval_is_that_of_the_sum_of_variances_by_mover():
+    """Each variance goes to the end of its interval, weighted by its units, and deviations add up by their squares."""
+    study = sources_of(answers())
+    row = study.project(current={"item": 30, "prompt": 6, "judge": 2}).designs.iloc[0]
+    table = study.sources.set_index("source")
+    n = {"item": 30, "prompt": 6, "judge": 2}
+    c = pd.Series({part: 2 / np.prod([n[s] for s in part.split(":") if s in n] or [360]) for part in table.index})
+    low, value, high = ((table[end] ** (1 if end == "variance" else 2)) for end in ("ci_low", "variance", "ci_high"))
+    total = (c * value).sum()
+    down, up = (np.sqrt(((c * (value - end)) ** 2).sum()) for end in (low, high))
+    assert_allclose(row[["ci_low", "ci_high"]].astype(float) ** 2, [max(total - down, 0.0), total + up])
+    # of one part alone it is its own interval
+    alone = study.project(current={"item": 10**6, "prompt": 1, "judge": 10**6}).designs.iloc[0]
+    want = np.sqrt(2.0) * table.loc["prompt", ["ci_low", "ci_high"]].astype(float)
+    assert_allclose(alone[["ci_low", "ci_high"]].astype(float), want, rtol=1e-4)
+
+
+def test_paths_begin_at_the_design_of_the_study_and_none_is_below_the_best():
+    table = answers()
+    table["prompt"] = table["item"] * 100 + table["prompt"]
+    study = sources_of(table)
+    plan = study.project(costs={"item": 2.0, "score": 1.0}, at_most={"judge": 4})
+    current = plan.designs.iloc[0]
+    assert [*current[["n_item", "n_prompt", "n_judge"]]] == [12, 4, 3]
+    paths = dict(list(plan.paths.groupby("path")))
+    assert {*paths} == {"best", *SOURCES}
+    for name in SOURCES:
+        path = paths[name]
+        assert path.iloc[0]["standard_error"] == current["standard_error"]
+        assert path["standard_error"].is_monotonic_decreasing
+        last = path.iloc[-1]
+        best = study.project(costs={"item": 2.0, "score": 1.0}, budget=last["cost"]).designs.iloc[1]
+        assert best["standard_error"] <= last["standard_error"]
+    assert paths["judge"]["n_judge"].max() == 4
+    many = study.project(current={"item": 2, "prompt": 2, "judge": 60}).designs
+    assert many["standard_error"].is_monotonic_decreasing
+    assert study.project(current={"item": 2, "prompt": 2, "judge": 60}, at_most={"judge": 5}).best["judge"] <= 5
+
+
 def test_nested_prompts_count_in_their_items_and_costs_by_combination():
     table = answers((3, 15, 4), names=("model", "item", "prompt"))
     table["prompt"] = table["item"] * 100 + table["prompt"]
@@ -139,6 +178,7 @@ def test_what_cannot_be_told_apart_is_refused(change, kind, words):
         ({"current": {"item": 12}}, "current lacks 'prompt'"),
         ({"current": {"items": 12}}, "current names 'items', which is no source"),
         ({"budget": 0.5}, "budget is 0.5"),
+        ({"current": {"item": 2.5}}, "current['item'] must be a whole number"),
         ({"costs": {"item": 1.0}}, "costs must say what more units of every source cost"),
         ({"at_most": {"prompt": 5000, "judge": 5000}}, "at_most leaves over"),
     ],
@@ -153,3 +193,18 @@ def test_a_model_is_not_an_algorithm():
     assert "one or the other" in refusal(lambda: sources_of(answers(), algorithm="model"), ArgumentError)
     trainings = lt.variance_sources(answers((1, 6, 3, 3)), score="score", sources=SOURCES)
     assert trainings.project(current={"item": 6, "prompt": 3, "judge": 3}).designs["standard_error"].gt(0).all()
+
+
+def test_the_figure_draws_the_paths_and_the_interval_of_the_best():
+    plan = sources_of(answers()).project()
+    panel = plan.plot().child_axes[0]
+    lines = {label: [line for line in panel.lines if line.get_label() == label] for label in ("_more", "_best")}
+    for name, line in zip(SOURCES, lines["_more"], strict=True):
+        path = plan.paths[plan.paths["path"] == name]
+        assert_allclose(line.get_xydata(), path[["cost", "standard_error"]].to_numpy(float))
+    best = plan.paths[plan.paths["path"] == "best"]
+    (drawn,) = lines["_best"]
+    assert_allclose(drawn.get_xydata(), best[["cost", "standard_error"]].to_numpy(float))
+    (band,) = [part for part in panel.collections if part.get_label() == "_interval"]
+    ends = band.get_paths()[0].vertices[:, 1]
+    assert_allclose([ends.min(), ends.max()], [best["ci_low"].min(), best["ci_high"].max()])

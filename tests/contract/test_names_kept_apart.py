@@ -54,6 +54,8 @@ def call(path: tuple[str, ...], file: str, names: dict[str, str], *, roles: bool
     given |= {"algorithm": names["tool"], "model": names["tool"], "task": names["task"], "item": "seed"}
     if path == ("attempts",):
         given |= {"item": given.pop("task"), "epoch": "seed", "threshold": "0.5"}
+    if path == ("sources",):
+        given = {"score": given["score"], "model": given["model"], "source": given["benchmark"]}
     formula = f"`{names['loss']}` ~ `{names['tool']}` + (1 | `{names['task']}`)"
     words = list(path)
     for parameter in COMMANDS[path].params:

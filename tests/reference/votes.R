@@ -2,10 +2,12 @@
 #
 # citations: statistics journals (Stigler 1994), by BradleyTerry2. logit: votes without ties as a logistic regression, with
 # the sandwich by voters, by prompts and by both (Cameron, Gelbach & Miller) of package sandwich. davidson: ties and the
-# first place, as the log-linear model of counts whose sums by ordered pair are fixed (Critchlow & Fligner 1991).
+# first place, as the log-linear model of counts whose sums by ordered pair are fixed (Critchlow & Fligner 1991). choice:
+# ties, the first place and a style, as a conditional logit of survival in which each vote chooses one of three outcomes,
+# with the sandwich (without a factor) by voters.
 
 source(file.path(dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1])), "common.R"))
-suppressMessages({library(BradleyTerry2); library(sandwich)})
+suppressMessages({library(BradleyTerry2); library(sandwich); library(survival)})
 
 data(citations, package = "BradleyTerry2")
 journals <- countsToBinomial(citations)
@@ -44,10 +46,19 @@ davidson <- glm(count ~ 0 + pair + T[, -k] + half + ties, family = poisson, data
   control = glm.control(epsilon = 1e-15, maxit = 100))
 at <- seq(nlevels(pair) + 1, length.out = k + 1)
 
+rows <- data.frame(vote = rep(1:n, each = 3), side = rep(c(1, -1, 0), n))
+rows$chosen <- as.integer(rows$side == y[rows$vote])
+rows[c("m1", "m2", "m3", "first", "style")] <- cbind(X[, -k], 1, length)[rows$vote, ] * rows$side / 2
+rows$tie <- as.integer(rows$side == 0)
+rows$voter <- voter[rows$vote]
+choice <- clogit(chosen ~ m1 + m2 + m3 + first + style + tie + strata(vote) + cluster(voter), data = rows,
+  method = "efron", control = coxph.control(eps = 1e-14, iter.max = 100))
+
 write_reference("votes",
   citations = list(first = first, second = as.character(journals$player2), wins = journals$win1, losses = journals$win2,
     names = sub("^..", "", names(coef(bt))), theta = I(unname(coef(bt))), se = I(unname(sqrt(diag(vcov(bt)))))),
   votes = lapply(list(a = a, b = b, voter = voter, prompt = prompt, length = length, won = won, y = y), paste, collapse = " "),
   logit = list(coefficients = I(unname(coef(fit))), voter = cl(voter), prompt = cl(prompt),
     both = cl(data.frame(voter, prompt))),
-  davidson = list(coefficients = I(unname(coef(davidson)[at])), V = I(unname(vcov(davidson)[at, at]))))
+  davidson = list(coefficients = I(unname(coef(davidson)[at])), V = I(unname(vcov(davidson)[at, at]))),
+  choice = list(coefficients = I(unname(coef(choice))), V = I(unname(choice$naive.var)), voter = I(unname(choice$var))))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
-from harness import answers_of
+from harness import answers_of, at_least, printed, rate_of
 from study import table_of_scores
 
 import lmemtest as lt
@@ -34,6 +36,43 @@ def scores(rng, models, sizes, law):
     return total
 
 
+def error_of(sizes):
+    """The true standard error of a difference of two models in a design."""
+    axes = dict(zip(SOURCES, sizes, strict=True))
+    units = [np.prod([axes[name] for name in group.split(":")]) for group in SDS]
+    parts = sum(sd**2 / n for sd, n in zip(SDS.values(), units, strict=True))
+    return np.sqrt(2.0 * (parts + NOISE**2 / np.prod(sizes)))
+
+
+def covered(n, models, law, pilot=PILOT):
+    """How often the intervals hold the true standard errors of the pilot's design, of another, and of the best."""
+
+    def study(rng):
+        table = table_of_scores(scores(rng, models, pilot, law), "model item prompt judge")
+        study = lt.variance_sources(table, score="score", sources=SOURCES, model="model")
+        rows = [study.project(current=dict(zip(SOURCES, sizes, strict=True))).designs for sizes in (pilot, PLANNED)]
+        rows = [rows[0].iloc[0], rows[1].iloc[0], rows[1].iloc[1]]
+        return [row.ci_low <= error_of([row[f"n_{s}"] for s in SOURCES]) <= row.ci_high for row in rows]
+
+    return rate_of(study, n, 3)
+
+
+DESIGNS = {"2 models": (2, normal), "4 models": (4, normal)}
+MORE = {
+    "4 models, exponential effects": (4, skewed),
+    "4 models, 8 items x 3 prompts x 2 judges": (4, normal, (8, 3, 2)),
+}
+
+
+@pytest.mark.level(3)
+@pytest.mark.parametrize("name", [*DESIGNS])
+def test_intervals_hold_the_true_standard_error(name):
+    of_pilot, of_another, of_best = covered(200, *DESIGNS[name])
+    assert at_least(of_pilot, 200, 0.93)
+    assert at_least(of_another, 200, 0.93)
+    assert at_least(of_best, 200, 0.9)  # chosen by the same estimates
+
+
 @pytest.mark.level(3)
 @pytest.mark.parametrize(("models", "law"), [(2, normal), (4, normal), (4, skewed)])
 def test_variances_are_recovered_and_the_projected_error_is_the_one_realised(models, law):
@@ -61,3 +100,7 @@ def test_variances_are_recovered_and_the_projected_error_is_the_one_realised(mod
     really = np.array(answers_of(realised, 20_000 // models, 2))
     print(np.sqrt(found[:, -1].mean() / really.mean()))
     assert abs(np.sqrt(found[:, -1].mean() / really.mean()) - 1.0) < 0.05
+
+
+if __name__ == "__main__":
+    printed(covered, {name: (int(sys.argv[1]), *(DESIGNS | MORE)[name]) for name in sys.argv[2:] or DESIGNS | MORE})

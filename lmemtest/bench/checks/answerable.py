@@ -15,9 +15,12 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.blocks import blocks_of
-from lmemtest.bench.data.guessing import in_its_form
+from lmemtest.bench.data.failures import WELL
+from lmemtest.bench.data.forms import tidied
+from lmemtest.bench.data.guessing import MOST_READINGS, Guess, guess, in_its_form
+from lmemtest.bench.data.number_cells import read_cells
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
-from lmemtest.bench.data.roles import command_of, direction_of, keywords_of
+from lmemtest.bench.data.roles import command_of, direction_of, is_text, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.power import power
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
     Row = tuple[str, str, str, Sequence[str], str]  # question, what blocks it, or a part of it, command, what is known
 
-__all__ = ["FILE", "answerable", "answers_of"]
+__all__ = ["FILE", "answerable", "answers_of", "readings_of"]
 
 FILE = {"runs": ("FILE",), "table": ("FILE",)}
 FEWEST_BENCHMARKS = 6  # with five the smallest two-sided p-value of their signs is 2 / 2^5 = .0625
@@ -45,6 +48,7 @@ COLUMNS = [
     *("question", "asks", "answerable", "population", "blocked_by", "n_needed", "unblocks", "known", "function"),
     "command",
 ]  # fmt: skip
+MOST_WORDS = 5  # in place of scores that can be kinds of failures; more are rather another column
 _MOST_MEANS = 400  # algorithms times benchmarks, of a model that has a mean for each
 
 # By question: how it is asked, for whom the answer holds, and the function that answers.
@@ -83,7 +87,7 @@ UNBLOCKS = {
     "no_seed": "a column of seeds, which links the scores of one run",
     "no_metafeature": "a column that describes runs or benchmarks, as a metafeature",
     "trials": "holds if these are independent trials of a random search, which no column shows",
-    "wide": "a table with a row per run, taken as it stands: no --wide, no --normalize",
+    "wide": "a row per run with a score in each: no --wide, no --normalize",
     "no_items": "a row per answer: columns of the model, the item and the score",
     "one_task": "{more}, and a column of tasks",
     "few_tasks": "{more}: with fewer than 6 it rests on normal differences alone",
@@ -100,7 +104,9 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
     Parameters
     ----------
     table : Runs, dataframe or mapping
-        Runs; or a table whose roles are guessed by names and structure, and told.
+        Runs; or a table whose roles are guessed by names and structure, and told. Where several readings are as good,
+        the answers are those of the first one, and the others are told. Runs without a score, or with a word in its
+        place, count as failed with the worst score of their benchmark, which is told, too.
     effect : float > 0, optional
         Difference of two algorithms that would matter, in units of the score; by default half of the smallest one that
         the table finds now.
@@ -112,14 +118,17 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
         ``population``, ``blocked_by`` (a code, empty where nothing does), ``n_needed`` (how many are missing; missing
         where that is no number), ``unblocks`` (the same in words), ``known`` (what is to be known of an answer) and
         ``function`` (in Python) and ``command`` (on the command line alone). Its values: ``roles`` of the
-        runs (empty where they cannot be told), and ``detectable``, the smallest difference that is found with 80 %
-        power, ``effect``, the one that is planned for, and ``more``, how many more benchmarks that takes (NaN where
-        nothing says so).
+        runs (empty where they cannot be told), ``others``, a tuple of what other readings have in their place,
+        ``failed``, which runs are taken for failed, and ``detectable``, the smallest difference that is found with
+        80 % power, ``effect``, the one that is planned for, and ``more``, how many more benchmarks that takes (NaN
+        where nothing says so).
 
     Raises
     ------
     ArgumentError
         If `table` is no table, or `effect` is no positive number.
+    DataError
+        If scores hold words that are too many to be kinds of failures.
 
     Notes
     -----
@@ -148,13 +157,59 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
         return answers_of(table, effect=effect)
     frame = collected(as_frame(table, argument="table")).to_pandas().rename(columns=str)
     export = recognised(frame)
-    roles = in_its_form(frame, {})
-    if not roles.sure or (export is not None and export.tool != EVALUATE):
+    readings, unread = readings_of(frame, {})
+    if not readings.readings or (export is not None and export.tool != EVALUATE):
         return answers_of(None, export=export, frame=frame, effect=effect)
-    (reading,) = roles.readings
-    runs = (Runs.from_wide if reading.wide else Runs)(frame, **reading.roles)
-    words = FILE if not reading.wide else {**FILE, "table": ()}
-    return answers_of(runs, export=export, frame=frame, guessed=True, effect=effect, words=words)
+    first = readings.readings[0]
+    if first.wide:
+        runs = Runs.from_wide(frame, **first.roles, failed=unread or None)
+    else:
+        tidy = tidied(frame, wide=False, score=first.roles["score"], failed=unread)
+        runs = Runs(tidy.frame, **{**first.roles, "failed": tidy.roles.get("failed")})
+    typed = [*FILE["runs"], *(["--yes"] if readings.sure else first.options({}))]
+    words = {"runs": typed, "table": () if first.wide or unread else FILE["table"]}
+    return answers_of(runs, export=export, frame=frame, readings=readings, effect=effect, words=words, unread=unread)
+
+
+def readings_of(frame: pd.DataFrame, given: Mapping[str, Any], *, wide: bool = False) -> tuple[Guess, list[str]]:
+    """The readings of a table, and the words in place of scores of the first one, which may stand for failures."""
+    readings = guess(frame, given, wide=True) if wide else in_its_form(frame, given)
+    texts = {str(name): read_cells(frame[name]) for name in frame if is_text(frame[name])}
+    scores = {name: cells for name, cells in texts.items() if cells.mostly}
+    if not readings.readings and scores:  # a column per algorithm, with words in some of them
+        numbers = in_its_form(frame.assign(**{name: cells.values for name, cells in scores.items()}), given)
+        readings = numbers if any(reading.wide for reading in numbers.readings) else readings
+    first = next(iter(readings.readings), None)
+    columns = () if first is None else scores if first.wide else (first.roles["score"],)
+    cells = [scores[name] for name in columns if name in scores]
+    words = list(dict.fromkeys(word.strip() for column in cells for word in column.words))
+    return readings, words if len(words) <= MOST_WORDS else []
+
+
+def _scored(runs: Runs, unread: Sequence[str]) -> tuple[Runs, list[str]]:
+    """The runs where each failed one counts the worst score of its benchmark, and what they are taken for failed by.
+
+    `unread` are the words in cells that were taken for failed runs. A column of kinds that tells the runs without a
+    score, and no others, is better than their scores: kinds may count differently. Runs without failures, and those of
+    which some benchmark has no score at all, stay as they are.
+    """
+    if not runs.study.groups(()).n_bad.any():
+        return runs, []
+    ways = [runs.failed] if runs.failed is not None else ["missing", "nonfinite"]
+    if runs.failed is None:
+        table = collected(runs.frame.select(runs.score, *runs.unused)).to_pandas()
+        lost = ~np.isfinite(table.pop(runs.score).to_numpy(dtype=float))
+        texts = table.loc[:, [name for name in table if is_text(table[name])]]
+        ends = texts.apply(lambda column: ~column.fillna("").astype(str).str.lower().isin(WELL))
+        ways = [*(name for name in ends if (ends[name].to_numpy() == lost).all()), *ways]
+    for way in ways:
+        try:
+            scored = Runs(runs.frame, **{**runs.roles(), "failed": way}).score_failures("worst")
+        except LmemtestError:
+            continue
+        if not scored.study.groups(()).n_bad.any():
+            return scored, list(unread) or [way]
+    return runs, []
 
 
 def answers_of(
@@ -162,25 +217,32 @@ def answers_of(
     *,
     export: Recognised | None = None,
     frame: pd.DataFrame | None = None,
-    guessed: bool = False,
+    readings: Guess | None = None,
     effect: float | None = None,
     words: Mapping[str, Sequence[str]] = FILE,
+    unread: Sequence[str] = (),
 ) -> Answer:
     """The answer about runs, or about a table of another kind.
 
-    `words` are those of commands after their name: of one that reads runs as this one did ("runs"), and of one that
-    takes a table as it stands ("table"; none if it is wide).
+    `readings` are those that roles were guessed by. `words` are those of commands after their name: of one that reads
+    runs as this one did ("runs"), and of one that takes a table as it stands ("table"; none if it is wide). `unread`
+    are words in cells of scores that were taken for failed runs and are not among `words`.
     """
     if effect is not None:
         check_number(effect, "effect", low=0, open="low")
-    values: dict[str, Any] = {"detectable": np.nan, "effect": np.nan, "more": np.nan, "roles": {}}
+    values: dict[str, Any] = {"detectable": np.nan, "effect": np.nan, "more": np.nan, "roles": {}, "others": ()}
+    values["failed"] = ()
     of_items, votes = export is not None and export.tool == EVALUATE, export is not None and export.code == "battles"
     other = "of_items" if of_items else "of_votes" if votes else ""
     missing, unit = {"no_budget": 2, "no_repeats": 1, "no_epochs": 1}, "benchmark"
     if runs is not None and not other:
-        rows, more, unit = _of_runs(runs, effect, words, values)
+        scored, failed = _scored(runs, unread)
+        new = [part for way in (failed if unread or runs.failed is None else ()) for part in ("--failed", way)]
+        options = [*new, *["--score-failures", "worst"] * bool(failed)]
+        words = {"runs": [*words["runs"], *options], "table": () if failed else words["table"]}
+        rows, more, unit = _of_runs(scored, effect, words, values)
         missing |= more
-        values["roles"] = runs.roles()
+        values |= {"roles": {**runs.roles(), "failed": None}, "failed": tuple(failed)}
     else:
         rows = _blocked(OF_RUNS, other or ("roles" if export is None else "of_export"))
         rows[-1] = rows[-1] if other or export is not None else _of_trials(frame, words)
@@ -197,19 +259,41 @@ def answers_of(
         typed = advice("typed", call="", command=["lmemtest", *command]) if command and not no else ""
         records.append((question, asks, answer, population, code, n, unblocks, "" if no else known, function, typed))
     table = pd.DataFrame(records, columns=COLUMNS).astype({"n_needed": "Int64"})
-    what = [f"It looks like {export.what}."] if export is not None else []
-    roles = [advice("typed", call=keywords_of(values["roles"]), command=command_of(values["roles"]))] * bool(
-        values["roles"]
-    )
-    how = "Roles by names and structure, which options correct" if guessed else "Roles"
+    facts = [f"It looks like {export.what}."] if export is not None else []
+    if values["roles"]:
+        roles = advice("typed", call=keywords_of(values["roles"]), command=command_of(values["roles"]))
+        facts += _on_readings(readings, roles, values)
+    if values["failed"]:
+        names = repr(failed[0] if len(failed) == 1 else failed)
+        how = advice("typed", call=f"failed={names}, then score_failures('worst')", command=options)
+        facts.append(f"{scored.notes[-1]} That is said by {how}.")
     return Answer(
         question="answerable",
         title="What this table can answer",
         tables={"answers": table},
         values=values,
-        facts=(*what, *(f"{how}: {line}" for line in roles)),
+        facts=tuple(facts),
         printed=table[["asks", "answerable", "unblocks"]],
     )
+
+
+def _on_readings(readings: Guess | None, roles: str, values: dict[str, Any]) -> list[str]:
+    """What roles were guessed, and what else they may be, which goes to `values`."""
+    if readings is None or readings.sure or not readings.readings:
+        return [f"Roles{' by names and structure, which options correct' if readings is not None else ''}: {roles}"]
+    first, *others = readings.readings
+    if first.wide:
+        roles = advice("typed", call=first.call("Runs.from_wide(table, {})"), command=first.options({}))
+    values["others"] = tuple(reading.new(first.roles) for reading in others)
+    instead = [advice("typed", call=keywords_of(new), command=command_of(new)) for new in values["others"]]
+    n_more = len(instead) + 1 - MOST_READINGS
+    more = f"; and {n_more} more" if n_more > 0 else ""
+    unlike = {name for new in values["others"] for name in new}
+    return [
+        f"Reading the table so: {roles}",
+        f"As good: {'; '.join(instead[: MOST_READINGS - 1])}{more}. Only you can say "
+        f"{'whether low or high scores are good' if unlike == {'direction'} else 'which is right'}.",
+    ]
 
 
 def _of_runs(
@@ -249,7 +333,8 @@ def _of_runs(
         ("like_these", sample, "few_benchmarks" * (n < FEWEST_BENCHMARKS), ["rank", *words["runs"]], finds),
         ("these", blocked or single or "no_repeats" * (not repeated) or "too_large" * (k * n_benchmarks > _MOST_MEANS),
          "", [*report, *["--population", "run"] * (n_benchmarks > 1)], ""),
-        ("size", sample or "no_scatter" * (not goal), "", ["plan", *whole, *of_plan] if plans else [], takes),
+        ("size", sample or "no_scatter" * (not goal), "",
+         ["plan", *whole, *of_plan] if plans else ["check", *words["runs"], "--effect", goal], takes),
         ("runs", blocked, "few_pairs" * (pairs < FEWEST_PAIRS),
          ["outperform", *words["runs"], *["--unpaired"] * (runs.seed is None)], ""),
         ("budget", blocked or "no_budget" * (len(budgets) < 2), "no_seed" * (not runs.seed),

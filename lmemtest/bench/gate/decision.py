@@ -41,6 +41,7 @@ from lmemtest.core.words import capitalised, format_number, joined, p_text, perc
 from lmemtest.lmm.means.adjust import adjust_raw
 
 NOT_WORSE, WORSE, CANNOT_SAY = "not worse", "worse", "cannot say"
+IN_ERROR = ", with the error of their variance"  # what the power is that a number of tasks gives
 EXIT_CODES = {NOT_WORSE: 0, WORSE: 1, CANNOT_SAY: 2}
 SHOWN = ("metric", "decision", "old", "new", "difference", "margin", "ci_low", "ci_high", "p_not_worse", "p_worse")
 
@@ -178,6 +179,14 @@ def on_missing(gate: Answer, allowed: str) -> tuple[str, ...]:
     return (f"No scores of {gate.new} where {gate.old} has some: {joined(gate.missing)}.{step}",)
 
 
+def further_units(gate: Answer, row: dict[Any, Any]) -> str:
+    """How many more of the unit of a metric, or of a bar, settle it."""
+    more, of_bar = int(row["n_needed"] - row["n"]), np.isfinite(row.get("bar", np.nan))
+    each = " of each version on each task" if gate.population == THESE and not of_bar else ""
+    most = "up to " if row["unit"] != "run" and of_bar else ""  # fewer where runs of a task differ
+    return f"{most}{more:,} further {row['unit'] if more == 1 else plural(row['unit'])}{each}"
+
+
 def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
     """How many further tasks or runs, if the versions are equal."""
     open_means = [row for row in rows if row["decision"] == CANNOT_SAY and np.isfinite(row["p_not_worse"])]
@@ -192,6 +201,5 @@ def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
     power = f"power {percent(gate.power)}"
     if more <= 0:
         return (f"So many {units} let equal versions pass with {power}: there may be a loss, and more would tell.",)
-    further = f"1 further {unsettled[0]['unit']}" if more == 1 else f"{more:,} further {units}"
-    each = " of each version on each task" if gate.population == THESE else ""
-    return (f"To settle it: {further}{each}, if the versions are equal and scores vary as here ({power}).",)
+    further = further_units(gate, max(unsettled, key=lambda row: row["n_needed"] - row["n"]))
+    return (f"To settle it: {further}, if the versions are equal and scores vary as here ({power}{IN_ERROR}).",)

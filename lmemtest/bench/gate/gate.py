@@ -12,7 +12,6 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.gate.bars import reached
 from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
-from lmemtest.bench.gate.difference import LIKE_THESE
 from lmemtest.bench.gate.metric import judged, margin_of, observed
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
 from lmemtest.bench.gate.tiers import over_tiers, with_verdicts
@@ -35,8 +34,6 @@ from lmemtest.core.validate import check_flag
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
 
-_USUAL = {"tasks": LIKE_THESE, "alpha": 0.05, "power": 0.8, "allow": ()}  # what is not given
-
 
 @guided
 @one_blas_thread()
@@ -54,11 +51,11 @@ def gate(
     family: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] = (),
     seed_shared: bool = True,
-    tasks: str = LIKE_THESE,
-    alpha: float = 0.05,
-    power: float = 0.8,
+    tasks: str | None = None,
+    alpha: float | None = None,
+    power: float | None = None,
     max_broken: float | None = None,
-    allow: str | Iterable[str] = (),
+    allow: str | Iterable[str] | None = None,
 ) -> Answer:
     """Decide whether a new version is worse than the old one: not worse, worse, or cannot say.
 
@@ -94,13 +91,14 @@ def gate(
         Columns without a role on purpose.
     seed_shared : bool, default True
         See `Runs`: False where seeds only number the runs, or the items, of a task.
-    tasks : {"like these", "these"}
-        The question: about tasks like these, of which these are a sample; or about these tasks and no others.
-    alpha : float in (0, 0.5), default 0.05
+    tasks : {"like these", "these"}, optional
+        The question: about tasks like these, of which these are a sample (the default); or about these and no others.
+    alpha : float in (0, 0.5), optional
         Largest probability to let a version pass that is worse by the margin or more, and to call one worse that is
-        not, where differences are about normal over tasks.
-    power : float in (0, 1)
-        With which equal versions are to pass, for the number of tasks or runs that would settle the question.
+        not, where differences are about normal over tasks. By default 0.05.
+    power : float in (0, 1), optional
+        With which equal versions are to pass, for the number of tasks or runs that would settle the question; a mean
+        over the variances that go with those observed. By default 0.8.
     max_broken : float in (0, 1), optional
         The version also has to show, at 1 - `alpha`, that at most this share of tasks like these is broken: loses more
         than the margin divided by the share. 0.1 takes 29 tasks of which none is broken. Whatever their distribution,
@@ -173,13 +171,8 @@ def gate(
     >>> found.decision, found.sentences()[0]
     ('pass', 'Pass: 2 of 2 critical checks passed.')
     """
-    settings: dict[str, Any] = {
-        "tasks": tasks,
-        "alpha": alpha,
-        "power": power,
-        "max_broken": max_broken,
-        "allow": allow,
-    }
+    settings: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "max_broken": max_broken}
+    settings = {name: value for name, value in {**settings, "allow": allow}.items() if value is not None}
     if policy is None:
         if margin is None:
             raise ArgumentError(
@@ -189,10 +182,9 @@ def gate(
         rules = Policy(**settings_of(**settings), direction=direction)
     else:
         rules = read_policy(policy)
-        said = {**settings, "margin": margin, "direction": direction, "score": None if metric else score}
-        for name, value in said.items():
-            if repr(value) != repr(_USUAL.get(name)):
-                raise ArgumentError(f"{named(name)} must be left out with {named('policy')}: {rules.where} says it.")
+        beside = {**settings, "margin": margin, "direction": direction, "score": None if metric else score}
+        for name in (name for name, value in beside.items() if value is not None):
+            raise ArgumentError(f"{named(name)} must be left out with {named('policy')}: {rules.where} says it.")
     roles: dict[str, Any] = {"score": score, "benchmark": benchmark, "seed": seed, "metric": metric, "family": family}
     roles |= {"ignore": ignore, "seed_shared": check_flag(seed_shared, "seed_shared")}
     metrics: tuple[str, ...]
@@ -207,8 +199,8 @@ def gate(
         direction, names, n_failed, n_runs = rules.direction, TWO_TABLES, None, 0
     scores = runs.to_frame()
     refuse_repeated(scores, runs, metric)
-    for argument, given in (("margin", margin), ("direction", direction)):
-        _check_named(given, metrics, argument)
+    _check_named(margin, metrics, "margin")
+    _check_named(direction, metrics, "direction")
     if rules.checks:
         _check_named(hinted, metrics, rules.where)
         metrics = tuple(hinted)
@@ -224,35 +216,16 @@ def gate(
         own = rows_of(scores, runs, name, metric)
         common, lacking, remarks = common_rows(own, runs, names)
         places[name] = observed(name, common, runs, names, ways[name])
+        shared: dict[str, Any] = {"direction": ways[name], "tasks": rules.tasks, "power": each}
         reservations: tuple[str, ...] = ()
-        shared = {"direction": ways[name], "tasks": rules.tasks, "power": each}
         if "bar" in check:
-            row = reached(
-                name,
-                own,
-                runs,
-                names,
-                bar=check["bar"],
-                share=check["share"],
-                level=level,
-                level_failing=rules.alpha / n_blocking,
-                **shared,
-            )
+            shared |= {"level": level, "level_failing": rules.alpha / n_blocking}
+            row = reached(name, own, runs, names, bar=check["bar"], share=check["share"], **shared)
         else:
-            row, reservations = judged(
-                name,
-                common,
-                places[name],
-                runs,
-                names,
-                margin=check["margin"],
-                alpha=level,
-                max_broken=rules.max_broken,
-                identical="identical" in rules.allow,
-                **shared,
-            )
-        said = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
-        rows.append(row | (said if rules.checks else {}))
+            shared |= {"alpha": level, "max_broken": rules.max_broken, "identical": "identical" in rules.allow}
+            row, reservations = judged(name, common, places[name], runs, names, margin=check["margin"], **shared)
+        rule = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
+        rows.append(row | (rule if rules.checks else {}))
         missing += lacking
         notes += [*remarks, *reservations]
     table = decided(pd.DataFrame(rows), rules.alpha, rules.max_broken)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr
 
 from lmemtest.bench.gate.difference import LIKE_THESE, THESE, difference, units_of
 from lmemtest.bench.gate.rare_losses import SAFE, counted_losses, too_skewed
 from lmemtest.bench.gate.versions import EVERY, finite, keys_of, of_each, place_names, runs_of, scored_tasks
-from lmemtest.bench.power.draw import operating, smallest_count
+from lmemtest.bench.power.draw import scale_rule, smallest_count
 from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import is_finite
@@ -147,19 +148,25 @@ def judged(
 def units_needed(se: float, df: float, n: int, margin: float, *, tasks: str, alpha: float, power: float) -> int | None:
     """Tasks (with `THESE` runs of each version on each task) with which equal versions pass with a given power.
 
-    The standard error falls with the root of their number, as the components that were observed have it. None where
+    The standard error falls with the root of their number, as the components that were observed have it; and it is an
+    estimate. So the power is the mean of the noncentral t-test's over the variances that go with it, ``df se^2`` over a
+    chi-squared variate of `df`: the assurance of O'Hagan, Stevens & Campbell (2005), doi:10.1002/pst.175. None where
     there are fewer than two, or more than `LARGEST` are needed.
 
     >>> units_needed(0.01, 9.0, 10, 0.02, tasks="like these", alpha=0.05, power=0.8)
-    17
+    20
     """
     if n < 2:
         return None
 
+    seen, weight = scale_rule(float(df))  # of the observed standard error over the true one
+
     def passes(m: int) -> bool:
         freedom = df * (m - 1) / (n - 1) if tasks == THESE else m - 1.0
-        chance, wrong_side, _ = operating(margin, se * math.sqrt(n / m), freedom, float(t_quantile(alpha, freedom)))
-        return chance * (1.0 - wrong_side) >= power
+        later, weight_later = scale_rule(freedom)
+        away = margin / (se * math.sqrt(n / m)) * seen
+        chances = ndtr(away[:, None] - float(t_quantile(alpha, freedom)) * later)
+        return float(weight @ chances @ weight_later) >= power
 
     return smallest_count(passes, first=2, guess=n, most=LARGEST)
 

@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest.bench.power.draw import smallest_count
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.lmm.diagnostics.advantages import FEWEST_SKEWED, skewness_score
@@ -47,13 +48,7 @@ def tasks_for(share: float, k: int, alpha: float) -> int:
     >>> tasks_for(0.1, 0, 0.05), tasks_for(0.1, 1, 0.05)
     (29, 46)
     """
-    few, many = k, k + 1
-    while share_at_most(k, many, alpha) > share and many <= _MOST:
-        few, many = many, 2 * many
-    while many - few > 1:
-        middle = (few + many) // 2
-        few, many = (middle, many) if share_at_most(k, middle, alpha) > share else (few, middle)
-    return many
+    return smallest_count(lambda n: share_at_most(k, n, alpha) <= share, first=k + 1, most=_MOST) or _MOST + 1
 
 
 def counted_losses(loss: pd.Series, margin: float, max_broken: float | None, alpha: float) -> dict[str, float]:

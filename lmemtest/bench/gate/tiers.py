@@ -11,7 +11,6 @@ import pandas as pd
 
 from lmemtest.bench.gate import decision as said
 from lmemtest.bench.gate.decision import CANNOT_SAY, NOT_WORSE, WORSE
-from lmemtest.bench.gate.difference import THESE
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, FAIL, INSUFFICIENT, PASS, SUPPORTING, Policy
 from lmemtest.core.result import Answer
 from lmemtest.core.words import (
@@ -154,14 +153,7 @@ def _next_step(gate: Answer, row: dict[Any, Any]) -> str:
         return f"More {unit} alone would not settle it."
     if more <= 0:
         return f"So many {unit} let equal versions pass: there may be a loss, and more would tell."
-    return f"Run {_further(gate, row)}."
-
-
-def _further(gate: Answer, row: dict[Any, Any]) -> str:
-    more = int(row["n_needed"] - row["n"])
-    each = " of each version on each task" if gate.population == THESE and np.isnan(row["bar"]) else ""
-    most = "up to " if row["unit"] != "run" and np.isfinite(row["bar"]) else ""  # fewer where runs of a task differ
-    return f"{most}{more:,} further {row['unit'] if more == 1 else plural(row['unit'])}{each}"
+    return f"Run {said.further_units(gate, row)}."
 
 
 def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
@@ -171,8 +163,9 @@ def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
         return ()
     open_checks.sort(key=lambda row: row["n_needed"] - row["n"])
     most = {(row["unit"], np.isnan(row["bar"])): row for row in open_checks}  # the last of each kind
-    further = joined(_further(gate, row) for row in most.values())
+    further = joined(said.further_units(gate, row) for row in most.values())
     truths = dict.fromkeys(
         "the versions are equal" if np.isnan(row["bar"]) else "shares are those seen here" for row in open_checks
     )
-    return (f"To settle it: {further}, if {joined(truths)} and scores vary as here (power {percent(gate.power)}).",)
+    power = f"power {percent(gate.power)}{said.IN_ERROR * any(np.isnan(row['bar']) for row in open_checks)}"
+    return (f"To settle it: {further}, if {joined(truths)} and scores vary as here ({power}).",)

@@ -60,7 +60,7 @@ MOST_BENCHMARKS = 1_000_000
 
 
 @lru_cache(maxsize=512)
-def _scale_rule(df: float) -> tuple[Array, Array]:
+def scale_rule(df: float) -> tuple[Array, Array]:
     """Points and weights of an integral over ``S``."""
     half = 0.5 * df
     low = np.sqrt(special.gammaincinv(half, _NEGLIGIBLE) / half)
@@ -91,7 +91,7 @@ def operating(effect: float, se: float, df: float, critical: float) -> tuple[flo
     >>> round(power, 4), round(type_s, 4), round(type_m, 3)
     (0.4396, 0.0002, 1.403)
     """
-    s, weight = _scale_rule(float(df))
+    s, weight = scale_rule(float(df))
     d, h = effect / se, critical * s
     right, wrong = special.ndtr(d - h), special.ndtr(-d - h)
     density = (np.exp(-0.5 * (d - h) ** 2) + np.exp(-0.5 * (d + h) ** 2)) / np.sqrt(2.0 * np.pi)

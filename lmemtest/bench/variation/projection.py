@@ -6,12 +6,16 @@ With n_s units of source s, all combinations of which are run r times, a mean of
 
 where the noise has the product of all of them and r (a decision study of generalizability theory). A source that is
 nested in others has n_s units in each of theirs. A difference of two models has twice that.
+
+Each V_P has an interval of its own; that of the sum is made of them by MOVER (Zou & Donner 2008), with the coefficients
+1 / (product of n_s), as if estimates of different parts were uncorrelated; docs/planning.md has how often it holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,22 +26,25 @@ from lmemtest.bench.variation.trainings import NOISE, RESIDUAL, in_residual
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.validate import check_number, check_positive_int
-from lmemtest.core.words import counted, format_number, joined, listed
+from lmemtest.core.words import counted, format_number, joined, listed, percent
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.lmm.intervals.variances import Combinations
 
 if TYPE_CHECKING:
     from lmemtest.bench.variation.variance_sources import VarianceSources
     from lmemtest.core.arrays import Array
 
 REPEAT = "repeat"  # another run of the same combination of all sources
+BEST = "best"  # the path of the best designs, beside those of sources
 _MOST = 20  # units of a source but the first, where no limit is given
 _MOST_DESIGNS = 1_000_000
+_LATER = 2.0 ** np.linspace(0.0, 3.0, 10)  # of the current number of units, or cost, to look ahead
 
 
 def project(
     study: VarianceSources,
     *,
-    current: Mapping[str, int],
+    current: Mapping[str, int] | None = None,
     budget: float | None = None,
     costs: Mapping[str, float] | None = None,
     at_most: Mapping[str, int] | None = None,
@@ -48,23 +55,26 @@ def project(
     ----------
     study : VarianceSources
         Of ``variance_sources(table, sources=[...], model=...)``, or of the trainings of one pipeline.
-    current : mapping of str to int >= 1
+    current : mapping of str to int >= 1, optional
         Units of each source; a source that is nested in others has so many in each of theirs. "repeat": runs of each
-        combination, 1 by default. The first source is the one that a budget is spent on last.
+        combination, 1 by default. The first source is the one that a budget is spent on last. By default those of the
+        study, with the mean number of what is nested.
     budget : float > 0, optional
         What may be spent; by default the cost of `current`.
     costs : mapping of str to float >= 0, optional
         Of a unit of a source, of each combination of several ("item:prompt"), or of each score ("score"), of one model.
         By default ``{"score": 1}``.
     at_most : mapping of str to int >= 1, optional
-        Largest numbers of units; 20 of each source but the first where none is given.
+        Largest numbers of units; 20 of each source but the first where none is given, or all numbers of `current`.
 
     Returns
     -------
     Answer
-        ``designs``: ``design`` ("current", "best"), ``n_x`` of each source, ``cost``, ``standard_error``; ``steps``:
-        per source ``n`` with one unit more, ``cost``, ``standard_error``, ``gain`` (what the standard error falls by
-        per unit of cost), ``floor`` (with units of that source without end).
+        ``designs``: ``design`` ("current", "best"), ``n_x`` of each source, ``cost``, ``standard_error`` and its
+        interval ``ci_low``, ``ci_high`` at the level of the study (NaN where a part has none); ``steps``: per source
+        ``n`` with one unit more, ``cost``, ``standard_error``, ``gain`` (what the standard error falls by per unit of
+        cost), ``floor`` (with units of that source without end); ``paths``: the same columns as ``designs`` for up to
+        8 times the cost, ``path`` being a source of which there are more, or "best".
 
     Raises
     ------
@@ -75,13 +85,15 @@ def project(
 
     Notes
     -----
-    The variances are taken as known; with few levels of a source they hardly are. Effects are independent, and new
-    units are drawn as those of the pilot were. Where no combination was run twice, what is left holds the noise and
-    interactions without a number: it is taken to fall with the number of combinations, and repeats are not planned.
+    Which design is best is decided by the estimates; with few levels of a source they are hardly known, which intervals
+    show. Effects are independent, and new units are drawn as those of the pilot were. Where no combination was run
+    twice, what is left holds the noise and interactions without a number: it is taken to fall with the number of
+    combinations, and repeats are not planned.
 
     References
     ----------
-    Brennan (2001), Generalizability Theory, chapters 4 and 5, doi:10.1007/978-1-4757-3456-0
+    Brennan (2001), Generalizability Theory, chapters 4 to 6, doi:10.1007/978-1-4757-3456-0; Zou & Donner (2008),
+    doi:10.1002/sim.3095
 
     Examples
     --------
@@ -92,7 +104,7 @@ def project(
     >>> at = np.indices(shape).reshape(4, -1)
     >>> table = pd.DataFrame({"model": at[0], "item": at[1], "prompt": at[2], "judge": at[3], "score": score.ravel()})
     >>> study = lt.variance_sources(table, score="score", sources=["item", "prompt", "judge"], model="model")
-    >>> plan = study.project(current={"item": 40, "prompt": 4, "judge": 3})
+    >>> plan = study.project()
     >>> plan.best["item"] > 200, plan.buys
     (True, 'item')
     """
@@ -109,13 +121,17 @@ def project(
     if lost:
         raise DesignError(f"{joined(lost)} has no variance in this study, so that nothing says what more of it change.")
     repeats = NOISE in set(known["source"])
+    if taken := [name for name in names if name in (REPEAT, BEST)]:
+        raise DesignError(f"a source is called {taken[0]!r}, which has a meaning in a projection. Rename the column.")
     every = [*names, *[REPEAT] * repeats]
-    start = _counts(current, every, "current")
+    start = _counts(current, every, "current") if current is not None else _as_studied(study, names)
     if missing := [name for name in names if name not in start]:
         raise ArgumentError(f"current lacks {missing[0]!r}. Give units of each source: {listed(names)}.")
     start = {name: start.get(name, 1) for name in dict.fromkeys([*start, *every])}
     order = list(start)
-    limits = dict.fromkeys(order[1:], _MOST) | _counts(at_most, every, "at_most")
+    largest = _counts(at_most, every, "at_most")
+    limits = dict.fromkeys(order[1:], _MOST) | largest
+    within = {name: min(n, largest.get(name, n)) for name, n in start.items()}
 
     def units(part: str) -> Array:
         """The sources whose numbers multiply to the units of a part, as 0 and 1."""
@@ -125,7 +141,8 @@ def project(
         return np.array([name in of for name in order], dtype=float)
 
     powers = np.array([units(part) for part in known["source"]])
-    variances = (2.0 if study.of == "differences" else 1.0) * known["variance"].to_numpy(dtype=float)
+    factor = 2.0 if study.of == "differences" else 1.0
+    variances = factor * known["variance"].to_numpy(dtype=float)
     prices = {"score": 1.0} if costs is None else dict(costs)
     for name in prices:
         check_number(prices[name], f"costs[{name!r}]", low=0)
@@ -145,6 +162,19 @@ def project(
     def cost(n: Array) -> Array:
         return of(n, paid, np.array([*prices.values()]), 1.0)
 
+    low, high = (factor * known[end].to_numpy(dtype=float) ** 2 for end in ("ci_low", "ci_high"))
+    ends = Combinations(variances, low, high)
+    unknown = np.isnan(low)
+
+    def table(designs: Array) -> pd.DataFrame:
+        """Of designs ``(m, sources)``: units, cost and standard error with its interval."""
+        shares = np.exp(-np.log(designs) @ powers.T)
+        limits = np.array([ends.interval(row) for row in shares])
+        limits[(shares[:, unknown] > 0.0).any(axis=1)] = np.nan
+        errors = dict(zip(("ci_low", "ci_high"), np.sqrt(np.maximum(limits, 0.0)).T, strict=True))
+        units = pd.DataFrame(designs.astype(int), columns=[f"n_{name}" for name in order])
+        return units.assign(cost=cost(designs), standard_error=error(designs), **errors)
+
     now = np.array([[float(start[name]) for name in order]])
     spent, was = float(cost(now)[0]), float(error(now)[0])
     more = now + np.eye(len(order))
@@ -153,29 +183,52 @@ def project(
     steps = steps.assign(standard_error=error(more), floor=error(endless))
     steps["gain"] = (was - steps["standard_error"]) / (steps["cost"] - spent)
     money = spent if budget is None else check_number(budget, "budget", low=0, open="low")
-    best = _best(order, limits, cost, error, money)
-    designs = pd.DataFrame(np.vstack([now, best]).astype(int), columns=[f"n_{name}" for name in order])
-    designs.insert(0, "design", ["current", "best"])
-    designs = designs.assign(cost=cost(np.vstack([now, best])), standard_error=error(np.vstack([now, best])))
+    best, *later = _best(within, limits, cost, error, [money, *(spent * _LATER)])
+    designs = table(np.vstack([now, best]))
+    designs.insert(0, "design", ["current", BEST])
+    paths = {BEST: np.unique(later, axis=0)}
+    for at, name in enumerate(order):
+        counts = np.unique(np.rint(start[name] * _LATER))
+        counts = counts[counts <= max(limits.get(name, np.inf), start[name])]
+        paths[name] = np.where(np.arange(len(order)) == at, counts[:, None], now)
+    parts = [table(path).assign(path=name).sort_values("cost") for name, path in paths.items()]
     buys = str(steps["source"].iloc[int(steps["gain"].argmax())])
-    words = " x ".join(counted(int(n), name) for name, n in zip(order, best[0], strict=True))
+    words = " x ".join(counted(int(n), name) for name, n in zip(order, best, strict=True))
     what = "a difference" if study.of == "differences" else "a mean"
+    before, after = (_with_interval(row) for row in designs.to_dict("records"))
     return Answer(
         question="project",
         title=f"Standard error of {what} of {study.score}, by design",
-        tables={"designs": designs, "steps": steps},
-        values={"best": dict(zip(order, best[0].astype(int).tolist(), strict=True)), "buys": buys, "budget": money},
-        facts=("n_x: units of source x (in each of those that it is nested in). Costs are those of one model.",),
+        tables={"designs": designs, "steps": steps, "paths": pd.concat(parts, ignore_index=True)},
+        values={"best": dict(zip(order, best.astype(int).tolist(), strict=True)), "buys": buys, "budget": money,
+                "alpha": study.alpha, "of": study.of, "score": study.score},
+        facts=(
+            "n_x: units of source x (in each of those that it is nested in). Costs are those of one model.",
+            f"{percent(1.0 - study.alpha)} intervals of standard errors: those of the variances, combined by MOVER.",
+        ),
         findings=(
             f"At the current design one more {buys} reduces the standard error most for its cost.",
-            f"For a cost of {format_number(money)} the best design is {words}: standard error "
-            f"{format_number(float(designs['standard_error'].iloc[1]))}, now {format_number(was)}.",
+            f"For a cost of {format_number(money)} the best design is {words}: standard error {after}, now {before}.",
         ),
         notes=(
-            "The variances are taken as known; the plan is as good as they are.",
+            "Which design is best is decided by the estimated variances; the plan is as good as they are.",
             *["No combination was run twice, so repeats are not planned."] * (not repeats),
         ),
-    )
+        figure="projection_plot",
+    )  # fmt: skip
+
+
+def _as_studied(study: VarianceSources, names: list[str]) -> dict[str, int]:
+    """The units of each source that the study has, of nested ones the mean number in each of theirs."""
+    n = study.sources.set_index("source")["n"]
+    within = {name: prod(int(n[outer]) for outer in study.nested.get(name, ())) for name in names}
+    return {name: max(round(int(n[name]) / within[name]), 1) for name in names}
+
+
+def _with_interval(row: Mapping[Any, Any]) -> str:
+    """A standard error with its interval, where there is one."""
+    value, low, high = (format_number(row[name]) for name in ("standard_error", "ci_low", "ci_high"))
+    return value if np.isnan(row["ci_low"]) else f"{value} ({low} to {high})"
 
 
 def _counts(given: Any, names: list[str], argument: str) -> dict[str, int]:
@@ -187,22 +240,27 @@ def _counts(given: Any, names: list[str], argument: str) -> dict[str, int]:
     return {name: int(n) for name, n in (given or {}).items()}
 
 
-def _best(order: list[str], limits: Mapping[str, int], cost: Any, error: Any, budget: float) -> Array:
-    """Of all designs within a budget the one with the smallest error; of equal ones the cheapest.
+def _best(
+    start: Mapping[str, int], limits: Mapping[str, int], cost: Any, error: Any, budgets: Sequence[float]
+) -> list[Array]:
+    """Of all designs within each budget the one with the smallest error; of equal ones the cheapest.
 
     Costs are linear in the units of the first source and errors fall with them, so that it has as many as are paid for.
     """
-    if np.prod([float(limits[name]) for name in order[1:]]) > _MOST_DESIGNS:
+    if np.prod([float(limits[name]) for name in [*start][1:]]) > _MOST_DESIGNS:
         raise ArgumentError(f"at_most leaves over {_MOST_DESIGNS:,} designs to look at: give smaller numbers.")
-    others = np.array(list(product(*(range(1, limits[name] + 1) for name in order[1:]))), dtype=float)
-    one = np.column_stack([np.ones(len(others)), others])
-    two = np.column_stack([np.full(len(others), 2.0), others])
-    each = cost(two) - cost(one)
-    first = np.minimum(np.floor((budget - cost(one)) / each * (1.0 + 1e-12)) + 1.0, limits.get(order[0], np.inf))
-    possible = np.column_stack([first, others])[first >= 1.0]
-    if not len(possible):
-        raise ArgumentError(f"budget is {budget:g}, and one unit of each source costs {float(cost(one).min()):g}.")
-    errors = error(possible)
-    tied = possible[[no_more(value, float(errors.min())) for value in errors]]
-    best: Array = tied[[int(np.argmin(cost(tied)))]]
+    main, *order = start
+    others = np.array([*product(*(range(1, limits[name] + 1) for name in order))], dtype=float)
+    others = np.vstack([others, [start[name] for name in order]])
+    one = cost(np.column_stack([np.ones(len(others)), others]))
+    each = cost(np.column_stack([np.full(len(others), 2.0), others])) - one
+    best = []
+    for budget in budgets:
+        first = np.minimum(np.floor((budget - one) / each * (1.0 + 1e-12)) + 1.0, limits.get(main, np.inf))
+        possible = np.column_stack([first, others])[first >= 1.0]
+        if not len(possible):
+            raise ArgumentError(f"budget is {budget:g}, and one unit of each source costs {one.min():g}.")
+        errors = error(possible)
+        tied = possible[[no_more(value, float(errors.min())) for value in errors]]
+        best.append(tied[int(np.argmin(cost(tied)))])
     return best

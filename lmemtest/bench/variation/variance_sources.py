@@ -109,7 +109,7 @@ class VarianceSources(Answer):
     def project(
         self,
         *,
-        current: Mapping[str, int],
+        current: Mapping[str, int] | None = None,
         budget: float | None = None,
         costs: Mapping[str, float] | None = None,
         at_most: Mapping[str, int] | None = None,

@@ -162,7 +162,14 @@ def test_a_wrong_file_is_named(tmp_path: Path, text: Any, message: str) -> None:
 def test_what_the_policy_says_is_no_argument_and_what_the_tables_lack_is_named() -> None:
     policy = {"critical": {"accuracy": MARGIN}}
     tables = versions({"accuracy": 0.0})
-    for argument in ({"margin": 0.1}, {"alpha": 0.1}, {"score": "accuracy"}, {"direction": "maximize"}):
+    for argument in (
+        {"margin": 0.1},
+        {"alpha": 0.05},
+        {"power": 0.8},
+        {"allow": ()},
+        {"score": "accuracy"},
+        {"direction": "maximize"},
+    ):
         name = next(iter(argument))
         words = refusal(lambda: lt.gate(*tables, policy=policy, **argument, **ROLES), ArgumentError)  # noqa: B023
         assert words == f"{name} must be left out with policy: policy says it."

@@ -76,6 +76,49 @@ def test_ties_and_the_first_place_are_those_of_the_log_linear_model() -> None:
     assert_allclose([first / ELO, ties], [want["coefficients"][3], nu / (2.0 + nu)], rtol=1e-7)
 
 
+def test_ties_with_a_style_and_their_sandwich_are_those_of_the_conditional_logit() -> None:
+    """Of R's survival, whose sandwich has no factor: that is G / (G - 1) (n - 1) / (n - p), p = 6, of 15 voters."""
+    want, table = values("votes")["choice"], simulated().drop(columns=["won", "prompt"])
+    sd = table["length"].std(ddof=0)
+    found = lt.rate_votes(table.replace({"y": {1.0: "a", -1.0: "b", 0.0: "tie"}}), winner="y", style="length")
+    contrasts, factor = np.eye(4)[:3] - np.eye(4)[3], 15 / 14 * 399 / 394
+    assert_allclose(contrasts @ found.ratings.b / ELO, want["coefficients"][:3], rtol=1e-7)
+    V = factor * np.array(want["voter"])
+    assert_allclose(contrasts @ found.ratings.V @ contrasts.T / ELO**2, V[:3, :3], rtol=1e-6)
+    first, style, ties = found.terms["estimate"]
+    nu = np.exp(want["coefficients"][5])
+    assert_allclose([first / ELO, style / sd / ELO, ties], [*want["coefficients"][3:5], nu / (2 + nu)], rtol=1e-7)
+    scales = [ELO, ELO * sd, ties * (1.0 - ties)]
+    assert_allclose(found.terms["se"] / scales, np.sqrt(np.diag(V)[3:]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("case", "options"), [("plain", {"position": False}), ("styled", {"style": "length"})])
+def test_without_ties_ratings_and_errors_are_those_of_arena_rank(case: str, options: dict[str, Any]) -> None:
+    """Its sandwich has no factor, and 1e-5 of a vote on the diagonal of its Hessian, which is 1e-4 of an error here."""
+    want = values("arena_rank_votes")[case]
+    found = lt.rate_votes(simulated()[["model_a", "model_b", "length", "won"]], winner="won", **options)
+    models = found.to_frame().set_index("model").sort_index()
+    assert_allclose(models["rating"], want["rating"], rtol=1e-10)
+    assert_allclose(found.terms["estimate"], ELO * np.array(want["covariates"]), rtol=1e-9)
+    factor = np.sqrt(400 / (400 - 3 - len(want["covariates"])))
+    assert_allclose(models["se"], factor * np.array(want["se"]), rtol=2e-4)
+
+
+@pytest.mark.parametrize(("case", "options"), [("ties", {"position": False}), ("ties_styled", {"style": "length"})])
+def test_ties_as_half_a_win_shrink_ratings_by_the_share_of_ties_and_errors_as_much(
+    case: str, options: dict[str, Any]
+) -> None:
+    """arena-rank's: near equal models half a tie moves a logit by 1 - s of Davidson's, s the share of ties."""
+    want = values("arena_rank_votes")[case]
+    table = simulated()[["model_a", "model_b", "length", "y"]].replace({"y": {1.0: "a", -1.0: "b", 0.0: "tie"}})
+    found = lt.rate_votes(table, winner="y", **options)
+    models, shrunk = found.to_frame().set_index("model").sort_index(), 1.0 - found.terms["estimate"].iloc[-1]
+    assert_allclose(shrunk * (models["rating"] - 1000.0), np.array(want["rating"]) - 1000.0, rtol=0.02)
+    assert_allclose(
+        (models["rating"] - 1000.0) / models["se"], (np.array(want["rating"]) - 1000.0) / want["se"], rtol=0.03
+    )
+
+
 def test_two_models_have_the_closed_form() -> None:
     found = lt.rate_votes(of_pairs({("A", "B"): (30, 12, 18)}), position=False)
     table = found.to_frame()

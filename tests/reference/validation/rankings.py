@@ -120,6 +120,30 @@ def size_and_rating_lines() -> list[Line]:
     return [value, limits, theta, baseball]
 
 
+def vote_lines() -> list[Line]:
+    """Compare ratings by votes, and their sandwich errors, with survival's conditional logit and with arena-rank."""
+    tests, n = suite_module("bench/votes/test_votes.py"), 400
+    R, their = Line("ratings by votes: ties, first place, style, voters", "R, survival", " rel."), "arena-rank 0.1.1"
+    rating, error = Line("ratings by votes without ties", their, " rel."), Line("their standard errors", their, " rel.")
+    table = tests.simulated().replace({"y": {1.0: "a", -1.0: "b", 0.0: "tie"}})
+    want, contrasts = load("votes")["choice"], np.eye(4)[:3] - np.eye(4)[3]
+    found = lt.rate_votes(table.drop(columns=["won", "prompt"]), winner="y", style="length").ratings
+    V = contrasts @ found.V @ contrasts.T / tests.ELO**2 / (15 / 14 * (n - 1) / (n - 6))
+    for got, value in zip(contrasts @ found.b / tests.ELO, want["coefficients"][:3], strict=True):
+        R.add(relative(got, value))
+    for got, value in zip(V.ravel(), np.array(want["voter"])[:3, :3].ravel(), strict=True):
+        R.add(relative(got, value))
+    for case, options in {"plain": {"position": False}, "styled": {"style": "length"}}.items():
+        want = load("arena_rank_votes")[case]
+        models = lt.rate_votes(table[["model_a", "model_b", "length", "won"]], winner="won", **options).to_frame()
+        models = models.set_index("model").sort_index()
+        factor = np.sqrt(n / (n - 3 - len(want["covariates"])))
+        for got, se, a, b in zip(models["rating"], models["se"], want["rating"], want["se"], strict=True):
+            rating.add(relative(got, a))
+            error.add(relative(se, factor * b))
+    return [R, rating, error]
+
+
 def draw_lines() -> list[Line]:
     """Compare posterior probabilities with baycomp and aggregate scores with rliable."""
     n = 50_000
@@ -167,4 +191,4 @@ def autorank_lines() -> list[Line]:
     return [p, centre]
 
 
-SECTIONS = [omnibus_lines, pair_lines, size_and_rating_lines, draw_lines, autorank_lines]
+SECTIONS = [omnibus_lines, pair_lines, size_and_rating_lines, vote_lines, draw_lines, autorank_lines]
