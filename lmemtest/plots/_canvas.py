@@ -23,7 +23,7 @@ from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
-from lmemtest.core.words import listed
+from lmemtest.core.validate import check_choice, check_number
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _names
 
@@ -210,12 +210,10 @@ def checked_width(width: object, ax: Axes | None) -> float | None:
         return None
     if ax is not None:
         raise ArgumentError("width is of a new figure, and ax is given. Leave one of them out.")
-    if isinstance(width, str) and width in WIDTHS:
-        return WIDTHS[width]
-    if isinstance(width, (int, float)) and not isinstance(width, bool) and NARROWEST <= width <= BROADEST:
-        return float(width)
-    named = listed([f'"{name}"' for name in WIDTHS])
-    raise ArgumentError(f"width must be {named} or {NARROWEST:g} to {BROADEST:g} inches, got {width!r}.")
+    if isinstance(width, str):
+        return WIDTHS[check_choice(width, "width", tuple(WIDTHS))]
+    named = " or ".join(f'"{name}"' for name in WIDTHS)
+    return check_number(width, "width", low=NARROWEST, high=BROADEST, meaning=f"the inches of a new figure, or {named}")
 
 
 def figure_width(content: float = FIGURE_WIDTH) -> float:

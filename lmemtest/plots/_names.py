@@ -13,27 +13,17 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import accumulate
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lmemtest.core.words import format_level, suggest
 from lmemtest.errors import ArgumentError
 
+if TYPE_CHECKING:
+    from lmemtest.plots._style import Ruler
+
 _BREAKS = (" :…", "[](_.-/=+,;|", "")  # of a name, after one of these: the best first, anywhere last
 _labels: ContextVar[Mapping[str, str]] = ContextVar("lmemtest_figure_labels", default=MappingProxyType({}))
 _met: ContextVar[set[str] | None] = ContextVar("lmemtest_figure_names", default=None)
-
-
-class Widths(Protocol):
-    """Measures texts in points."""
-
-    def width(self, text: str) -> float:
-        """Of one text."""
-        ...
-
-    def characters(self, text: str) -> list[float] | None:
-        """About what each character adds to it; None where only a layout says."""
-        ...
-
 
 # ---------------------------------------------------------------------------------------------------- labels
 
@@ -88,7 +78,7 @@ def label_of(name: object) -> str:
 # ---------------------------------------------------------------------------------------------------- long names
 
 
-def wrapped(name: str, room: float, ruler: Widths, lines: int = 2) -> str | None:
+def wrapped(name: str, room: float, ruler: Ruler, lines: int = 2) -> str | None:
     """A name on as few lines as hold it, at most `lines` of `room` points; None where these do not.
 
     >>> class Letters:
@@ -119,7 +109,7 @@ def wrapped(name: str, room: float, ruler: Widths, lines: int = 2) -> str | None
 
 
 def fitted(
-    names: Sequence[str], room: float | Sequence[float], ruler: Widths, lines: int = 1, first: int = 1
+    names: Sequence[str], room: float | Sequence[float], ruler: Ruler, lines: int = 1, first: int = 1
 ) -> tuple[list[str], list[str]]:
     """Names on `room` points, one number or one per name: whole, on several lines, or with a number from `first`; and
     the whole names of these, as sentences to be written below. With no `lines` they are only shortened, for axes of the
@@ -146,7 +136,7 @@ def fitted(
     return out, [f"[{number}] {name}." for name, number in key.items()]
 
 
-def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Widths) -> list[str]:
+def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Ruler) -> list[str]:
     """Cut names that are wider than `room` points, one number or one per name, in the middle; they stay different.
 
     The cut moves towards the start or the end if names differ only where it would fall; if that does not help
@@ -162,12 +152,12 @@ def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Widths) 
     return [n if ruler.width(n) <= most else _numbered(i, n, most, ruler) for i, (n, most) in numbered]
 
 
-def _numbered(index: int, name: str, room: float, ruler: Widths) -> str:
+def _numbered(index: int, name: str, room: float, ruler: Ruler) -> str:
     prefix = f"{index}: "
     return prefix + ellipsis(name, room - ruler.width(prefix), ruler, 0.5)
 
 
-def ellipsis(name: str, room: float, ruler: Widths, head: float) -> str:
+def ellipsis(name: str, room: float, ruler: Ruler, head: float) -> str:
     if ruler.width(name) <= room:
         return name
     low, high = 0, len(name) - 1  # the fewest and the most characters that may fit
@@ -181,7 +171,7 @@ def ellipsis(name: str, room: float, ruler: Widths, head: float) -> str:
     return _cut(name, low, head)
 
 
-def _fitting(name: str, room: float, ruler: Widths, head: float) -> int:
+def _fitting(name: str, room: float, ruler: Ruler, head: float) -> int:
     """About as many characters as fit, at least one: where a search begins."""
     added = ruler.characters(name)
     if added is None:

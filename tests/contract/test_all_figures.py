@@ -76,10 +76,11 @@ def test_every_figure_has_the_width_that_is_asked_for_and_text_of_six_points(nam
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_figure_refuses_what_is_no_width_and_no_labels(name: str) -> None:
-    rule = r'^width must be "column", "page" or 2 to 40 inches, got '
-    for bad in ("wide", 0, -3.3, float("nan"), True, [3.3]):
-        with pytest.raises(ArgumentError, match=rule):
+    for bad in (0, -3.3, float("nan"), True, [3.3]):
+        with pytest.raises(ArgumentError, match=r"^width must be .*: the inches of a new figure, or \"column\" or"):
             draw(name, width=bad)
+    with pytest.raises(ArgumentError, match=r"^width must be .*column.*page.*got 'wide'"):
+        draw(name, width="wide")
     with pytest.raises(ArgumentError, match=r"^width is of a new figure, and ax is given\. Leave one of them out\.$"):
         draw(name, width="page", ax=Figure().subplots())
     with pytest.raises(ArgumentError, match=r"^labels must be a dict such as .*, got list\.$"):

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import nnls
 
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer
@@ -51,6 +50,8 @@ def half_widths_of_means(left: Index, right: Index, half: Array, count: int) -> 
     sums[rows, left[tested]] = sums[rows, right[tested]] = 1.0
     widths = np.asarray(np.linalg.lstsq(sums, half[tested], rcond=None)[0])
     if (widths < 0.0).any():
+        from scipy.optimize import nnls
+
         widths = np.asarray(nnls(sums, half[tested])[0])
     return np.where(sums.any(axis=0), widths, np.nan)
 
