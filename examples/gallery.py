@@ -239,7 +239,7 @@ def main() -> None:
     parser.add_argument("--width", choices=["column", "page"], help="of all figures (default: that of their content)")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    listed = lt.plots.gallery().table.set_index("figure")
+    listed = lt.plots.gallery().figures.set_index("figure")
     parts = []
     with detached_figures():
         for name in calls():
