@@ -106,19 +106,19 @@ def arrange(
 
 
 def titles_within(
-    titles: Sequence[tuple[str, ...]], room: float, lines: int, ruler: _style.Ruler
+    titles: Sequence[tuple[str, ...]], room: float, lines: int, ruler: _style.Ruler, first: int = 1
 ) -> tuple[list[str], list[str]]:
     """Titles of one line, or up to two, of `room` points, the names of a difference each on one; and the key."""
     names = [MINUS.join(parts) for parts in titles]
     if ruler.widest(names) <= room:
         return names, []
     if not any(len(parts) > 1 for parts in titles):
-        return _names.fitted(names, room / FOLDED, ruler, lines)
+        return _names.fitted(names, room / FOLDED, ruler, lines, first)
     between = f"\n{MINUS.strip()} " if lines == 2 else MINUS
     beside = ruler.width(between.split("\n")[-1])
     each = room - beside if lines == 2 else (room - beside) / 2.0
     parts = list(dict.fromkeys(part for title in titles for part in title))
-    short, key = _names.fitted(parts, each, ruler)
+    short, key = _names.fitted(parts, each, ruler, first=first)
     label = dict(zip(parts, short, strict=True))
     return [
         whole if ruler.width(whole) <= room else between.join(label[part] for part in title)
@@ -368,10 +368,12 @@ def legend_columns(widths: Sequence[float], room: float, size: float) -> int:
     return 1
 
 
-def legend_rows(names: Sequence[str], room: float, ruler: _style.Ruler) -> tuple[list[str], int, int, list[str]]:
+def legend_rows(
+    names: Sequence[str], room: float, ruler: _style.Ruler, first: int = 1
+) -> tuple[list[str], int, int, list[str]]:
     """Names of a legend as far as they fit, its columns and its rows, and the key to names that do not."""
     half = 0.45 if len(names) > _FEW_NAMES else 1.0
-    names, key = _names.fitted(names, max(half * room - 4 * ruler.size, 4 * ruler.size), ruler, 2)
+    names, key = _names.fitted(names, max(half * room - 4 * ruler.size, 4 * ruler.size), ruler, 2, first)
     columns = legend_columns([ruler.width(name) for name in names], room, ruler.size)
     rows = -(-len(names) // columns) if names else 0
     return names, columns, rows + math.ceil(0.8 * sum("\n" in name for name in names)), key

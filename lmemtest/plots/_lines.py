@@ -353,7 +353,7 @@ def _plan_with(
         of_titles: list[str] = []
         if has_titles:
             narrow = place.width + 0.8 * right
-            written, of_titles = _layout.titles_within(titles, narrow, title_lines, title_ruler)
+            written, of_titles = _layout.titles_within(titles, narrow, title_lines, title_ruler, 1 + len(of_legend))
         whole = sum(len(_layout.MINUS.join(parts)) for parts in titles)
         cut = sum("…" in text and "…" not in "".join(parts) for text, parts in zip(written, titles, strict=True))
         lost = max(1.0 - sum(len(text.replace("…", "")) for text in written) / whole, 1e-9) if cut else 0.0

@@ -210,7 +210,7 @@ def _texts(
     room = 2.0 * min(left + inner / 2.0, right + inner / 2.0) - 2.0 * _canvas.PAD  # centred below the axis
     entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
     small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
-    key, columns, lines, more = _layout.legend_rows(entries, inner, small)
+    key, columns, lines, more = _layout.legend_rows(entries, inner, small, 1 + len(key_words))
     sentences = [*rows.axis_label.split("\n"), *filter(None, [" ".join([*key_words, *more])])]
     plain = _style.Ruler(ax, font, **_style.font_for(sentences))
     words = "\n".join(line for part in sentences for line in _style.wrap(part, room, plain))
@@ -379,7 +379,7 @@ def _columns_texts(
     each = max((inner - (len(columns) - 1) * _GAP * font) / len(columns), 0.0)
     plain = _style.Ruler(ax, font)
     above = [(rows.title,) for rows in columns]
-    titles, more = _layout.titles_within(above, each + 0.5 * _GAP * font, 2, plain)
+    titles, more = _layout.titles_within(above, each + 0.5 * _GAP * font, 2, plain, 1 + len(key))
     small = _style.Ruler(ax, SMALL * font)
     lines = [
         part for text in (*foot, *key, *more) for part in _style.wrap(text, 0.95 * (width - 2 * _canvas.PAD), small)

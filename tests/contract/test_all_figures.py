@@ -99,6 +99,11 @@ def test_every_figure_of_algorithms_writes_their_labels(name: str) -> None:
     assert "Zebra" in after
 
 
+def test_a_number_stands_for_one_name() -> None:
+    words = [text.get_text() for text in texts_of(draw("aggregate_scores_plot", width="column"))]
+    assert sorted(text for text in words if text.startswith("[")) == ["[1] HB+prior.", "[2] Median of the benchmarks."]
+
+
 def test_labels_must_tell_names_apart() -> None:
     for labels, rule in (
         ({"HB": "RS"}, r"^labels writes 'RS' for 'HB', and 'RS' is a name itself\. Use other texts\.$"),
