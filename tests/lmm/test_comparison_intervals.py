@@ -85,7 +85,7 @@ def test_exceptions_are_the_pairs_for_which_overlap_and_test_disagree():
     assert odd
     assert odd == set(zip(found.exceptions["left"], found.exceptions["right"], strict=True))
     assert found.findings == ()
-    assert found.notes == ("For m0 and m1 overlap and test disagree; the test decides.",)
+    assert found.notes == ("Overlap and test disagree for m0 − m1; the test decides.",)
 
 
 def test_intervals_follow_the_scale_and_the_groups():

@@ -122,8 +122,8 @@ def comparison_intervals(pairs: Comparisons) -> Answer:
         differ = table.loc[tested & (apart != significant), [*pairs.by, "left", "right"]]
         exceptions.append(differ.assign(significant=significant[tested & (apart != significant)]))
     odd = pd.concat(exceptions, ignore_index=True)
-    named = [f"{row['left']} and {row['right']}" for row in odd.to_dict("records")]
-    notes = (f"For {joined(named)} overlap and test disagree; the test decides.",) if named else ()
+    named = [f"{row['left']} − {row['right']}" for row in odd.to_dict("records")]
+    notes = (f"Overlap and test disagree for {joined(named)}; the test decides.",) if named else ()
     return Answer(
         question="comparison_intervals",
         title=f"Comparison intervals of {em.score}",
