@@ -2,7 +2,8 @@
 
 Every figure takes a result object, computes nothing but the layout, and draws inside the rectangle of the
 axes that it is given, labels included. With ``ax=None`` it makes a new figure whose size grows with the
-number of rows.
+number of rows, or one of a journal's width: ``width="column"`` or ``"page"``. ``labels={name: text}`` writes other
+names. ``gallery()`` lists all figures.
 
 The functions load on first use, because matplotlib costs more to import than the rest of the package.
 """
@@ -16,7 +17,7 @@ import lazy_loader as _lazy
 _load, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
-        "_canvas": ["detached_figures"],
+        "_canvas": ["detached_figures", "gallery"],
         "aggregate_scores": ["aggregate_scores_plot", "improvement_plot", "performance_profile_plot"],
         "anytime": ["anytime_differences_plot", "anytime_plot", "cd_ribbon"],
         "attempts": ["repeated_attempts_plot"],

@@ -107,7 +107,7 @@ def marks(plan: Plan) -> Iterator[Mark]:
     yield from _elbows(plan)
     yield from _bars(plan)
     for line, text in enumerate(plan.marks + plan.foot):
-        y = plan.y_rows[-1] - (1.0 + FOOT * (line + 0.5)) * plan.font
+        y = plan.y_foot - FOOT * (line + 0.5) * plan.font
         marked = line < len(plan.marks)
         colour = _style.WARM if marked else _style.MUTED
         size = FOOT_FONT * plan.font

@@ -21,7 +21,7 @@ from lmemtest.core.validate import check_flag
 from lmemtest.core.words import format_level, listed, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
-from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots import _canvas, _layout, _names, _style
 from lmemtest.plots._given import decided_by, omnibus_text
 
 MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
@@ -183,7 +183,7 @@ FOOT_FONT = 0.82
 VALUE_GAP = 0.7  # between a value and its name
 _BOLD = 0.85  # of the width that text which is measured as plain may take in bold
 _HINTED = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
-WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are cut
+WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are wrapped
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
 
 
@@ -213,6 +213,7 @@ class Plan:
     y_columns: float  # where they reach these
     y_bars: float  # the first row of bars
     y_rows: tuple[float, ...]  # the rows of labels
+    y_foot: float  # the upper edge of the lines below
     height: float  # what the diagram needs
 
     def x(self, value: float) -> float:
@@ -240,7 +241,7 @@ def figure_width(boards: Sequence[Board]) -> float:
     beside = max(_value_width(board, ruler) for board in boards)
     sides = 1 if all(board.left_only for board in boards) else 2
     wanted = (sides * (ruler.widest(names) + beside) + 4 * font) / (1 - AXIS_SHARE) / 72
-    return min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST)
+    return _canvas.figure_width(min(max(_canvas.FIGURE_WIDTH, wanted), WIDEST))
 
 
 def plan_of(
@@ -263,7 +264,7 @@ def plan_of(
     """
     extra = _style.font_for((*board.names, *board.missing, title))
     ruler = _style.Ruler(ax, font, **extra)
-    labels, label_bounds = label_zones(board, width, ruler)
+    labels, key, label_bounds = label_zones(board, width, ruler)
     zones = (max(label_bounds[0], zones[0]), max(label_bounds[1], zones[1]))
     low, high = axis_range(board)
     if limits is not None:
@@ -305,8 +306,10 @@ def plan_of(
     small = _style.Ruler(ax, FOOT_FONT * font, **extra)
     marks = _lines([board.omnibus] * bool(board.omnibus), _BOLD * width, small)
     sentences = [text for text in _foot(board, apart=apart and moved) if text not in without]
-    foot = _lines([" ".join(sentences)], width, small)
-    y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
+    foot = _lines([" ".join([*sentences, *key])], width, small)
+    folded = _layout.LINE * any("\n" in label for label in labels)
+    pitch = ROW + folded
+    y_rows = tuple(y_first - row * pitch * font for row in range(board.rows))
     return Plan(
         board=board,
         font=font,
@@ -323,14 +326,15 @@ def plan_of(
         marks=marks,
         foot=foot,
         sentences=tuple(sentences),
-        title=_style.shorten([title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
+        title=_names.shorten([title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
         top=top,
         y_axis=y_axis,
         y_fan=y_fan,
         y_columns=y_columns,
         y_bars=y_bars,
         y_rows=y_rows,
-        height=-y_rows[-1] + (1.0 + FOOT * len(marks + foot)) * font,
+        y_foot=y_rows[-1] - (1.0 + folded / 2.0) * font,
+        height=-y_rows[-1] + (1.0 + folded / 2.0 + FOOT * len(marks + foot)) * font,
     )
 
 
@@ -344,8 +348,9 @@ def _hides_members(board: Board, exact: Sequence[float], font: float) -> bool:
     return False
 
 
-def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
-    """Return the labels, cut where they must be, and the width of the zones left and right of the axis."""
+def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], list[str], tuple[float, float]]:
+    """Return the labels, on two lines where they must be, the key to shortened ones, and the width of the zones left
+    and right of the axis."""
     gap = (ELBOW + 0.5) * ruler.size + _value_width(board, ruler)
     room = width - 2 * _canvas.PAD
     share = max((1 - AXIS_SHARE) * room / 2 - gap, 3 * ruler.size)
@@ -361,9 +366,9 @@ def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[s
     spare[1] += gap * board.left_only
     limits = {"left": share + spare[1], "right": share + spare[0]}
     rooms = [part * limits[side] for part, side in zip(plain, sides, strict=True)]
-    labels = _style.shorten(board.names, rooms, ruler)
+    labels, key = _names.fitted(board.names, rooms, ruler, 2)
     zones = widest(labels)
-    return labels, (zones[0] + gap, zones[1] + gap * ("right" in sides))
+    return labels, key, (zones[0] + gap, zones[1] + gap * ("right" in sides))
 
 
 def _value_width(board: Board, ruler: _style.Ruler) -> float:

@@ -10,22 +10,23 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import ListedColormap, Normalize, to_rgb
-from numpy.typing import ArrayLike, NDArray
+from matplotlib.colors import ListedColormap, Normalize
+from numpy.typing import NDArray
 
 from lmemtest.core.arrays import Array
-from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots import _canvas, _layout, _names, _style
 from lmemtest.plots._layout import LINE, SMALL, TICK_PAD, Cell
 
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
 TIGHT_CELL = 1.25
-NUMBER, CELL_LINE = 4.4, 1.3  # width of a number with its margins, and height of a line
+CELL_LINE = 1.3  # height of a line of a cell
 WIDEST, HIGHEST = 9.5, _canvas.PAGE_HEIGHT  # inches, unless labels would be unreadable
 AROUND = (12.0, 8.0)  # beside and above the cells, at the least
 LABEL_SHARE, HEAD_SHARE = 0.3, 0.4  # the most of width and height that row and column labels may take
+SAFE = 0.96  # of the width for the note, which hinting makes wider at some resolutions
 BAR_WIDTH, BAR_GAP = 0.9, 1.2  # the colour scale
-LEAST_NUMBER = 4.5  # points; smaller numbers in cells cannot be read and are left out
+LEAST_NUMBER, LEAST_NEW = 4.5, 6.0  # points in axes of the user and in a new figure; smaller numbers are left out
 BOLD, DOT = "Bold: ", "Dot: "  # how emphasised cells are marked: the second, which is not wider, without numbers
 PALE = "#f2f2f2"
 DARKEST = 0.82  # share of the colour map that is used: its ends are too dark to tell apart
@@ -48,12 +49,13 @@ class Heat:
     coloured: NDArray[np.bool_] | None = None  # cells with a colour, the others are pale; None for those with a value
     bold: NDArray[np.bool_] | None = None  # cells whose number is emphasised; a dot marks them where numbers do not fit
     emphasis: str = ""  # what that says: the note begins with it if there are such cells
+    reading: str = ""  # what the numbers are: the note ends with it if there are numbers
     layers: tuple[Texts, ...] = ()  # more texts per cell, below its number
     head_share: float = HEAD_SHARE  # the most of the height that column labels may take
-    all_numbers: bool = False  # the numbers must be readable; else they are left out where cells are small
-    # "low is blue" or "high is blue" with red around the centre, or "from zero" in shades of blue
+    all_numbers: bool = False  # axes of the user must have room for the numbers; elsewhere small cells go without
+    # "low is blue" or "high is blue" with orange around the centre, or "from zero" in shades of blue
     palette: str = "low is blue"
-    centre: float = 0.0  # where red and blue meet
+    centre: float = 0.0  # where orange and blue meet
     most: float | None = None  # from there to the ends of the colour scale; None for the largest value
     decimals: int | None = None  # of the numbers; None for three digits of the largest
 
@@ -90,11 +92,11 @@ class Heat:
 
     @property
     def mappable(self) -> ScalarMappable:
-        """The colours, without the darkest end or ends of their map."""
-        pale = 0.15 if self.palette == "from zero" else (1.0 - DARKEST) / 2.0
-        dark = DARKEST if self.palette == "from zero" else 1.0 - pale
-        name = _style.SEQUENTIAL if self.palette == "from zero" else _style.DIVERGING
-        samples = mpl.colormaps[name](np.linspace(pale, dark, 255))
+        """The colours; one of a single hue goes without the darkest end of its map."""
+        if self.palette == "from zero":
+            samples = mpl.colormaps[_style.SEQUENTIAL](np.linspace(0.15, DARKEST, 255))
+        else:
+            samples = _style.DIVERGING(np.linspace(0.0, 1.0, 255))
         colours = ListedColormap(samples[::-1] if self.palette == "high is blue" else samples)
         return ScalarMappable(Normalize(*self.ends), colours)
 
@@ -113,9 +115,9 @@ def grid(
     tight: tuple[float, float] = (TIGHT_CELL, TIGHT_CELL),
     least: tuple[float, float] = (0.0, 0.0),
     upright: bool = False,
-) -> tuple[float, Cell, tuple[float, float], str]:
+) -> tuple[float, Cell, tuple[float, float], list[list[str]]]:
     """The largest font with which cells have `tight` font sizes and `least` points; the place of all, width and height
-    of one, and the note as it is written.
+    of one, and the lines of each part of the note.
 
     The axes have labels and the note, after a `lead`, when this returns, and no cells. In font sizes, `beside` is the
     room left and right of the matrix and its labels, and how much of that at the right is free for the note below;
@@ -123,28 +125,39 @@ def grid(
     """
     size = _canvas.size_in_points(ax)
     rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
-    for font in _layout.fonts():
+    for font, lines in _layout.fonts_and_lines():
         ruler = _style.Ruler(ax, font, **_style.font_for(rows))
-        labels = _style.shorten(rows, LABEL_SHARE * size[0], ruler)
-        left = _canvas.PAD + beside[0] * font + ruler.widest(labels) + TICK_PAD
+        labels, key = _names.fitted(rows, LABEL_SHARE * size[0], ruler, lines)
+        left = _canvas.PAD + beside[0] * font + _layout.FOLDED * ruler.widest(labels) + TICK_PAD
         right = _canvas.PAD + beside[1] * font
         inner = max(size[0] - left - right, 1.0)
         across = _style.Ruler(ax, font, **_style.font_for(columns))
-        heads = _style.shorten(columns, head_share * size[1], across)
+        same = {name: index for index, name in enumerate(rows)}
+        each = inner / max(len(columns), 1)
+        flat = not upright and across.widest(columns) + 0.6 * font <= each
+        head_room = each - 0.6 * font if flat else head_share * size[1]
+        heads, more = _names.fitted(columns, head_room, across, lines, 1 + len(key))
+        if set(columns) == set(rows):  # a number means the same name on both sides
+            both, key = _names.fitted(rows, min(LABEL_SHARE * size[0], head_room), ruler, lines)
+            labels, more = both, []
+            heads = [both[same[name]] for name in columns]
+            if key:  # the rows have the beginning of the name
+                heads, _ = _names.fitted(columns, 0.0, across)
+        note_texts = [*note, *filter(None, [" ".join([*key, *more])])]
         widest = across.widest(heads)
-        flat = not upright and widest + 0.6 * font <= inner / max(len(columns), 1)
-        small = _style.Ruler(ax, SMALL * font, **_style.font_for(note))
+        small = _style.Ruler(ax, SMALL * font, **_style.font_for(note_texts))
         room = inner + 2.0 * min(left - _canvas.PAD, beside[2] * font)  # centred below the cells
-        leads = [lead] + [""] * len(note)
-        words = "\n".join(
-            line for text, first in zip(note, leads, strict=False) for line in _style.wrap(text, room, small, first)
-        )
+        leads = [lead] + [""] * len(note_texts)
+        room *= SAFE
+        parts = [_style.wrap(text, room, small, first) for text, first in zip(note_texts, leads, strict=False)]
+        words = "\n".join(line for part in parts for line in part)
         bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
         bottom += 0.8 * font + small.height(lead + words) if words else 0.0
         top = _canvas.PAD + above * font
         place = Cell(left, bottom, inner, max(size[1] - bottom - top, 1.0))
         cell = place.width / max(len(columns), 1), place.height / max(len(rows), 1)
-        needed = [max(a * font, b) for a, b in zip(tight, least, strict=True)]
+        folds = [LINE * font * any("\n" in name for name in names) for names in (() if flat else heads, labels)]
+        needed = [max(a * font + fold, b) for a, b, fold in zip(tight, least, folds, strict=True)]
         if cell[0] >= needed[0] - 1e-6 and cell[1] >= needed[1] - 1e-6:
             break
     else:  # row labels grow with the width up to a share
@@ -162,12 +175,18 @@ def grid(
         (ax.get_yticklabels(), rows, {"va": "center"}),
         (ax.get_xticklabels(), columns, {"va": "top", "ha": "center", "rotation": 0 if flat else 90}),
     ):
-        style: dict[str, Any] = {"fontsize": font, "color": _style.INK, **_style.font_for(names), **where}
+        style: dict[str, Any] = {
+            "fontsize": font,
+            "color": _style.INK,
+            "linespacing": 1.05,
+            **_style.font_for(names),
+            **where,
+        }
         for tick in ticks:
             _style.literal(tick).set(**style)
     style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([words]))
     ax.set_xlabel(lead + words, **style, labelpad=0.5 * font)
-    return font, place, cell, words
+    return font, place, cell, parts
 
 
 def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, float, Cell]:
@@ -182,16 +201,17 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     lines = _style.wrap(heat.scale_label, 10.0 * (height - 2.0 * _canvas.PAD) / _style.base_font(), base)
     label = base.height("\n".join(lines)) / 10.0
     scale = BAR_GAP + BAR_WIDTH + wide
-    wanted = _per_point(ax, heat, list(heat.texts)[-1]) if heat.all_numbers else (0.0, 0.0)
-    least = (LEAST_NUMBER * wanted[0], LEAST_NUMBER * wanted[1])
+    needed = heat.all_numbers and _canvas.least_font() < _canvas.READABLE
+    wanted = _per_point(ax, heat, list(heat.texts)[-1]) if needed else (0.0, 0.0)
+    least = (least_number() * wanted[0], least_number() * wanted[1])
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
     room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
     emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
     first, *rest = heat.note or [""]
     if len(emphasised):
         first = f"{heat.emphasis} {first}"
-    note, lead = [text for text in (first, *rest) if text], BOLD * (len(emphasised) > 0)
-    font, place, cell, words = grid(ax, heat.rows, heat.columns, what, note=note, lead=lead, least=least, **room)
+    note, lead = [text for text in (first, *rest, heat.reading) if text], BOLD * (len(emphasised) > 0)
+    font, place, cell, parts = grid(ax, heat.rows, heat.columns, what, note=note, lead=lead, least=least, **room)
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
     pale = np.ma.masked_where(~heat.exists, np.zeros(heat.values.shape))
@@ -199,12 +219,26 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     painted = np.ma.masked_where(~heat.painted, heat.values)
     ax.pcolormesh(*edges, painted, cmap=heat.mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
     _draw_scale(ax, heat, font, place, lines)
-    if not _draw_numbers(ax, heat, font, cell) and len(emphasised):  # dots mark cells where numbers do not fit
+    if _draw_numbers(ax, heat, font, cell):
+        return ax, font, place
+    if heat.reading:
+        del parts[len(note) - 1]
+    words = "\n".join(line for part in parts for line in part)
+    ax.xaxis.label.set_text(lead + words)
+    if len(emphasised):  # dots mark cells where numbers do not fit
         row, column = emphasised.T
-        inks, dot = _inks(heat.mappable, heat.values)[row, column].tolist(), min(0.5 * font, 0.4 * min(cell))
+        inks, dot = (
+            _style.ink_on(heat.mappable.to_rgba(heat.values)[..., :3])[row, column].tolist(),
+            min(0.5 * font, 0.4 * min(cell)),
+        )
         ax.scatter(column, row, s=dot**2, c=inks, linewidths=0, label="_emphasised", zorder=3)
         ax.xaxis.label.set_text(DOT + words)
     return ax, font, place
+
+
+def least_number() -> float:
+    """Points of the numbers in cells, at the least."""
+    return LEAST_NUMBER if _canvas.least_font() < _canvas.READABLE else LEAST_NEW
 
 
 def figure_size(heat: Heat) -> tuple[float, float]:
@@ -219,12 +253,11 @@ def figure_size(heat: Heat) -> tuple[float, float]:
     height = len(heat.rows) * max(CELL_HEIGHT, CELL_LINE * lines + 0.3) * font
     height += (heads if heads > cell else font) + 5 * font
     readable = min(_canvas.READABLE, font)
-    tight = (NUMBER, CELL_LINE * lines + 0.2) if heat.all_numbers else (TIGHT_CELL, TIGHT_CELL)
     least = [
-        (tight[0] * len(heat.columns) + AROUND[0]) * readable / 72 + heat.all_numbers * labels / 72,
-        (tight[1] * len(heat.rows) + AROUND[1]) * readable / 72 + heat.all_numbers * heads / 72,
+        (TIGHT_CELL * count + around) * readable / 72
+        for count, around in zip((len(heat.columns), len(heat.rows)), AROUND, strict=True)
     ]
-    width = min(max(width / 72, 4.5), max(WIDEST, least[0]))
+    width = _canvas.figure_width(min(max(width / 72, 4.5), max(WIDEST, least[0])))
     return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
 
 
@@ -253,11 +286,11 @@ def _draw_numbers(ax: Axes, heat: Heat, most: float, cell: tuple[float, float]) 
     for cells in heat.texts:
         width, height = _per_point(ax, heat, cells)
         font = min(0.9 * most, cell[0] / width, cell[1] / height)
-        if font >= LEAST_NUMBER:
+        if font >= least_number():
             break
     else:
         return False
-    painted, inks = heat.painted, _inks(heat.mappable, heat.values)
+    painted, inks = heat.painted, _style.ink_on(heat.mappable.to_rgba(heat.values)[..., :3])
     for (row, column), lines in cells.items():
         bold = heat.bold is not None and bool(heat.bold[row, column])
         ink = inks[row, column] if painted[row, column] else _style.MUTED
@@ -271,14 +304,3 @@ def _per_point(ax: Axes, heat: Heat, cells: Lines) -> tuple[float, float]:
     ruler = _style.Ruler(ax, 10.0, fontweight="normal" if heat.bold is None else "bold")
     widest = ruler.widest([text for lines in cells.values() for text in lines]) / ruler.size
     return widest + 0.5, CELL_LINE * max(map(len, cells.values()), default=0) + 0.1
-
-
-def _inks(mappable: ScalarMappable, values: Array) -> NDArray[np.str_]:
-    """The text colours with the better contrast on the cells of values, as the eye sees it (APCA's powers)."""
-    grounds, ink = luminance(mappable.to_rgba(values)[..., :3]), luminance(to_rgb(_style.INK))
-    return np.where(1.0 - grounds**0.65 > grounds**0.56 - ink**0.57, "white", _style.INK)
-
-
-def luminance(colour: ArrayLike) -> Array:
-    """Light of sRGB colours, from 0 to 1; red, green and blue are in the last axis."""
-    return np.asarray(np.asarray(colour, dtype=float) ** 2.4 @ np.array((0.2126, 0.7152, 0.0722)))

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
-from lmemtest.plots import _style
+from lmemtest.plots import _canvas, _names, _style
 
 LINE = 1.3  # font sizes from one line of words to the next
 SMALL = 0.85  # size of secondary text
@@ -31,10 +31,10 @@ PAD = 0.04  # of the range of an axis, beyond what is drawn
 MINUS = " − "
 _ASPECT = 1.4  # width over height of a panel that reads well
 _AIR = 0.6  # font sizes between tick labels
+FOLDED = 1.05  # of the width of parts of names, which hinting makes wider at some resolutions
 _STEP = 0.25  # points by which fonts shrink until everything fits
 _FEW_NAMES = 6  # of a legend: of more, none takes more than half a line
 _MOST_TICKS = 9
-_BREAKS = (" :…", "[](_.-/", "")  # of a title, after one of these: the best first, anywhere last
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,18 @@ class Cell:
 def fonts() -> Iterator[float]:
     """Font sizes to try, from the largest."""
     size = _style.base_font()
-    least = min(_style.SMALLEST_FONT, size)
+    least = min(_canvas.least_font(), size)
     while size > least:
         yield size
         size -= _STEP
     yield least
+
+
+def fonts_and_lines() -> Iterator[tuple[float, int]]:
+    """Font sizes, and on how many lines names may be; in axes of the user names are shortened where that fails."""
+    yield from ((font, lines) for font in fonts() for lines in (2, 1))
+    if _canvas.least_font() < _canvas.READABLE:
+        yield from ((font, 0) for font in fonts())
 
 
 # ---------------------------------------------------------------------------------------------------- panels
@@ -98,45 +105,25 @@ def arrange(
     return None if best is None else (best, least)
 
 
-def titles_within(titles: Sequence[tuple[str, ...]], room: float, lines: int, ruler: _style.Ruler) -> list[str]:
-    """Titles of one line, or up to two, of `room` points; the parts of a difference are cut by themselves."""
+def titles_within(
+    titles: Sequence[tuple[str, ...]], room: float, lines: int, ruler: _style.Ruler, first: int = 1
+) -> tuple[list[str], list[str]]:
+    """Titles of one line, or up to two, of `room` points, the names of a difference each on one; and the key."""
     names = [MINUS.join(parts) for parts in titles]
     if ruler.widest(names) <= room:
-        return names
-    if any(len(parts) > 1 for parts in titles):
-        return [_difference(parts, room, lines, ruler) for parts in titles]
-    if lines == 2:
-        for candidates in (names, _style.shorten(names, 1.8 * room, ruler)):
-            broken = [text for text in (_broken(name, room, ruler) for name in candidates) if text is not None]
-            if len(broken) == len(names):
-                return broken
-    return _style.shorten(names, room, ruler)
-
-
-def _difference(parts: tuple[str, ...], room: float, lines: int, ruler: _style.Ruler) -> str:
-    """Two names with a minus between them, each on a line of its own where there are two."""
-    if ruler.width(MINUS.join(parts)) <= room:
-        return MINUS.join(parts)
-    if lines == 2:
-        return "\n− ".join(_style.shorten(parts, [room, room - ruler.width("− ")], ruler))
-    half = (room - ruler.width(MINUS)) / 2.0
-    spare = max(half - min(map(ruler.width, parts)), 0.0)  # a short name leaves room to the other
-    return MINUS.join(_style.shorten(parts, half + spare, ruler))
-
-
-def _broken(name: str, room: float, ruler: _style.Ruler) -> str | None:
-    """A name on one line, or on two at the best place to break; None if two lines cannot hold it."""
-    if ruler.width(name) <= room:
-        return name
-    if ruler.width(name.replace(" ", "")) > 2.1 * room:
-        return None
-    for after in _BREAKS:
-        places = [i for i, char in enumerate(name[:-1], 1) if not after or char in after]
-        parts = [(name[:i].rstrip(), name[i:].lstrip()) for i in places]
-        best = min(parts, key=ruler.widest, default=None)
-        if best is not None and ruler.widest(best) <= room:
-            return "\n".join(best)
-    return None
+        return names, []
+    if not any(len(parts) > 1 for parts in titles):
+        return _names.fitted(names, room / FOLDED, ruler, lines, first)
+    between = f"\n{MINUS.strip()} " if lines == 2 else MINUS
+    beside = ruler.width(between.split("\n")[-1])
+    each = room - beside if lines == 2 else (room - beside) / 2.0
+    parts = list(dict.fromkeys(part for title in titles for part in title))
+    short, key = _names.fitted(parts, each, ruler, first=first)
+    label = dict(zip(parts, short, strict=True))
+    return [
+        whole if ruler.width(whole) <= room else between.join(label[part] for part in title)
+        for whole, title in zip(names, titles, strict=True)
+    ], key
 
 
 # ---------------------------------------------------------------------------------------------------- axes
@@ -355,11 +342,11 @@ def set_upwards(
     ruler = _style.Ruler(box, size, **font)
     values, words = axis.ticked(room, ruler, upwards=True)
     if across is not None:
-        words = _style.shorten(words, across - 0.9 * size, ruler)
+        words, _ = _names.fitted(words, across - 0.9 * size, ruler, 2)
     box.set_yticks(values, words if labels else [""] * len(words), **_style.text_style(size, **font))
     box.set_ylim(*axis.limits)
     for label in box.get_yticklabels():
-        _style.literal(label).set(va="center")
+        _style.literal(label).set(va="center", linespacing=1.05)
     for value in values if guides else ():
         box.axhline(value, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
 
@@ -381,13 +368,15 @@ def legend_columns(widths: Sequence[float], room: float, size: float) -> int:
     return 1
 
 
-def legend_rows(names: Sequence[str], room: float, ruler: _style.Ruler) -> tuple[list[str], int, int]:
-    """Names of a legend cut to what fits, its columns and its rows."""
-    names = _style.shorten(
-        names, max((0.45 if len(names) > _FEW_NAMES else 1.0) * room - 4 * ruler.size, 4 * ruler.size), ruler
-    )
+def legend_rows(
+    names: Sequence[str], room: float, ruler: _style.Ruler, first: int = 1
+) -> tuple[list[str], int, int, list[str]]:
+    """Names of a legend as far as they fit, its columns and its rows, and the key to names that do not."""
+    half = 0.45 if len(names) > _FEW_NAMES else 1.0
+    names, key = _names.fitted(names, max(half * room - 4 * ruler.size, 4 * ruler.size), ruler, 2, first)
     columns = legend_columns([ruler.width(name) for name in names], room, ruler.size)
-    return names, columns, -(-len(names) // columns) if names else 0
+    rows = -(-len(names) // columns) if names else 0
+    return names, columns, rows + math.ceil(0.8 * sum("\n" in name for name in names)), key
 
 
 def draw_legend(

@@ -21,7 +21,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
-from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots import _canvas, _layout, _names, _style
 from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell
 
 MOST_BANDS = 5  # more bands over each other are mud
@@ -34,6 +34,7 @@ _MOST_MARKERS, _FEW_MARKERS = 30, 15  # points with a marker each; of more point
 _DODGE, _MOST_DODGE = 0.4, 0.15  # between curves side by side: font sizes, and share of the distance between points
 _LEAST_WHOLE = 6.5  # points: below it larger titles without their middle are the lesser evil
 _CUT = 0.7  # what cut titles cost, beside the logarithm of a bad aspect and twice the share that is cut
+_FEW, _NARROWEST = 3, (2.2, 1.6)  # inches of one of few panels in a new figure, and of one of more
 _PANEL, _ALONE = 105.0, 215.0  # points of a panel in a new figure: one of several, or the only one
 _ROW, _FILLED, _GAP = 1.4, 0.62, 0.9  # of a strip: small font sizes of a row, share that is filled, fonts above it
 _SAFE = 0.95  # of the width for lines of small text, which hinting makes up to 8 % wider at other resolutions
@@ -182,11 +183,20 @@ class _Plan:
     area: Cell  # all panels with their margins
     strip: Cell | None
     lost: float  # share of the titles that is cut
+    key_words: tuple[str, ...]  # what stands for names that are cut
 
 
 def axis_around(curves: Sequence[Curve], **options: Any) -> Axis:
     """The vertical axis that holds curves, and their bands where these say something."""
     return Axis.around(np.concatenate([values for curve in curves for values in curve.points()]), **options)
+
+
+def far_apart(curves: Sequence[Curve], ratio: float) -> bool:
+    """Tell whether all that is drawn is above zero, and the largest value of a curve `ratio` times the smallest."""
+    values = np.concatenate([points for curve in curves for points in curve.points()])
+    means = np.concatenate([curve.y for curve in curves])
+    means = means[np.isfinite(means)]
+    return bool((values[np.isfinite(values)] > 0.0).all() and len(means) and means.max() >= ratio * means.min())
 
 
 def mean_of(score: str, direction: str) -> tuple[str, ...]:
@@ -202,11 +212,12 @@ def spans_much(x: Array) -> bool:
 
 def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, height: float | None = None) -> Axes:
     """Draw `lines`, `or_else` where they do not fit, in `ax` or in a new figure with panels of `height` points."""
+    contents = (lines,) if or_else is None else (lines, or_else)
     if ax is None:
         ax = _canvas.new_axes(*_new_size(lines, height))
     _canvas.bare(ax)
     size = _canvas.size_in_points(ax)
-    plan = _plan(ax, (lines,) if or_else is None else (lines, or_else), size)
+    plan = _plan(ax, contents, size)
     lines = plan.lines
     small = SMALL * plan.font
     first_column = min(place.x for place in plan.places)
@@ -243,22 +254,23 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
 
 def _new_size(lines: Lines, height: float | None) -> tuple[float, float]:
     """Inches of a new figure."""
+    inches = _canvas.figure_width()
     font = _style.base_font()
     count = len(lines.panels) - (lines.wide_first and len(lines.panels) > 1)
-    columns = count if count < 2 else 2 if count in (2, 4) else 3
+    columns = min(count if count < 2 else 2 if count in (2, 4) else 3, max(int(inches / _NARROWEST[count > _FEW]), 1))
     rows = math.ceil(count / columns) + (count < len(lines.panels))
     panel = height or (_ALONE if len(lines.panels) == 1 else _PANEL)
     panel = max(panel, LINE * SMALL * font * lines.most_names())
     longest = max((len(_layout.MINUS.join(panel.title)) for panel in lines.panels), default=0)
-    titles = (longest > 0) + (0.58 * longest * font > _canvas.FIGURE_WIDTH * 72 / columns)
-    glyph, width = 0.55 * SMALL * font, _canvas.FIGURE_WIDTH * 72
+    titles = (longest > 0) + (0.58 * longest * font > inches * 72 / columns)
+    glyph, width = 0.55 * SMALL * font, inches * 72
     foot = math.ceil(len(lines.foot) * glyph / width)
     entries = [min(len(name) * glyph, 0.45 * width) for name, _ in lines.entries()]
     key = -(-len(entries) // _layout.legend_columns(entries, width, SMALL * font)) if entries else 0
     words = LINE * SMALL * foot + KEY_LINE * SMALL * key + WORDS + 0.5
     strip = _ROW * SMALL * len(lines.strip) + _GAP * bool(lines.strip)
     head = TITLE * bool(titles) + LINE * titles + TICKS
-    return _canvas.FIGURE_WIDTH, (rows * (panel + head * font) + (words + strip) * font + 3 * _canvas.PAD) / 72
+    return inches, (rows * (panel + head * font) + (words + strip) * font + 3 * _canvas.PAD) / 72
 
 
 def _plan(ax: Axes, contents: Sequence[Lines], size: tuple[float, float]) -> _Plan:
@@ -269,6 +281,8 @@ def _plan(ax: Axes, contents: Sequence[Lines], size: tuple[float, float]) -> _Pl
             break
         for lines in contents:
             plan = _plan_with(ax, lines, size, font)
+            if plan is not None and plan.key_words:  # the key takes room, in which other names may fit
+                plan = _plan_with(ax, lines, size, font, plan.key_words)
             if plan is not None and not plan.lost:
                 return plan
             with_cuts = with_cuts or plan
@@ -277,13 +291,16 @@ def _plan(ax: Axes, contents: Sequence[Lines], size: tuple[float, float]) -> _Pl
     return with_cuts
 
 
-def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -> _Plan | None:
+def _plan_with(
+    ax: Axes, lines: Lines, size: tuple[float, float], font: float, key_words: tuple[str, ...] = ()
+) -> _Plan | None:
     small = _style.Ruler(ax, SMALL * font)
     room = size[0] - 2 * _canvas.PAD
-    foot = _style.wrap(_style.one_line(lines.foot), _SAFE * room, small) if lines.foot else []
+    small_words = " ".join(filter(None, (_style.one_line(lines.foot) if lines.foot else "", *key_words)))
+    foot = _style.wrap(small_words, _SAFE * room, small) if small_words else []
     entries = [_style.one_line(name) for name, _ in lines.entries()]
     ruler = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
-    key_names, columns, key_rows = _layout.legend_rows(entries, room, ruler)
+    key_names, columns, key_rows, of_legend = _layout.legend_rows(entries, room, ruler)
     below = _canvas.PAD + LINE * SMALL * font * len(foot) + WORDS * font * bool(lines.x_label) + 0.5 * _canvas.PAD
     strip = _ROW * SMALL * font * len(lines.strip)
     above = _canvas.PAD + KEY_LINE * SMALL * font * key_rows
@@ -333,20 +350,27 @@ def _plan_with(ax: Axes, lines: Lines, size: tuple[float, float], font: float) -
         place = places[-1]  # of which there may be several in a row
         left, right = edges[place]
         written = [""] * len(places)
+        of_titles: list[str] = []
         if has_titles:
             narrow = place.width + 0.8 * right
-            written = _layout.titles_within(titles, narrow, title_lines, title_ruler)
+            written, of_titles = _layout.titles_within(titles, narrow, title_lines, title_ruler, 1 + len(of_legend))
         whole = sum(len(_layout.MINUS.join(parts)) for parts in titles)
         cut = sum("…" in text and "…" not in "".join(parts) for text, parts in zip(written, titles, strict=True))
         lost = max(1.0 - sum(len(text.replace("…", "")) for text in written) / whole, 1e-9) if cut else 0.0
         cost = ugly + (_CUT + 2.0 * lost if lost else 0.0)
         if best is not None and cost >= best[0]:
             continue
-        short = _style.shorten(list(labels.values()), right - LEAD * font + 0.01, wide)
+        begin = 1 + len(of_legend) + len(of_titles)
+        room_beside = right - LEAD * font + 0.01
+        if wide.widest(list(labels.values())) > room_beside:
+            room_beside /= _layout.FOLDED
+        short, of_names = _names.fitted(list(labels.values()), room_beside, wide, first=begin)
         names_shown = dict(zip(names, short, strict=True))
         rows = Cell(place.x, below + TICKS * font, place.width, strip) if lines.strip else None
         key = (key_names, columns)
-        best = cost, _Plan(lines, font, places, (left, right), written, names_shown, foot, key, area, rows, lost)
+        explained = (*of_legend, *of_titles, *of_names)
+        margin = (left, right)
+        best = cost, _Plan(lines, font, places, margin, written, names_shown, foot, key, area, rows, lost, explained)
     return None if best is None else best[1]
 
 
@@ -453,7 +477,7 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
     farthest = max((end[0] for end in ends), default=1.0)
     edge = 1.0 + 0.8 * LEAD * size / place.width
     for i, height in zip(order, heights, strict=True):
-        style = _style.text_style(size, color=named[i].colour, ha="left", va="center", **font)
+        style = _style.text_style(size, color=_style.as_text(named[i].colour), ha="left", va="center", **font)
         text = plan.names[named[i].name]
         box.text(edge + 0.2 * size / place.width, height / place.height, text, transform=box.transAxes, **style)
         (start, level), target = ends[i], height / place.height
@@ -488,17 +512,17 @@ def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
             style: dict[str, Any] = {"linewidth": 0.0} | fill
             box.fill_between([start, end], *height, zorder=2, **style)
             low, high = axis.share([start, end])
-            ruler = _style.Ruler(box, 0.9 * size)
+            ruler = _style.Ruler(box, size)
             if word and ruler.width(word) <= 0.9 * (high - low) * place.width:
-                dark = fill.get("alpha", 1.0) > 0.5
-                words = _style.text_style(0.9 * size, color="white" if dark else _style.INK, ha="center", va="center")
+                ground = _style.over_white(fill.get("color", fill.get("facecolor", colour)), fill.get("alpha", 1.0))
+                words = _style.text_style(size, color=str(_style.ink_on(ground)), ha="center", va="center")
                 box.text((low + high) / 2.0, 1.0 - middle / count, word, transform=box.transAxes, **words)
         if lines.empty and not spans:
-            words = _style.text_style(0.9 * size, color=_style.MUTED, ha="center", va="center", backgroundcolor="white")
+            words = _style.text_style(size, color=_style.MUTED, ha="center", va="center", backgroundcolor="white")
             box.text(0.5, 1.0 - middle / count, lines.empty, transform=box.transAxes, **words)
         if name:
             x = 1.0 + (0.8 * LEAD + 0.2) * size / place.width
-            words = _style.text_style(size, color=colour, ha="left", va="center", **font)
+            words = _style.text_style(size, color=_style.as_text(colour), ha="left", va="center", **font)
             box.text(x, 1.0 - middle / count, plan.names[name], transform=box.transAxes, **words)
 
 
@@ -519,14 +543,14 @@ def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float])
         middle = (min(p.x for p in plan.places) + max(p.x + p.width for p in plan.places)) / 2.0
         room = 2.0 * min(middle, size[0] - middle) - 2.0 * pad
         ruler = _style.Ruler(ax, font, **_style.font_for([text]))
-        write(middle, bottom, _style.shorten([text], room, ruler)[0], font, ha="center", va="bottom")
+        write(middle, bottom, _names.shorten([text], room, ruler)[0], font, ha="center", va="bottom")
     texts = [_style.one_line(text) for text in lines.y_label]
     ruler = _style.Ruler(ax, font, **_style.font_for(texts))
     low, high = min(place.y for place in plan.places), max(place.top for place in plan.places)
     if ruler.width(texts[0]) > high - low:
         low, high = (bottom + font if plan.foot else pad), plan.area.top
     words_that_fit = next((text for text in texts if ruler.width(text) <= high - low), None)
-    words_that_fit = words_that_fit or _style.shorten([texts[-1]], high - low, ruler)[0]
+    words_that_fit = words_that_fit or _names.shorten([texts[-1]], high - low, ruler)[0]
     write(pad + 0.6 * font, (low + high) / 2.0, words_that_fit, font, ha="center", va="center", rotation=90)
     if entries := lines.entries():
         place: dict[str, Any] = {"loc": "upper left", "borderaxespad": 0.0}

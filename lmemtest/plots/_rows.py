@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots import _canvas, _layout, _names, _style
 from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TICKS, TITLE, Axis, Cell
 
 Kind = tuple[str, Any, dict[str, Any]]  # of rows: its name, which rows are of it, and its look
@@ -167,12 +167,12 @@ class Shown:
 def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axes:
     """Draw `rows` in `ax` or a new figure of some inches, and return the axes."""
     if ax is None:
-        inches = _canvas.FIGURE_WIDTH if width is None else width
+        inches = _canvas.figure_width() if width is None else width
         ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
     across, height = _canvas.size_in_points(ax)
-    for font in _layout.fonts():
-        labels, words, title, key, margins = _texts(ax, rows, across, font)
-        need = _height(rows, font, margins, tight=True)
+    for font, lines in _layout.fonts_and_lines():
+        labels, words, title, key, margins = _texts(ax, rows, across, font, lines)
+        need = _height(rows, labels, font, margins, tight=True)
         if need <= height + 1e-6:  # rounding must not cost a font size
             break
     else:
@@ -194,43 +194,63 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
 
 
 def _texts(
-    ax: Axes, rows: Rows, width: float, font: float
+    ax: Axes, rows: Rows, width: float, font: float, most_lines: int = 2
 ) -> tuple[list[str], str, str, tuple[list[str], int], tuple[float, float, float, float]]:
-    """At a font size: labels, words below, title, names and columns of the legend, and the room around the rows: left,
-    below, right, above."""
+    """At a font size: labels of some lines, words below, title, names and columns of the legend, and the room around
+    the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
     parts = [tuple(map(_style.one_line, one)) for one in parts]
     names = list(dict.fromkeys(name for one in parts for name in one))
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
-    most = max(map(len, parts), default=1)
-    room = (LABEL_SHARE * width - (most - 1) * ruler.width(rows.between)) / most
-    short = dict(zip(names, _style.shorten(names, room, ruler), strict=True))
-    labels = [rows.between.join(short[name] for name in one) for one in parts]
+    labels, key_words = _labels(parts, names, rows.between, LABEL_SHARE * width, ruler, most_lines)
     aside = _style.Ruler(ax, SMALL * font).widest([*rows.aside, rows.aside_title])
-    left = _canvas.PAD + ruler.widest(labels) + TICK_PAD
+    slack = _layout.FOLDED if any("\n" in label or "…" in label for label in labels) else 1.0
+    left = _canvas.PAD + slack * ruler.widest(labels) + TICK_PAD
     right = _canvas.PAD + (aside + 0.8 * font if aside else 0.5 * font)
     inner = width - left - right
-    plain = _style.Ruler(ax, font, **_style.font_for([rows.axis_label]))
     room = 2.0 * min(left + inner / 2.0, right + inner / 2.0) - 2.0 * _canvas.PAD  # centred below the axis
-    words = "\n".join(line for part in rows.axis_label.split("\n") for line in _style.wrap(part, room, plain))
     entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
     small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
-    key, columns, lines = _layout.legend_rows(entries, inner, small)
+    key, columns, lines, more = _layout.legend_rows(entries, inner, small, 1 + len(key_words))
+    sentences = [*rows.axis_label.split("\n"), *filter(None, [" ".join([*key_words, *more])])]
+    plain = _style.Ruler(ax, font, **_style.font_for(sentences))
+    words = "\n".join(line for part in sentences for line in _style.wrap(part, room, plain))
     title = ""
     if rows.title:
         name = _style.one_line(rows.title)
         bold = _style.Ruler(ax, font, **_style.font_for([name]))
         room = width - right - _canvas.PAD - bold.width(rows.title_end)
-        title = _style.shorten([name], room, bold)[0] + rows.title_end
+        title = _names.shorten([name], room, bold)[0] + rows.title_end
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
     above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
     return labels, words, title, (key, columns), (left, bottom, right, _canvas.PAD + above)
 
 
-def _height(rows: Rows, font: float, margins: tuple[float, float, float, float], *, tight: bool) -> float:
+def _labels(
+    parts: Sequence[tuple[str, ...]], names: Sequence[str], between: str, room: float, ruler: _style.Ruler, lines: int
+) -> tuple[list[str], list[str]]:
+    """Names, or two with a sign `between` them, on so many lines of `room` points; and the key to shortened ones."""
+    whole = [between.join(one) for one in parts]
+    if ruler.widest(whole) <= room:
+        return whole, []
+    if max(map(len, parts)) == 1:
+        return _names.fitted(whole, room, ruler, lines)
+    sign = f"{between.strip()} "
+    each = room - ruler.width(sign) if lines > 1 else (room - ruler.width(between)) / 2.0
+    short, key = _names.fitted(names, each, ruler)
+    label = dict(zip(names, short, strict=True))
+    apart = f"\n{sign}" if lines > 1 else between
+    labels = [apart.join(label[name] for name in one) for one in parts]
+    return [one if ruler.width(one) <= room else other for one, other in zip(whole, labels, strict=True)], key
+
+
+def _height(
+    rows: Rows, labels: Sequence[str], font: float, margins: tuple[float, float, float, float], *, tight: bool
+) -> float:
     """Points that the rows need with everything around them."""
     pitch = max(TIGHT_ROW, TIGHT_SERIES * rows.lanes) if tight else ROW + SERIES * rows.lanes
+    pitch = max(pitch, LINE * max((label.count("\n") for label in labels), default=0) + TIGHT_ROW)
     return pitch * font * len(rows.labels) + margins[1] + margins[3]
 
 
@@ -238,11 +258,13 @@ def _new_height(rows: Rows, inches: float) -> float:
     """The points of a new figure: with air, as far as a page holds it; then rows get thinner."""
     ax, width, page = _canvas.scratch_axes(inches), 72.0 * inches, 72.0 * _canvas.PAGE_HEIGHT
     font = _style.base_font()
-    airy = _height(rows, font, _texts(ax, rows, width, font)[-1], tight=False)
+    texts = _texts(ax, rows, width, font)
+    airy = _height(rows, texts[0], font, texts[-1], tight=False)
     if airy <= page:
         return airy
     small = min(_canvas.READABLE, font)
-    return min(airy, max(_height(rows, small, _texts(ax, rows, width, small)[-1], tight=True), page))
+    texts = _texts(ax, rows, width, small, 1)
+    return min(airy, max(_height(rows, texts[0], small, texts[-1], tight=True), page))
 
 
 def _draw_panel(
@@ -262,7 +284,7 @@ def _draw_panel(
     names = _style.font_for(labels)
     for row, tick in enumerate(box.get_yticklabels()):
         colour = _style.MUTED if row in rows.headers else _style.INK
-        _style.literal(tick).set(fontsize=font, color=colour, va="center", **names)
+        _style.literal(tick).set(fontsize=font, color=colour, va="center", linespacing=1.05, **names)
     shift = 0.5 if rows.lanes > 1 else 0.0  # a line behind each row, or between rows that hold several estimates
     for row in range(len(rows.labels) - (rows.lanes > 1)):
         if row not in rows.headers:
@@ -307,7 +329,7 @@ def _annotate(
         ax.annotate(text, at, xytext=shift, ha="left", va=va, **place, **style)
 
 
-_NARROWEST = 6.0  # font sizes of a column
+_NARROWEST = 5.0  # font sizes of a column
 _GAP = 1.2  # font sizes between columns
 _SLACK = 1.1  # of the width of names, which hinting makes wider at low resolutions
 
@@ -317,10 +339,11 @@ def draw_columns(columns: Sequence[Rows], foot: Sequence[str], ax: Axes | None) 
     count = len(columns[0].labels)
     if ax is None:
         font = _style.base_font()
-        *_, bottom, top = _columns_texts(_canvas.scratch_axes(), columns, foot, 72.0 * _canvas.FIGURE_WIDTH, font)
+        inches = _canvas.figure_width()
+        *_, bottom, top = _columns_texts(_canvas.scratch_axes(inches), columns, foot, 72.0 * inches, font)
         room = 72.0 * _canvas.PAGE_HEIGHT - bottom - top
         pitch = max(min((ROW + SERIES) * font, room / count), TIGHT_ROW * _canvas.READABLE)
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, (pitch * count + bottom + top) / 72)
+        ax = _canvas.new_axes(inches, (pitch * count + bottom + top) / 72)
     _canvas.bare(ax)
     size = _canvas.size_in_points(ax)
     for font in _layout.fonts():
@@ -350,14 +373,19 @@ def _columns_texts(
     """At a font size: labels, titles, lines below; points left of the first column, of a column, below and above."""
     names = [_style.one_line(label) for label in columns[0].labels]
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
-    labels = _style.shorten(names, LABEL_SHARE * width, ruler)
+    beside = 2.0 * _canvas.PAD + TICK_PAD + (0.5 - _GAP) * font
+    rest = width - beside - len(columns) * (_NARROWEST + _GAP) * font
+    labels, key = _names.fitted(names, min(LABEL_SHARE * width, max(rest / _SLACK, 4.0 * font)), ruler)
     left = _canvas.PAD + _SLACK * ruler.widest(labels) + TICK_PAD
     inner = width - left - _canvas.PAD - 0.5 * font
     each = max((inner - (len(columns) - 1) * _GAP * font) / len(columns), 0.0)
     plain = _style.Ruler(ax, font)
-    titles = _layout.titles_within([(rows.title,) for rows in columns], each + 0.5 * _GAP * font, 2, plain)
+    above = [(rows.title,) for rows in columns]
+    titles, more = _layout.titles_within(above, each + 0.5 * _GAP * font, 2, plain, 1 + len(key))
     small = _style.Ruler(ax, SMALL * font)
-    lines = [part for text in foot for part in _style.wrap(text, 0.95 * (width - 2 * _canvas.PAD), small)]
+    lines = [
+        part for text in (*foot, *key, *more) for part in _style.wrap(text, 0.95 * (width - 2 * _canvas.PAD), small)
+    ]
     top = _canvas.PAD + (TITLE + LINE * (1 + any("\n" in title for title in titles))) * font
     bottom = _canvas.PAD + LINE * SMALL * font * len(lines) + TICKS * font
     return labels, titles, lines, left, each, bottom, top

@@ -10,17 +10,22 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
+from numpy.typing import ArrayLike, NDArray
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
+from lmemtest.plots._names import ellipsis, label_of
 
 INK = "#1a1a1a"
 MUTED = "#5f5f5f"
@@ -33,9 +38,12 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#1
 # The shape repeats what the colour says, for print without colour; 7 and 8 are coprime: 56 distinct pairs.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 SEQUENTIAL = "Blues"
-DIVERGING = "RdBu_r"  # red and blue are told apart in every common colour vision; white is zero
+# Told apart in every common colour vision, and in grey, where the dark end is lightness 24 and the other one 58 of 100;
+# white is zero.
+DIVERGING = LinearSegmentedColormap.from_list(
+    "lmemtest_diverging", ["#08306b", "#2166ac", "#92c5de", "#ffffff", "#fdc9a0", "#f4924f", "#e8601c"]
+)
 
-SMALLEST_FONT = 4.0  # points; below this print cannot be read, so an axes that needs it is refused
 # Hinting makes small text up to 5 % wider at one resolution than at another.
 HINTING_SLACK = 1.05
 # Fonts with wide coverage, tried in this order for characters that the default font lacks.
@@ -85,6 +93,42 @@ def part(name: str) -> str:
     return f"part-{name.encode().hex()}"
 
 
+def light(colours: ArrayLike) -> Array:
+    """Relative luminance of sRGB colours, 0 to 1, as WCAG 2 defines it; red, green and blue are in the last axis."""
+    share = np.asarray(colours, dtype=float)
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ np.array((0.2126, 0.7152, 0.0722)))
+
+
+def as_text(shade: str) -> str:
+    """A colour dark enough for text on white: as light as 4.5 : 1 allows, which WCAG 2 asks of text.
+
+    >>> as_text("#0072B2"), as_text("#E69F00")
+    ('#0072B2', '#9d6d00')
+    """
+    share = np.array(to_rgb(shade))
+    while 1.05 / (float(light(share)) + 0.05) < 4.5:
+        share = 0.99 * share
+        shade = to_hex(tuple(share.tolist()))
+    return shade
+
+
+def over_white(shade: Any, opacity: float) -> Array:
+    """The colour that is seen where `shade` lies on white."""
+    return np.asarray(1.0 - opacity * (1.0 - np.array(to_rgb(shade))))
+
+
+def ink_on(grounds: ArrayLike) -> NDArray[np.str_]:
+    """White or ink, whichever has the better contrast on each colour as the eye sees it (APCA's powers)."""
+    there, ink = luminance(grounds), luminance(to_rgb(INK))
+    return np.where(1.0 - there**0.65 > there**0.56 - ink**0.57, "white", INK)
+
+
+def luminance(colours: ArrayLike) -> Array:
+    """Light of sRGB colours as APCA has it, from 0 to 1; red, green and blue are in the last axis."""
+    return np.asarray(np.asarray(colours, dtype=float) ** 2.4 @ np.array((0.2126, 0.7152, 0.0722)))
+
+
 def base_font() -> float:
     """Return the label size in points: slightly below the user's ``font.size``."""
     return 0.9 * float(mpl.rcParams["font.size"])
@@ -103,12 +147,12 @@ def literal(text: Text) -> Text:
 
 
 def one_line(name: object) -> str:
-    """Return `name` on one line, with every character that no font can draw written as its code.
+    """Return `name`, or its label, on one line, with every character that no font can draw written as its code.
 
     >>> one_line("a\\n b"), one_line(""), one_line("tab\\x07")
     ('a b', '""', 'tab<U+0007>')
     """
-    words = " ".join(str(name).split())
+    words = " ".join(label_of(name).split())
     return "".join(_drawable(char) for char in words) or '""'
 
 
@@ -232,62 +276,6 @@ class Ruler:
         return max((self.width(text) for text in texts), default=0.0)
 
 
-def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Ruler) -> list[str]:
-    """Cut names that are wider than `room` points, one number or one per name, in the middle; they stay different.
-
-    The cut moves towards the start or the end if names differ only where it would fall; if that does not help
-    either, the cut names are numbered by their place.
-    """
-    rooms = list(room) if isinstance(room, Sequence) else [room] * len(names)
-    distinct = len(set(names))
-    for head in (0.5, 0.75, 0.25, 1.0, 0.0):
-        short = [_ellipsis(name, most, ruler, head) for name, most in zip(names, rooms, strict=True)]
-        if len(set(short)) == distinct:
-            return short
-    numbered = enumerate(zip(names, rooms, strict=True), 1)
-    return [n if ruler.width(n) <= most else _numbered(i, n, most, ruler) for i, (n, most) in numbered]
-
-
-def _numbered(index: int, name: str, room: float, ruler: Ruler) -> str:
-    prefix = f"{index}: "
-    return prefix + _ellipsis(name, room - ruler.width(prefix), ruler, 0.5)
-
-
-def _ellipsis(name: str, room: float, ruler: Ruler, head: float) -> str:
-    if ruler.width(name) <= room:
-        return name
-    low, high = 0, len(name) - 1  # the fewest and the most characters that may fit
-    guess = _fitting(name, room, ruler, head)
-    for keep in (guess, guess + 1):
-        if low < keep <= high:
-            low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
-    while low < high:
-        keep = (low + high + 1) // 2
-        low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
-    return _cut(name, low, head)
-
-
-def _fitting(name: str, room: float, ruler: Ruler, head: float) -> int:
-    """About as many characters as fit, at least one: where a search begins."""
-    added = ruler.characters(name)
-    if added is None:
-        return (len(name) + 1) // 2
-    front = [0.0, *accumulate(added)]
-    back = [0.0, *accumulate(reversed(added))]
-    rest = room - ruler.width("…")
-    low, high = 0, len(name) - 1
-    while low < high:
-        keep = (low + high + 1) // 2
-        ahead = math.ceil(keep * head)
-        low, high = (keep, high) if front[ahead] + back[keep - ahead] <= rest else (low, keep - 1)
-    return min(max(low, 1), len(name) - 1)
-
-
-def _cut(name: str, keep: int, head: float) -> str:
-    front = math.ceil(keep * head)
-    return f"{name[:front].rstrip()}…{name[len(name) - (keep - front) :].lstrip()}"
-
-
 def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
     """Break a sentence at its plain spaces into lines of at most `room` points (a longer word is cut).
 
@@ -302,7 +290,7 @@ def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
             lines.append(word)
             leads.append("")
     rooms = [room - ruler.width(first) if first else room for first in leads]
-    return [_ellipsis(line, most, ruler, 0.5) for line, most in zip(lines, rooms, strict=True) if line]
+    return [ellipsis(line, most, ruler, 0.5) for line, most in zip(lines, rooms, strict=True) if line]
 
 
 def nobreak(text: str) -> str:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from lmemtest.bench.budget.anytime import Anytime
 from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
-from lmemtest.core.words import listed, span, suggest
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _layout, _style
+from lmemtest.plots import _canvas, _layout, _names, _style
 from lmemtest.plots._layout import PAD, SMALL, Axis, Cell
 from lmemtest.plots._lines import (
     MOST_BANDS,
@@ -28,10 +29,13 @@ from lmemtest.plots._lines import (
     Span,
     axis_around,
     draw_lines,
+    far_apart,
     looks,
     mean_of,
 )
 
+Y_SCALES = ("auto", "linear", "log")
+LOG_SCORES = 10.0  # of the largest mean to the smallest, from which an axis of losses is logarithmic
 _ALONE = "Means are at the observed budgets (small ticks); there are no estimates between them."
 _MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
 _CELL = 0.36  # of the distance to the nearest neighbour, on either side of a budget that stands for itself
@@ -120,7 +124,9 @@ def _mean_style(result: Anytime, index: int, *, front: bool) -> dict[str, Any]:
 
 
 @_canvas.draws(Anytime, source="anytime()")
-def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+def anytime_plot(
+    result: Anytime, /, *, algorithms: Sequence[str] | None = None, y_scale: str = "auto", ax: Axes | None = None
+) -> Axes:
     """Draw the mean curves of the algorithms over the budget.
 
     Parameters
@@ -128,8 +134,11 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
     result : Anytime
         From `lmemtest.anytime`.
     algorithms : sequence of str, optional
-        These are drawn with their bands, the others as thin grey lines. With None all are drawn alike, with bands if
-        there are no more than five.
+        These are drawn with their bands, the others as thin grey lines. With None all are, or of more than five the
+        five with the best means at the largest budget.
+    y_scale : {"auto", "linear", "log"}
+        Of the scores: "auto" is logarithmic where all curves and bands are positive, less is better, and the largest
+        mean is ten times the smallest or more, so that on a linear axis nothing could be seen near the best.
 
     Returns
     -------
@@ -160,37 +169,42 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
             f"algorithms must be a list of names or None, got {algorithms!r}. For one: algorithms=[{algorithms!r}]."
         )
     _check_names(algorithms or (), result, "algorithms")
-    banded = algorithms is not None or len(result.algorithms) <= MOST_BANDS
+    check_choice(y_scale, "y_scale", Y_SCALES)
+    chosen = _shown_with_bands(result) if algorithms is None else algorithms
     curves = []
     # colours by position among all, so that an algorithm looks the same in every figure of the result
     for i, (name, look) in enumerate(zip(result.algorithms, looks(len(result.algorithms)), strict=True)):
-        front = algorithms is None or name in algorithms
+        front = name in chosen
         rows = result.curves[i * len(result.budgets) : (i + 1) * len(result.budgets)]
-        ends = ("band_low", "band_high") if banded and front else None
+        ends = ("band_low", "band_high") if front else None
         look = look if front else {"colour": _style.NEUTRAL}
         style = _mean_style(result, i, front=front)
         curves.append(Curve.of(rows, result.budgets, "mean", ends, name=name, **look, label="_mean", **style))
-    if banded:
-        foot = (
-            f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
-            "not in these bands."
-        )
-    else:
-        half = (result.curves["band_high"] - result.curves["band_low"]).dropna() / 2.0
-        widths = span(float(half.min()), float(half.max()), ".2g") if len(half) else "not known"
-        foot = (
-            f"Not drawn, for they would cover each other: bands of {_confidence(result, 'algorithms')}; half of their "
-            f"width is {widths}."
-        )
+    foot = (
+        f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
+        "not in these bands."
+    )
+    if algorithms is None and len(chosen) < len(curves):
+        foot += f" Grey, without bands: all but the {len(chosen)} with the best means at the largest budget."
+    log = y_scale == "log" or (y_scale == "auto" and result.direction == "minimize" and far_apart(curves, LOG_SCORES))
+    if log and not far_apart(curves, 1.0):
+        raise ArgumentError("y_scale='log' needs means and bands above zero. Use y_scale='linear'.")
     lines = Lines(
         what=f"a plot of {len(curves)} curves",
-        panels=(Panel(x=_axis(result), y=axis_around(curves), curves=tuple(curves)),),
+        panels=(Panel(x=_axis(result), y=axis_around(curves, log=log), curves=tuple(curves)),),
         beside=True,
         x_label=result.budget,
         y_label=mean_of(result.score, result.direction),
         foot=foot + ("" if joined(result) else f" {_ALONE}"),
     )
     return draw_lines(lines, ax)
+
+
+def _shown_with_bands(result: Anytime) -> list[str]:
+    """The algorithms with the best means at the largest budget: more bands over each other are mud."""
+    last = result.means()[:, -1]
+    order = tie_order(last, descending=result.direction != "minimize")
+    return [result.algorithms[i] for i in order if np.isfinite(last[i])][:MOST_BANDS]
 
 
 # ------------------------------------------------------------------------------------------------- differences
@@ -308,7 +322,7 @@ def _draw_sides(
     (low, below), (high, above) = sides if result.direction == "minimize" else sides[::-1]
     style = _style.font_for([low, high])
     ruler = _style.Ruler(box, SMALL * font, **style)
-    short = _style.shorten([low, high], place.width - ruler.width(" better") - font, ruler)
+    short = _names.shorten([low, high], place.width - ruler.width(" better") - font, ruler)
     heights = ((_BAR + 0.1) * font / place.height, "bottom"), (1.0, "top")
     for name, colour, (y, side) in zip(short, (below, above), heights, strict=True):
         words = _style.text_style(SMALL * font, color=colour, ha="left", va=side, **style)
@@ -372,7 +386,7 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     exactly where the row of its algorithm is not empty. Else the ribbon has a pale part, between the smallest and the
     largest critical difference of two algorithms, and the rows say who can be the best.
 
-    With more than eight algorithms those that can be the best nowhere are grey and have their names in the strip only.
+    With more than eight algorithms those that can be the best nowhere are grey and have no row.
 
     References
     ----------
@@ -429,11 +443,12 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
         strip=tuple(
             (_style.one_line(result.algorithms[i]), every[i]["colour"], _spans(result, state[i], every[i]["colour"]))
             for i in _best_first(result)
+            if i in named
         ),
         key=_ribbon_key(state),
         x_label=result.budget,
         y_label=(f"Mean {result.score}, behind the best", f"{result.score}, behind the best", "Behind the best"),
-        foot=_ribbon_foot(result, unequal=unequal, grey=len(named) < count, joined=joined(result)),
+        foot=_ribbon_foot(result, unequal=unequal, grey=count - len(named), joined=joined(result)),
     )
     return draw_lines(lines, ax)
 
@@ -483,7 +498,7 @@ def _ribbon_key(state: NDArray[np.int8]) -> tuple[tuple[str, Any], ...]:
     return (*entries, ("no scores", patch(**_HATCHED))) if (state == _ABSENT).any() else tuple(entries)
 
 
-def _ribbon_foot(result: Anytime, *, unequal: bool, grey: bool, joined: bool) -> str:
+def _ribbon_foot(result: Anytime, *, unequal: bool, grey: int, joined: bool) -> str:
     words = [f"{_confidence(result, 'pairs')}."]
     if unequal:
         words.append(
@@ -491,7 +506,7 @@ def _ribbon_foot(result: Anytime, *, unequal: bool, grey: bool, joined: bool) ->
             "largest critical difference, and the rows show which algorithms can be the best."
         )
     if grey:
-        words.append("Grey: not the best at any budget.")
+        words.append(f"Grey, without a row: {grey} that cannot be the best at any budget.")
     if not joined:
         words.append(_ALONE)
     return " ".join(words)

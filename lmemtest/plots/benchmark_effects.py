@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from lmemtest.core.validate import check_choice, check_direction, check_positive
 from lmemtest.core.words import format_level, plural
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
+from lmemtest.plots._layout import MINUS
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "heatmap", "intervals", "caterpillar")
@@ -118,6 +120,11 @@ class _Effects:
     shrunken: str = ""
     direction: str | None = None
     noun: str = "benchmark"
+    pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # by comparison, of those that are differences
+
+    def written(self, comparison: str) -> str:
+        """What a comparison is called in the figure."""
+        return MINUS.join(map(_style.one_line, self.pairs.get(comparison, (comparison,))))
 
     @property
     def better(self) -> str:
@@ -143,6 +150,7 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
         shrunken="shrunken, ",
         direction=effects.direction,
         noun=effects.unit,
+        pairs={name: pair for pair, name in names.items() if pair[1] != MEAN},
     )
 
 
@@ -198,7 +206,7 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
     what = f"{content.what}, shrunken" if content.shrunken else content.what
     return _heat.Heat(
         rows=[format_level(name) for name in benchmarks],
-        columns=content.comparisons,
+        columns=[content.written(name) for name in content.comparisons],
         values=values,
         coloured=~guessed,
         bold=bold,
@@ -216,7 +224,7 @@ def _side_by_side(content: _Effects, benchmarks: list[object], left_out: str) ->
     for i, name in enumerate(content.comparisons):
         of_comparison = (table["comparison"] == name).to_numpy()
         look: dict[str, Any] = {"colour": _style.colour(i), "marker": _style.marker(i), "offset": i}
-        series.append(_rows.Series.of(table[of_comparison], row[of_comparison], name=name, **look))
+        series.append(_rows.Series.of(table[of_comparison], row[of_comparison], name=content.written(name), **look))
     held = f"\n{content.held}" if content.held else ""
     return _rows.Rows(
         labels=[format_level(name) for name in benchmarks],
@@ -254,7 +262,7 @@ def _draw_sorted(content: _Effects, comparison: str, max_rows: int, ax: Axes | N
         labels=labels,
         headers=drawn.headers,
         series=series,
-        axis_label=f"{_style.one_line(comparison)}{versus}{content.better}{held}{left_out}",
+        axis_label=f"{content.written(comparison)}{versus}{content.better}{held}{left_out}",
         reference=0.0,
         legend=True,
     )

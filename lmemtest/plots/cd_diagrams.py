@@ -29,6 +29,7 @@ from lmemtest.plots._cd_plan import (
 from lmemtest.plots._given import as_decisions, checked_limits, decided_by
 
 
+@_canvas.draws(source="decisions(), rank(), or means beside decisions")
 def cd_diagram(
     result: Decisions | Ranking | Mapping[Any, float] | Any,
     decisions: Any = None,
@@ -64,8 +65,6 @@ def cd_diagram(
         Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
     title : str
         A line above the diagram; cut if it is longer than the figure is wide.
-    ax : Axes, optional
-        Where to draw, labels included; by default a new figure, as large as its content.
     **options
         Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
         ``statistic``, ``test``, ``interval_alpha``, ``omnibus_p``.
@@ -89,7 +88,7 @@ def cd_diagram(
     pair of a bar has no test and is undecided, the bar is dashed and has diamonds; algorithms on no common bar differ
     significantly. The ruler shows the smallest critical difference (thick) and the largest (thin); there is none where
     no critical difference decides. If a test of all algorithms together is not significant, a line below says so. Names
-    too long for the figure are cut in the middle.
+    too long for the figure are wrapped; what does not fit then has a number and stands below.
 
     References
     ----------
@@ -114,7 +113,6 @@ def cd_diagram(
     >>> ranks = {"A": 1.2, "B": 2.1, "C": 2.7}
     >>> ax = lt.plots.cd_diagram(ranks, p, direction="minimize", statistic="mean rank", test="Conover", values=True)
     """
-    _canvas.check_axes(ax)
     diagram = as_decisions(result, decisions, options)
     board = board_of(diagram, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     frame: dict[str, Any] = {"limits": checked_limits(limits), "title": checked_title(title)}
@@ -149,6 +147,7 @@ _GAP = 0.8  # between stacked diagrams, in font sizes
 _BESIDE = 5.0  # inches of a diagram beside others: the text width would make a figure of 28 inches of four
 
 
+@_canvas.draws(source="several of decisions() or rank(), by title")
 def cd_diagrams(
     panels: Mapping[Any, Decisions | Ranking],
     /,
@@ -173,8 +172,6 @@ def cd_diagrams(
         Diagrams one below the other, or side by side.
     values, whiskers, highlight, left_only
         As in `cd_diagram`; a name to highlight must be in one diagram at least.
-    ax : Axes, optional
-        Where to draw, labels included; by default a new figure, as large as its content.
 
     Returns
     -------
@@ -202,7 +199,6 @@ def cd_diagrams(
     >>> len(lt.plots.cd_diagrams(found).child_axes)
     2
     """
-    _canvas.check_axes(ax)
     check_flag(share_axis, "share_axis")
     if not isinstance(panels, Mapping) or not panels:
         raise ArgumentError(
@@ -239,7 +235,7 @@ def draw_boards(
     stacked = layout == "stacked"
     count = len(boards)
     if ax is None:
-        inches = figure_width(boards) if stacked else _BESIDE
+        inches = figure_width(boards) if stacked else _canvas.figure_width(_BESIDE * count) / count
         font = _style.base_font()
         needs = _needs(_plans(_canvas.scratch_axes(inches), boards, titles, 72 * inches, font, share_axis))
         high = sum(needs) + _GAP * font * (count - 1) if stacked else max(needs)
@@ -278,7 +274,7 @@ def _plans(
 ) -> list[Plan]:
     """Lay out all boards with one font, labels as wide in each, and ticks of one scale if they share it."""
     rulers = [_style.Ruler(ax, font, **_style.font_for(board.names)) for board in boards]
-    zones = [label_zones(board, width, ruler)[1] for board, ruler in zip(boards, rulers, strict=True)]
+    zones = [label_zones(board, width, ruler)[-1] for board, ruler in zip(boards, rulers, strict=True)]
     left, right = (max(zone[side] for zone in zones) for side in (0, 1))
     frames: list[dict[str, Any]] = [{"zones": (left, right), "title": title} for title in titles]
     if share_axis:

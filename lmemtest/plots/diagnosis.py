@@ -24,6 +24,7 @@ MOST_LEVELS = 14  # rows of a scale plot on the page of all checks
 MOST_EFFECTS = 3  # quantile plots of random effects there
 MOST_VECTORS = 2_000  # more markers than this become pixels in a vector file
 PANEL = 130.0  # points of a panel in a new figure
+SIDE_BY_SIDE = 5.0  # inches from which two parts of a page are beside each other
 COLOURS = {"skipped": _style.MUTED, "fine": _style.ACCENT, "note": _style.PALETTE[4], "warning": _style.WARM}
 
 
@@ -129,9 +130,16 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     if scales:
         high = 1.3 + 0.24 * max(min(len(scale.table), MOST_LEVELS) for scale in scales)
         rows.append((high, 2, [_scale_rows(scale, MOST_LEVELS) for scale in scales]))
+    across = _canvas.figure_width()
+    if ax is None and across < SIDE_BY_SIDE:
+        rows = [
+            (inches * (1.4 if len(parts) == columns else 1.0), 1, [part])
+            for inches, columns, parts in rows
+            for part in parts
+        ]
     total = sum(inches for inches, _, _ in rows)
     if ax is None:
-        ax = _canvas.new_axes(_canvas.FIGURE_WIDTH, total)
+        ax = _canvas.new_axes(across, total)
     _canvas.size_in_points(ax)  # lets a layout engine run before the rectangle is read
     _canvas.bare(ax)
     to_figure = ax.figure.transSubfigure.inverted()

@@ -1,22 +1,35 @@
-"""Marginal means with their confidence intervals, one row per mean."""
+"""Marginal means with intervals to compare them, or with their confidence intervals, one row per mean."""
 
 from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.core.options import ADJUSTMENTS, ERROR_NAMES
 from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._given import READINGS, aside, decided_by
+from lmemtest.plots._given import READINGS, adjustment_name, aside, decided_by
+
+INTERVALS = ("comparison", "mean")
 
 
 @_canvas.draws(Estimates, source="emmeans()")
-def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Axes | None = None) -> Axes:
-    """Draw marginal means as dots with their confidence intervals.
+def emmeans_plot(
+    em: Estimates,
+    /,
+    *,
+    decisions: Decisions | None = None,
+    intervals: str = "comparison",
+    pairs: Comparisons | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw marginal means as dots, with intervals to compare them by.
 
     Parameters
     ----------
@@ -24,6 +37,12 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
         From `LmmFit.emmeans`.
     decisions : Decisions, optional
         Of the pairs of `em`; its letters are written beside the means, and its order of the levels is used.
+    intervals : {"comparison", "mean"}
+        "comparison": those of `Comparisons.comparison_intervals`; where two do not overlap, the means differ
+        significantly, and the words below count the pairs for which that cannot be drawn. "mean": the confidence
+        interval of each mean, which contains the difficulty of the benchmarks and does not tell which means differ.
+    pairs : Comparisons, optional
+        Of "comparison": the pairs of `em` that decide; default: `em.pairs()`, adjusted as `decisions` are.
 
     Returns
     -------
@@ -38,8 +57,8 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
     Notes
     -----
     Rows are sorted best first where the direction is known (over the average of the groups), in level order where it is
-    not. The groups of `by` share a row and differ in colour, shape and height. Overlap of two intervals does not tell
-    whether the means differ: the letters do, and `pairs_plot` and `cd_diagram`.
+    not. The groups of `by` share a row and differ in colour, shape and height; their comparison intervals are for means
+    of one group. A mean alone has nothing to be compared with, and its confidence interval is drawn.
 
     Examples
     --------
@@ -52,6 +71,7 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['A', 'B', 'C']
     """
+    check_choice(intervals, "intervals", INTERVALS)
     labels, groups = em.labels(), em.groups()
     if decisions is None:
         order = _order(em, labels)
@@ -59,13 +79,29 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
         _check_decisions(em, decisions)
         order = list(decisions.levels)
     place = {label: row for row, label in enumerate(order)}
+    low, high = em.ci_low, em.ci_high
+    words = f", {_style.nobreak(f'{100 * em.level:g} % CI')}"
+    reading = ""
+    if intervals == "comparison" and len(labels) > len(groups):
+        pairs = _pairs_of(em, decisions) if pairs is None else pairs
+        if not isinstance(pairs, Comparisons) or pairs.kind != "pairs" or pairs.estimates.labels() != labels:
+            raise ArgumentError("pairs must be the result of em.pairs(), of the same means.")
+        compared = pairs.comparison_intervals()
+        low, high = np.full((2, len(labels)), np.nan)
+        rows = np.concatenate([members for _, members in groups])
+        low[rows], high[rows] = compared.intervals["ci_low"], compared.intervals["ci_high"]
+        words = ", intervals for comparison"
+        where = " of one group" if em.by else ""
+        odd = len(compared.exceptions)
+        but = f", but for {odd} of {compared.n_pairs} pairs" if odd else ""
+        reading = f"\nNo overlap{where}: significant difference{but} ({_decided(pairs)})."
     series = tuple(
         _rows.Series(
             name=", ".join(f"{name} = {format_level(value)}" for name, value in values.items()),
             row=np.array([place[labels[member]] for member in members], dtype=np.intp),
             centre=em.estimate[members],
-            low=em.ci_low[members],
-            high=em.ci_high[members],
+            low=low[members],
+            high=high[members],
             colour=_style.colour(index),
             marker=_style.marker(index),
             offset=index,
@@ -74,10 +110,10 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
     )
     response = _style.one_line(em.score)
     what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
-    label = f"{what}, {_style.nobreak(f'{100 * em.level:g} % CI')}{READINGS.get(em.direction or '', '')}"
+    label = f"{what}{words}{READINGS.get(em.direction or '', '')}{reading}"
     if decisions is not None:
-        texts, reading = aside(decisions, order, "Means")
-        label += f"\n{reading} ({decided_by(decisions)})."
+        texts, letters = aside(decisions, order, "Means")
+        label += f"\n{letters} ({decided_by(decisions)})."
     content = _rows.Rows(
         labels=order,
         series=series,
@@ -87,6 +123,19 @@ def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Ax
         aside=() if decisions is None else texts,
     )
     return _rows.draw_rows(content, ax)
+
+
+def _pairs_of(em: Estimates, decisions: Decisions | None) -> Comparisons:
+    """All pairs of the means, adjusted as decisions are."""
+    if decisions is None or decisions.adjust not in ADJUSTMENTS:
+        return em.pairs()
+    return em.pairs(adjust=decisions.adjust, alpha=decisions.alpha)
+
+
+def _decided(pairs: Comparisons) -> str:
+    errors = ERROR_NAMES.get(pairs.errors)
+    parts = [adjustment_name(pairs.adjust), f"{errors} standard errors" if errors else ""]
+    return ", ".join([*filter(None, parts), _style.nobreak(f"α = {1.0 - pairs.level:.3g}")])
 
 
 def _check_decisions(em: Estimates, decisions: Decisions) -> None:

@@ -94,7 +94,8 @@ def _draw_map(result: Answer, ax: Axes | None) -> Axes:
     if ax is None:
         font = _style.base_font() / 72
         width, height = _heat.figure_size(heat)
-        ax = _canvas.new_axes(max(width + tree * font, 5.0), max(height, (ROW_HEIGHT * len(place) + AROUND) * font))
+        width = _canvas.figure_width(max(width + tree * font, 5.0))
+        ax = _canvas.new_axes(width, max(height, (ROW_HEIGHT * len(place) + AROUND) * font))
     ax, size, cells = _heat.draw_heat(heat, ax, left=tree)
     if rows := [place[benchmark] for benchmark in result.singled_out]:  # an empty line would have an extent
         beside = 1.0 + 0.5 * _heat.BAR_GAP * size / cells.width  # between the map and the colour scale

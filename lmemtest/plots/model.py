@@ -285,7 +285,8 @@ def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> A
         font = _style.base_font() / 72
         longest = 0.6 * max(map(len, terms))
         height = min((len(table) * _ROW + 6 + longest) * font, _canvas.PAGE_HEIGHT)
-        ax = _canvas.new_axes(max((len(terms) * _COLUMN + right + 9) * font, 4.5), max(height, 2.5))
+        width = _canvas.figure_width(max((len(terms) * _COLUMN + right + 9) * font, 4.5))
+        ax = _canvas.new_axes(width, max(height, 2.5))
     names = [f"(singular) {rank}" if s else f"{rank}" for s, rank in zip(table["singular"], table["rank"], strict=True)]
     what = f"a matrix of {len(table)} models and {len(terms)} terms"
     room: dict[str, Any] = {"beside": (0.0, right, right), "above": 1.6, "head_share": _HEAD_SHARE}

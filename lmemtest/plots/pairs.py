@@ -33,17 +33,19 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     pairs : Comparisons
-        From `Estimates.pairs`; at most 66 differences.
+        From `Estimates.pairs`. More than 66 differences do not fit a page: those of one group are drawn by
+        `pairs_matrix_plot`.
 
     Returns
     -------
     Axes
-        The x axis is the difference left - right on the scale of the model's response; row i is at y = i.
+        The x axis is the difference left - right on the scale of the model's response; row i is at y = i. Of more than
+        66 differences that of `pairs_matrix_plot`.
 
     Raises
     ------
     ArgumentError
-        If `pairs` are no pairs or more than 66, or `ax` is too small.
+        If `pairs` are no pairs, more than 66 in several groups, or `ax` is too small.
 
     Notes
     -----
@@ -62,10 +64,12 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     """
     _check_pairs(pairs)
     table = pairs.to_frame()
+    if len(table) > MOST_PAIRS and not pairs.by:
+        return pairs_matrix_plot(pairs, ax=ax)
     if len(table) > MOST_PAIRS:
         raise ArgumentError(
-            f"pairs_plot draws at most {MOST_PAIRS} differences, got {len(table)}. Use pairs_matrix_plot"
-            + (", or pairs.select() to keep one group." if pairs.by else ".")
+            f"pairs_plot draws at most {MOST_PAIRS} differences in groups, got {len(table)}. Select one group: "
+            f"pairs.select({first_group(pairs)})."
         )
     labels: list[str | tuple[str, ...]] = []
     headers: list[int] = []
@@ -204,6 +208,7 @@ def _cell(p: float) -> str:
     return UNTESTED if np.isnan(p) else f"p{text}" if text.startswith("<") else f"p={text}"
 
 
+@_canvas.draws(source="rank(), pairs(), decisions(), or means beside decisions")
 def comparison_matrix_plot(
     comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
     decisions: Any = None,
@@ -225,8 +230,6 @@ def comparison_matrix_plot(
         Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
     wins, ties : pandas.DataFrame or array, optional
         Where means are given: on how many benchmarks the row was better than the column, and the same.
-    ax : Axes, optional
-        Where to draw, labels included; by default a new figure, as large as its content.
     **options
         Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``score``, ``statistic``, ``test``.
 
@@ -257,7 +260,6 @@ def comparison_matrix_plot(
     >>> [text.get_text() for text in ax.texts if text.get_fontweight() == "bold"][0]
     '0.0700\\n0.040'
     """
-    _canvas.check_axes(ax)
     decided, cells, (unit, what, direction) = pair_matrix(comparisons, decisions, wins, ties, options)
     heat = _heat.Heat(
         rows=decided.levels,
@@ -270,7 +272,9 @@ def comparison_matrix_plot(
         head_share=_heat.LABEL_SHARE,
         palette="high is blue" if direction == "maximize" else "low is blue",
         scale_label=f"Row − column ({_style.one_line(unit)})",
-        note=[_note(decided, cells, what, direction)],
+        emphasis=f"{'decided' if decided.posterior else 'significant'} ({decided_by(decided)}).",
+        note=[_note(decided, direction)],
+        reading=_reading(cells, what),
     )
     return _heat.draw_heat(heat, ax)[0]
 
@@ -303,8 +307,8 @@ def _outcome(wins: float, ties: float, losses: float) -> str:
     return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
 
 
-def _note(decisions: Decisions, cells: Mapping[str, Array], what: str, direction: str | None) -> str:
-    """What a cell holds, and which are bold."""
+def _reading(cells: Mapping[str, Array], what: str) -> str:
+    """What a cell holds."""
     parts = [f"{what}, row − column"]
     if "wins" in cells:
         parts.append(_style.nobreak("wins/ties/losses") + " of the row")
@@ -312,10 +316,14 @@ def _note(decisions: Decisions, cells: Mapping[str, Array], what: str, direction
         parts.append(_style.nobreak("p-value"))
     elif "chance" in cells:
         parts.append("probability that the row is better")
-    word = "decided" if decisions.posterior else "significant"
-    some = decisions.significant.to_numpy(dtype=bool).any()
-    sentences = [f"Cells: {'; '.join(parts)}."]
-    sentences.append(f"{f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(decisions)}).")
+    return f"Cells: {'; '.join(parts)}."
+
+
+def _note(decisions: Decisions, direction: str | None) -> str:
+    """Which side is better, and what was not decided."""
+    sentences = []
+    if not decisions.significant.to_numpy(dtype=bool).any():
+        sentences.append(f"No pair is {'decided' if decisions.posterior else 'significant'} ({decided_by(decisions)}).")
     if direction is not None:
         sentences.append("Blue: the row is better.")
     count, missing = len(decisions.levels), int(decisions.undecided.to_numpy().sum()) // 2
@@ -333,6 +341,7 @@ _CELL = 1.9  # font sizes of a cell in a new figure
 _GAP = 1.2  # between the map and its legend
 
 
+@_canvas.draws(source="rank(), pairs(), decisions(), or means beside decisions")
 def p_value_plot(
     comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
     decisions: Any = None,
@@ -349,8 +358,6 @@ def p_value_plot(
         As in `comparison_matrix_plot`; of decisions, which has no p-values, the decisions are drawn.
     decisions : pandas.DataFrame or array, optional
         Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
-    ax : Axes, optional
-        Where to draw, labels included; by default a new figure, as large as its content.
     **options
         Where means are given, those of `Decisions.of`.
 
@@ -379,7 +386,6 @@ def p_value_plot(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['p < 0.01', 'p < 0.05', 'p ≥ 0.05']
     """
-    _canvas.check_axes(ax)
     result, numbers, _ = pair_matrix(comparisons, decisions, None, None, options)
     if "p" not in numbers and "chance" in numbers:
         raise ArgumentError(
@@ -401,7 +407,8 @@ def p_value_plot(
         labels = min(max(map(len, levels)) * 0.62 * font, _heat.LABEL_SHARE * _heat.WIDEST * 72)
         side = k * min(max(_CELL, 12.0 / k), 3.0 * _CELL) * font
         width, height = labels + side + (key + 2.0) * font, side + labels + 4.0 * font
-        ax = _canvas.new_axes(min(max(width / 72, 4.0), _heat.WIDEST), min(max(height / 72, 2.0), _heat.HIGHEST))
+        inches = _canvas.figure_width(min(max(width / 72, 4.0), _heat.WIDEST))
+        ax = _canvas.new_axes(inches, min(max(height / 72, 2.0), _heat.HIGHEST))
     note = [f"{'Dots' if dotted else 'Blue'}: significant difference ({decided_by(result)})."]
     if undecided.any():
         note.append("Crosses: no test, undecided.")

@@ -35,6 +35,7 @@ COLOURS = {BETTER: _style.ACCENT, EQUIVALENT: _style.PALETTE[4], WORSE: _style.W
 INKS = {BETTER: "white", EQUIVALENT: _style.INK, WORSE: "white", UNDECIDED: _style.MUTED}
 KEY_GAP, KEY, KEY_LINE = 1.0, 1.2, 1.9  # font sizes: of what the signs mean, beside the map
 WIDEST = 6.5  # inches of one of several maps
+SIDE_BY_SIDE = 5.0  # inches from which two maps are beside each other
 
 
 @_canvas.draws(Ranking, pd.DataFrame, source="rank(method='bayesian') or a table of its pairs")
@@ -109,18 +110,22 @@ def posterior_maps_plot(
     width += 2.0 * _style.base_font() / 72.0  # the key of the decisions is wider than a colour scale
     if len(maps) == 1:
         if show == "decision":
-            axes = _canvas.new_axes(width, height) if ax is None else ax
+            axes = _canvas.new_axes(_canvas.figure_width(width), height) if ax is None else ax
             return _draw_decisions(names, decision, exists, exists & np.isfinite(better), axes)
         return _heat.draw_heat(heats[show], ax)[0]
-    rows, width, height = len(maps) // 2, min(width, WIDEST), min(height, WIDEST)
+    width, height = min(width, WIDEST), min(height, WIDEST)
+    inches = _canvas.figure_width(2.0 * width)
+    across = 1 if ax is None and inches < SIDE_BY_SIDE else 2
+    rows = len(maps) // across
     if ax is None:
-        ax = _canvas.new_axes(2.0 * width, rows * height)
+        ax = _canvas.new_axes(inches, rows * height)
     _canvas.size_in_points(ax)  # lets a layout engine run before the rectangle is read
     _canvas.bare(ax)
     (x0, y0), (x1, y1) = ax.figure.transSubfigure.inverted().transform(ax.get_window_extent().corners()[[0, 3]])
-    width, height = (x1 - x0) / 2.0, (y1 - y0) / rows
+    width, height = (x1 - x0) / across, (y1 - y0) / rows
     for i, name in enumerate(maps):
-        box = ax.figure.add_axes((x0 + (i % 2) * width, max(y1 - (1 + i // 2) * height, 0.0), width, height))
+        corner = x0 + (i % across) * width, max(y1 - (1 + i // across) * height, 0.0)
+        box = ax.figure.add_axes((*corner, width, height))
         if name == "decision":
             _draw_decisions(names, decision, exists, exists & np.isfinite(better), box)
         else:
@@ -302,7 +307,7 @@ def draw_posterior_maps(
         for row, column in np.argwhere(~np.ma.getmaskarray(painted)) if size >= _heat.LEAST_NUMBER else ():
             value = float(painted[row, column])
             text = signs[int(value)] if signs else written(value, ".2f")
-            colour = ink[int(_heat.luminance(cells.to_rgba(np.array([value]))[0, :3]) < LIGHT)]
+            colour = ink[int(_style.luminance(cells.to_rgba(np.array([value]))[0, :3]) < LIGHT)]
             ax.text(column, row, text, ha="center", va="center", **_style.text_style(size, color=colour))
     return places
 

@@ -328,7 +328,7 @@ def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         Algorithms by their rating from the top and from the left; a cell holds the share of the benchmarks on which
-        the row beats the column, in percent, ties one half. Blue is above 50, red below; where two algorithms never
+        the row beats the column, in percent, ties one half. Blue is above 50, orange below; where two algorithms never
         met there is no colour.
 
     Examples
@@ -380,7 +380,8 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
     'All 20 benchmarks'
     """
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
-    ends = list(zip(result.table["left"], result.table["right"], strict=True))
+    columns = [map(_style.one_line, result.table[side]) for side in ("left", "right")]
+    ends = list(zip(*columns, strict=True))
     pairs = [f"{left} over {right}" for left, right in ends]
     alone = len(pairs) == 1
     count = int(result.table["n_benchmarks"].iloc[0])

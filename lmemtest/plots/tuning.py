@@ -24,6 +24,7 @@ from lmemtest.plots._lines import (
     Span,
     axis_around,
     draw_lines,
+    far_apart,
     looks,
     spans_much,
 )
@@ -35,6 +36,7 @@ from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.evidence import EVIDENCE
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
+LOG_SCORES = 5.0  # of the largest estimate to the smallest, from which an axis of losses is logarithmic
 _CROWDED = 6  # algorithms, from which bands are paler
 _SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
 _LOOKS: tuple[dict[str, Any], ...] = ({"colour": _style.ACCENT}, {"colour": _style.WARM, "dash": (0, (4, 1.5))})
@@ -45,6 +47,7 @@ _BAND = ("band_low", "band_high")
 # ------------------------------------------------------------------------------------ one result, or several by name
 
 
+@_canvas.draws(source="tuning.curve(), or several by name")
 def tuning_curve_plot(
     curves: TuningCurve | Mapping[str, TuningCurve],
     /,
@@ -60,8 +63,6 @@ def tuning_curve_plot(
         From `lmemtest.tuning.curve`; several must be of one direction and statistic.
     limits : tuple of two floats, optional
         Scores from which to which the axis goes, so that figures can be compared; by default those of the curves.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def tuning_curve_plot(
     >>> ax.texts[-1].get_text()
     'Median of the largest of k scores'
     """
-    named = _named(curves, "TuningCurve", "curves", "tuning.curve()", ax)
+    named = _named(curves, "TuningCurve", "curves", "tuning.curve()")
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
     lines, estimates = [], [(curve.k, curve.estimate) for curve in named.values()]
@@ -91,9 +92,18 @@ def tuning_curve_plot(
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
     note = f"{_facts(curve.cdf_band.describe(number=False) for curve in named.values())}, for all k at once."
-    return _draw(ax, lines, ("Trials k", words, note), asked=estimates, limits=checked_limits(limits), whole=True)
+    return _draw(
+        ax,
+        lines,
+        ("Trials k", words, note),
+        asked=estimates,
+        limits=checked_limits(limits),
+        whole=True,
+        direction=first.direction,
+    )
 
 
+@_canvas.draws(source="tuning.band(), or several by name")
 def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | None = None) -> Axes:
     """Draw the band of a distribution function, or several by name.
 
@@ -102,8 +112,6 @@ def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | No
     bands : CdfBand or mapping of name to CdfBand
         From `EmpiricalDistribution.band`, drawn over the scores, or from `lmemtest.tuning.band`, drawn over the share
         of scores at or below.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -122,7 +130,7 @@ def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | No
     >>> [text.get_text() for text in ax.texts[-2:]]
     ['Score', 'Distribution function']
     """
-    named = _named(bands, "CdfBand", "bands", "tuning.band() or EmpiricalDistribution.band()", ax)
+    named = _named(bands, "CdfBand", "bands", "tuning.band() or EmpiricalDistribution.band()")
     _same(named, lambda band: band.distribution is None, "kind")
     lines = []
     for look, (name, band) in zip(looks(len(named), dashed=True), named.items(), strict=True):
@@ -144,6 +152,7 @@ def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | No
     return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
 
 
+@_canvas.draws(source="tuning.expected_best(), or several by name")
 def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: Axes | None = None) -> Axes:
     """Draw point estimates of the expected best of k scores, or several by name.
 
@@ -151,8 +160,6 @@ def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: 
     ----------
     results : Answer or mapping of name to Answer
         From `lmemtest.tuning.expected_best`, of one direction.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -172,7 +179,7 @@ def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: 
     >>> [text.get_text() for text in lt.plots.tuning_expected_best_plot(found).get_legend().get_texts()]
     ['U', 'V']
     """
-    named = _named(results, "tuning.expected_best", "results", "expected_best()", ax)
+    named = _named(results, "tuning.expected_best", "results", "expected_best()")
     _same(named, lambda estimate: estimate.direction, "direction")
     lines = []
     for look, (name, estimate) in zip(looks(len(named), dashed=True), named.items(), strict=True):
@@ -184,9 +191,8 @@ def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: 
     return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=estimates, whole=True)
 
 
-def _named(results: Any, question: str, argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
+def _named(results: Any, question: str, argument: str, source: str) -> dict[str, Any]:
     """Results of one question by name; one alone has no name."""
-    _canvas.check_axes(ax)
     named = {str(name): one for name, one in results.items()} if isinstance(results, Mapping) else {"": results}
     if not named:
         raise ArgumentError(f"{argument} must hold at least one result of {source}, got none.")
@@ -235,6 +241,7 @@ def _draw(
     limits: tuple[float, float] | None = None,
     log: bool = True,
     whole: bool = False,
+    direction: str = "",
 ) -> Axes:
     """One panel with the curves, and dots at what was asked for where that is not much."""
     grid = np.concatenate([curve.x for curve in curves])
@@ -242,7 +249,7 @@ def _draw(
     dots = [_dots(*at, _look(curve)) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
     panel = Panel(
         x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
-        y=axis_around(curves) if limits is None else Axis(limits=limits),
+        y=axis_around(curves, log=_of_losses(direction, curves)) if limits is None else Axis(limits=limits),
         curves=(*curves, *dots),
     )
     x_label, y_label, foot = words
@@ -297,7 +304,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
         panels.append(
             Panel(
                 x=_budgets(x, curves.axis),
-                y=axis_around(lines),
+                y=axis_around(lines, log=_of_losses(curves.direction, lines)),
                 curves=(*lines, *dots),
                 title=(str(benchmark),) if any(curves.benchmarks) else (),
             )
@@ -315,6 +322,11 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
         foot=foot,
     )
     return draw_lines(lines_of_all, ax)
+
+
+def _of_losses(direction: str, curves: Sequence[Curve]) -> bool:
+    """Whether scores have a logarithmic axis: the first trials would take all of a linear one, and hide the others."""
+    return direction == "minimize" and far_apart(curves, LOG_SCORES)
 
 
 def _budgets(grid: Array, unit: str) -> Axis:
@@ -356,7 +368,9 @@ def tuning_compare_plot(comparison: Answer, /, *, ax: Axes | None = None) -> Axe
     x = _budgets(grid, comparison.axis)
     lines = Lines(
         what="a plot of curves",
-        panels=(Panel(x=x, y=axis_around(curves), curves=(*curves, *dots)),),
+        panels=(
+            Panel(x=x, y=axis_around(curves, log=_of_losses(comparison.direction, curves)), curves=(*curves, *dots)),
+        ),
         strip=(("", _style.INK, _evidence(comparison, x)),),
         empty="none",
         x_label="Trials" if comparison.axis == "trials" else "Cost",
@@ -443,6 +457,7 @@ def tuning_best_of_plot(result: BestOf, /, *, ax: Axes | None = None) -> Axes:
 # ------------------------------------------------------------------------------------ plans
 
 
+@_canvas.draws(source="tuning.plan(), or several")
 def tuning_plan_plot(plans: Answer | Iterable[Answer], /, *, ax: Axes | None = None) -> Axes:
     """Draw up to which k tuning curves have two limits, over the number of scores.
 
@@ -450,8 +465,6 @@ def tuning_plan_plot(plans: Answer | Iterable[Answer], /, *, ax: Axes | None = N
     ----------
     plans : Answer or iterable of Answer
         From `lmemtest.tuning.plan`: one line each, for instance for several levels or methods.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -471,7 +484,6 @@ def tuning_plan_plot(plans: Answer | Iterable[Answer], /, *, ax: Axes | None = N
     >>> [text.get_text() for text in lt.plots.tuning_plan_plot(plans).get_legend().get_texts()][1]
     '95 % LD band of highest-density intervals, median'
     """
-    _canvas.check_axes(ax)
     one = not isinstance(plans, Iterable) or getattr(plans, "ndim", None) == 0
     several: list[Any] = [plans] if one else [*cast("Iterable[Answer]", plans)]
     for plan in several:

@@ -228,9 +228,9 @@ def _means(analysis: Analysis) -> Section:
     ranked = zip(leading.decisions.levels, leading.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
     drawn = figure(
-        lambda: emmeans_plot(leading.means, decisions=leading.decisions if letters else None),
-        alt=f"Marginal means with {interval}s, best first: {means}",
-        caption=(f"Marginal means of {score} with {interval}s ({wording.better(analysis)} is better).",),
+        lambda: emmeans_plot(leading.means, decisions=leading.decisions if letters else None, pairs=leading.pairs),
+        alt=f"Marginal means with intervals for comparison, best first: {means}",
+        caption=(f"Marginal means of {score} with intervals for comparison ({wording.better(analysis)} is better).",),
     )
     text = paragraph(" ".join(filter(None, (wording.joint_sentence(analysis), more))))
     finite = [

@@ -81,7 +81,7 @@ def test_names_and_words_fit(two_five_twenty, count, assert_fits):
 
 def test_axes_that_are_too_small_and_other_results_are_refused():
     ax = Figure(figsize=(1.0, 0.6)).add_axes((0, 0, 1, 1))
-    with pytest.raises(ArgumentError, match="ax is too small: a plot of 3 rows in 2 columns needs larger axes"):
+    with pytest.raises(ArgumentError, match="ax is too small: a plot of 3 rows in 2 columns needs at least"):
         aggregate_scores_plot(make_result(), ax=ax)
     with pytest.raises(ArgumentError, match=r"^result must be the result of aggregate_scores\(\), got dict\.$"):
         aggregate_scores_plot({})

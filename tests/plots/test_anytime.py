@@ -148,19 +148,27 @@ def test_names_are_at_the_height_of_the_ends_in_their_order_and_colour():
     heights = {text.get_text(): text.get_position()[1] for text in box.texts}
     assert sorted(heights, key=heights.__getitem__) == sorted(last, key=last.__getitem__)
     colours = {text.get_text(): text.get_color() for text in box.texts}
-    assert colours == {name: _style.colour(i) for i, name in enumerate(result.algorithms)}
+    assert colours == {name: _style.as_text(_style.colour(i)) for i, name in enumerate(result.algorithms)}
 
 
-def test_many_algorithms_have_no_bands_but_those_that_are_asked_for():
+def test_of_many_algorithms_the_best_five_have_bands_and_the_others_are_grey():
     result = result_of("twenty")
     ax = anytime_plot(result)
-    assert labelled(ax.child_axes[0], "_band") == []
-    half = (result.curves["band_high"] - result.curves["band_low"]) / 2.0
-    widths = f"half of their width is {half.min():.2g} to {half.max():.2g}."
-    assert widths in foot(ax)
+    assert len(labelled(ax.child_axes[0], "_band")) == 5
+    last = result.means()[:, -1] * (1 if result.direction == "minimize" else -1)
+    best = {result.algorithms[i] for i in np.argsort(last)[:5]}
+    front = {
+        name
+        for name, line in zip(result.algorithms, labelled(ax.child_axes[0], "_mean"), strict=True)
+        if line.get_color() != _style.NEUTRAL
+    }
+    assert front == best
+    assert "Grey, without bands: all but the 5 with the best means at the largest budget." in foot(ax)
     assert "=[" not in foot(ax)
-    lines = labelled(ax.child_axes[0], "_mean")
-    assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 20
+
+
+def test_those_that_are_asked_for_have_bands():
+    result = result_of("twenty")
     chosen = ["optimizer_03", "optimizer_11"]
     ax = anytime_plot(result, algorithms=chosen)
     assert len(labelled(ax.child_axes[0], "_band")) == 2
@@ -386,7 +394,26 @@ def test_of_many_algorithms_those_that_can_be_the_best_are_named():
     able = {name for name, anywhere in zip(result.algorithms, result.candidates().any(axis=1), strict=True) if anywhere}
     assert {text.get_text() for text in curves.texts} == able
     assert len(able) < 20
-    assert len(strip.texts) == 20
+    assert {text.get_text() for text in strip.texts} == able  # rows of the others would be empty
+    assert f"Grey, without a row: {20 - len(able)} that cannot be the best" in foot(cd_ribbon(result))
+
+
+def test_losses_far_apart_have_a_logarithmic_axis():
+    result = result_of("two")
+    assert anytime_plot(result).child_axes[0].get_yscale() == "linear"
+    curves = result.curves.copy()
+    columns = ["mean", "band_low", "band_high"]
+    curves[columns] = np.exp(3.0 * (curves[columns] - curves[columns].min().min()))
+    wide = replace(result)
+    vars(wide)["_made"] = {**result._made, "curves": curves}
+    assert anytime_plot(wide).child_axes[0].get_yscale() == "log"
+    assert anytime_plot(wide, y_scale="linear").child_axes[0].get_yscale() == "linear"
+    vars(wide)["_made"] = {**result._made, "curves": curves.assign(band_low=-1.0)}
+    assert anytime_plot(wide).child_axes[0].get_yscale() == "linear"
+    with pytest.raises(
+        ArgumentError, match=r"^y_scale='log' needs means and bands above zero\. Use y_scale='linear'\.$"
+    ):
+        anytime_plot(wide, y_scale="log")
 
 
 def test_spans_join_neighbours_only_where_curves_go_on():

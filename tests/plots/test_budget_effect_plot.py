@@ -15,6 +15,7 @@ from pytest import approx
 from lmemtest.bench.budget.budget_model import BudgetTest
 from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
+from lmemtest.plots import _style
 from lmemtest.plots.budget import budget_effect_plot
 
 
@@ -74,7 +75,7 @@ def test_curves_are_named_at_their_ends_in_their_colour():
     assert set(named) == {"RS", "HB", "PB"}
     ends = dict(zip(["RS", "HB", "PB"], lines(ax, "_mean"), strict=True))
     for name, line in ends.items():
-        assert named[name].get_color() == line.get_color()
+        assert named[name].get_color() == _style.as_text(line.get_color())
     bottom, top = ax.child_axes[0].get_ylim()
     starts = sorted(bottom + (top - bottom) * lead.get_ydata()[0] for lead in lines(ax, "_lead"))
     assert starts == approx(sorted(line.get_ydata()[-1] for line in ends.values()))

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from lmemtest.plots import _canvas, _layout, _style, cd_diagram, detached_figures, emmeans_plot
+from lmemtest.plots import _canvas, _layout, _names, _style, cd_diagram, detached_figures, emmeans_plot
 
 CHECK = """
 import sys
@@ -54,7 +54,8 @@ def test_all_figures_are_listed():
             r"^def ([a-z]\w*(?:_plot|_diagrams?|_tikz|_ribbon))\(", path.read_text(encoding="utf-8"), re.MULTILINE
         )
     }
-    assert defined | {"detached_figures"} == set(lmemtest.plots.__all__)
+    assert defined | {"detached_figures", "gallery"} == set(lmemtest.plots.__all__)
+    assert set(lmemtest.plots.gallery().figures["figure"]) == defined - {"cd_diagram_tikz"}
 
 
 def test_a_notebook_gets_a_pyplot_figure(monkeypatch):
@@ -137,7 +138,7 @@ def test_ticks_enclose_or_lie_inside_and_never_touch():
 def test_shortened_names_fit_and_stay_distinct():
     ruler = _style.Ruler(Figure().subplots(), 9)
     names = ["short", "x" * 80, "x" * 79 + "y", "y" + "x" * 79, "x" * 40 + "y" + "x" * 39]
-    short = _style.shorten(names, 60.0, ruler)
+    short = _names.shorten(names, 60.0, ruler)
     assert short[0] == "short"
     assert len(set(short)) == len(names)
     assert ruler.widest(short) <= 60.0
@@ -207,7 +208,7 @@ def test_a_name_is_fitted_without_laying_out_its_cuts(monkeypatch):
         RendererAgg, "get_text_width_height_descent", lambda self, s, *rest: calls.append(s) or lay_out(self, s, *rest)
     )
     names = [f"a benchmark with a long name, number {i:03d} of many" for i in range(300)]
-    _style.shorten(names, 90.0, ruler)
+    _names.shorten(names, 90.0, ruler)
     assert max(map(len, calls)) <= 2  # pairs of letters, each once
     assert len(calls) == len(set(calls)) < 300
 
@@ -225,14 +226,14 @@ NAMES = [
 def test_the_most_characters_that_fit_are_kept(name, head):
     ruler = _style.Ruler(_canvas.scratch_axes(), 9.0)
     for room in np.linspace(5.0, ruler.width(name) - 1.0, 9):
-        cuts = [_style._cut(name, keep, head) for keep in range(len(name))]
+        cuts = [_names._cut(name, keep, head) for keep in range(len(name))]
         fitting = [cut for cut in cuts if ruler.width(cut) <= room] or cuts[:1]
-        assert _style._ellipsis(name, room, ruler, head) == fitting[-1]
+        assert _names.ellipsis(name, room, ruler, head) == fitting[-1]
 
 
 def test_a_long_name_is_measured_a_few_times(monkeypatch):
     ruler = _style.Ruler(_canvas.scratch_axes(), 9.0)
     measured, width = [], _style.Ruler.width
     monkeypatch.setattr(_style.Ruler, "width", lambda self, text: measured.append(text) or width(self, text))
-    _style._ellipsis(NAMES[0] * 40, 150.0, ruler, 0.5)
+    _names.ellipsis(NAMES[0] * 40, 150.0, ruler, 0.5)
     assert len(measured) <= 5

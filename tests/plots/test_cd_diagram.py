@@ -180,8 +180,8 @@ def test_a_long_name_takes_the_room_that_the_other_side_leaves(make, texts_of):
     """Before, both sides were cut to the room of the side that had less."""
 
     def kept(first):
-        ax = cd_diagram(make.decisions([first, "B", "C", "D", "E" * 120, "F"], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.1))
-        return max(len(text.get_text()) for text in texts_of(ax) if text.get_text().startswith("EE"))
+        ax = cd_diagram(make.decisions([first, "B", "C", "D", "E" * 300, "F"], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.1))
+        return max(len(text.get_text()) for text in texts_of(ax) if text.get_text().endswith("… [1]"))
 
     assert kept("A") > kept("a name of about forty letters, no cut") + 5
 

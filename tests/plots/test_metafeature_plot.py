@@ -190,9 +190,8 @@ def test_what_is_refused(model):
 )
 def test_digits_have_the_contrast_that_the_eye_sees(colour, ink):
     """Before, digits on mid blue were black: luminance was a mean of coded values."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import to_rgb
 
-    from lmemtest.plots import _heat, _style
+    from lmemtest.plots import _style
 
-    assert _heat._inks(ScalarMappable(cmap=ListedColormap([colour])), np.array([0.5])) == [ink or _style.INK]
+    assert _style.ink_on(to_rgb(colour)) == (ink or _style.INK)

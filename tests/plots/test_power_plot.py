@@ -11,6 +11,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.bench.power.power import power
 from lmemtest.errors import ArgumentError
+from lmemtest.plots import _style
 from lmemtest.plots.power import power_plot
 
 PLAN = {"interaction_sd": 0.02, "residual_sd": 0.03}
@@ -42,7 +43,7 @@ def test_every_line_is_named_beside_its_end_in_its_colour():
     assert set(named) == {"80 %", "1 seed", "5 seeds", "10 seeds"}
     curves = dict(zip(["1 seed", "5 seeds", "10 seeds"], lines(ax, "_power"), strict=True))
     for name, line in curves.items():
-        assert named[name].get_color() == line.get_color()
+        assert named[name].get_color() == _style.as_text(line.get_color())
         assert 100.0 * named[name].get_position()[1] == approx(line.get_ydata()[-1], abs=15)
 
 

@@ -67,7 +67,7 @@ def test_differences_from_a_control_are_those_of_the_pairs_with_their_decisions(
     control = "boosting"  # neither first nor last
     found = ranking(test="t", control=control)
     ax = ranking_plot(found)
-    labels = row_labels(ax)
+    labels = [label.replace("\n", " ") for label in row_labels(ax)]
     assert all(label.endswith(f" − {control}") for label in labels)
     rows = found.pairs.to_dict("records")
     want = [row["estimate"] * (1 if row["right"] == control else -1) for row in rows]

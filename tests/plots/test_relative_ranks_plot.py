@@ -14,6 +14,7 @@ from pytest import approx
 
 from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
+from lmemtest.plots import _style
 from lmemtest.plots.budget import relative_ranks_plot
 
 
@@ -55,7 +56,9 @@ def test_lines_and_bands_are_the_numbers_with_rank_one_on_top():
             assert list(line.get_ydata()) == approx(rows["rank"].to_numpy())
             extent = box.collections[i].get_paths()[0].get_extents()
             assert (extent.y0, extent.y1) == approx((rows["ci_low"].min(), rows["ci_high"].max()))
-            assert [text.get_color() for text in box.texts if text.get_text() == name] == [line.get_color()]
+            assert [text.get_color() for text in box.texts if text.get_text() == name] == [
+                _style.as_text(line.get_color())
+            ]
     assert any(result.band[:30] in text for text in words(ax))
 
 
@@ -99,7 +102,7 @@ def test_lines_of_the_same_colour_differ_in_their_dashes(count):
     assert len(looks) == count
     assert [line.get_linestyle() for line in drawn[:7]] == ["-"] * min(count, 7)
     colours = {text.get_text(): text.get_color() for text in box.texts}
-    assert [colours[name] for name in names] == [line.get_color() for line in drawn]
+    assert [colours[name] for name in names] == [_style.as_text(line.get_color()) for line in drawn]
 
 
 @pytest.mark.parametrize("levels", [(), ("bad", "good")])

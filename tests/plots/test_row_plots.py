@@ -46,7 +46,7 @@ def test_marginal_means_are_readable(make, assert_readable, case):
 @pytest.mark.parametrize("direction", ["minimize", "maximize", None])
 def test_marginal_means_are_dots_with_their_intervals_best_first(make, direction):
     em = make.means(*make.cases["five"], direction=direction)
-    ax = emmeans_plot(em)
+    ax = emmeans_plot(em, intervals="mean")
     sign = {"minimize": 1, "maximize": -1, None: 0}[direction]
     order = np.argsort(sign * em.estimate, kind="stable")
     assert row_labels(ax) == [em.labels()[i] for i in order]
@@ -57,6 +57,29 @@ def test_marginal_means_are_dots_with_their_intervals_best_first(make, direction
     np.testing.assert_array_equal([spans[row][0] for row in range(5)], em.ci_low[order])
     np.testing.assert_array_equal([spans[row][1] for row in range(5)], em.ci_high[order])
     assert ax.yaxis_inverted()
+
+
+def test_by_default_the_intervals_are_those_to_compare_means_by(make):
+    em = make.means(*make.cases["five"])
+    ax = emmeans_plot(em)
+    want = em.pairs().comparison_intervals().to_frame().set_index("level").loc[row_labels(ax)]
+    spans = {line.get_ydata()[0]: line.get_xdata() for line in lines(ax, "_interval")}
+    np.testing.assert_array_equal([spans[row] for row in range(5)], want[["ci_low", "ci_high"]])
+    label = ax.get_xlabel().replace("\u00a0", " ").replace("\n", " ")
+    assert "No overlap: significant difference (Tukey, α = 0.05)." in label
+    bonferroni = em.pairs(adjust="bonferroni", alpha=0.01)
+    words = emmeans_plot(em, pairs=bonferroni).get_xlabel().replace("\u00a0", " ").replace("\n", " ")
+    assert "(Bonferroni, α = 0.01)" in words
+    with pytest.raises(ArgumentError, match=r"^pairs must be the result of em\.pairs\(\), of the same means\.$"):
+        emmeans_plot(em, pairs=make.pairs(*make.cases["two"]))
+
+
+def test_pairs_that_cannot_be_drawn_as_overlap_are_counted(make):
+    em = make.means(tuple("ABCD"), (0.0, 1.22, 5.0, 9.0), (0.3, 0.3, 0.01, 0.01))
+    odd = em.pairs().comparison_intervals()
+    assert len(odd.exceptions) > 0
+    words = emmeans_plot(em).get_xlabel().replace("\n", " ")
+    assert f"but for {len(odd.exceptions)} of 6 pairs" in words
 
 
 def test_groups_have_their_own_colour_and_lane_and_a_legend_that_hides_nothing(make, assert_readable):
@@ -93,16 +116,14 @@ def test_letters_of_a_few_and_ranks_of_many_come_from_the_decisions(make, assert
     assert_readable(ax)
     shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
     ranks = [f"{low}–{high}" if low < high else f"{low}" for low, high in zip(sep.rank_low, sep.rank_high, strict=True)]
-    said = ax.get_xlabel().replace("\u00a0", " ").split("\n", 1)[1].replace("\n", " ")
-    assert said.startswith(
-        "At the right: the ranks that" if size > 12 else "Means that share a letter: no significant difference"
-    )
+    words = ax.get_xlabel().replace("\u00a0", " ").replace("\n", " ")
+    assert ("At the right: the ranks that" if size > 12 else "Means that share a letter: no significant") in words
     assert [shown[row] for row in range(size)] == (ranks if size > 12 else [sep.letters[level] for level in sep.levels])
     assert row_labels(ax) == list(sep.levels)
 
 
 def test_axis_label_names_response_level_and_direction(make):
-    label = emmeans_plot(make.means(*make.cases["two"])).get_xlabel().replace("\u00a0", " ")
+    label = emmeans_plot(make.means(*make.cases["two"]), intervals="mean").get_xlabel().replace("\u00a0", " ")
     assert label == "Marginal mean of value, 95 % CI (lower is better)"
 
 
@@ -138,9 +159,14 @@ def test_pairs_in_groups_have_headings(make, assert_readable):
     assert len(lines(ax, "_interval")) == 4
 
 
-def test_too_many_pairs_point_to_the_matrix(make):
-    with pytest.raises(ArgumentError, match=re.escape("draws at most 66 differences, got 190. Use pairs_matrix_plot.")):
-        pairs_plot(make.pairs(*make.cases["twenty"]))
+def test_too_many_pairs_are_drawn_as_a_matrix_or_asked_for_by_group(make):
+    pairs = make.pairs(*make.cases["twenty"])
+    assert row_labels(pairs_plot(pairs)) == row_labels(pairs_matrix_plot(pairs))
+    names = [f"m{i}" for i in range(10)]
+    grouped = make.pairs(names, range(20), 0.2, groups=("good", "bad"))
+    rule = "pairs_plot draws at most 66 differences in groups, got 90. Select one group: pairs.select(prior='good')."
+    with pytest.raises(ArgumentError, match=f"^{re.escape(rule)}$"):
+        pairs_plot(grouped)
 
 
 @pytest.mark.parametrize("case", CASES)

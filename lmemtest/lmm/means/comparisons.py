@@ -16,6 +16,7 @@ from lmemtest.core.words import format_level, format_number, joined, p_text
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.adjust import critical_values
+from lmemtest.lmm.means.comparison_intervals import comparison_intervals
 from lmemtest.lmm.means.decisions import decisions
 from lmemtest.lmm.means.margins import equivalence, noninferiority
 
@@ -96,6 +97,7 @@ class Comparisons(Result):
 
     figure: ClassVar[str | None] = "pairs_plot"
 
+    comparison_intervals = comparison_intervals
     decisions = decisions
     equivalence = equivalence
     noninferiority = noninferiority

@@ -1,0 +1,192 @@
+"""Names in figures: what is written in their place, and what becomes of those that are too long.
+
+A name is wrapped where there is room for a second line. What does not fit then is cut at its end and has a number,
+under which the whole name stands below the figure: a cut in the middle would lose what tells ``net_v1_large`` from
+``net_v2_large``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import accumulate
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from lmemtest.core.words import format_level, suggest
+from lmemtest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from lmemtest.plots._style import Ruler
+
+_BREAKS = (" :…", "[](_.-/=+,;|", "")  # of a name, after one of these: the best first, anywhere last
+_labels: ContextVar[Mapping[str, str]] = ContextVar("lmemtest_figure_labels", default=MappingProxyType({}))
+_met: ContextVar[set[str] | None] = ContextVar("lmemtest_figure_names", default=None)
+
+# ---------------------------------------------------------------------------------------------------- labels
+
+
+def checked_labels(labels: object, names: Sequence[Any] = ()) -> dict[str, str]:
+    """What is written in place of names, by name; refused where two of `names` could not be told apart afterwards."""
+    if labels is None:
+        return {}
+    if not isinstance(labels, Mapping) or not labels:
+        got = "an empty one" if isinstance(labels, Mapping) else type(labels).__name__
+        raise ArgumentError(f"labels must be a dict such as {{'long_name': 'short'}}, got {got}.")
+    short = {format_level(name): text for name, text in labels.items()}
+    for name, text in short.items():
+        if not isinstance(text, str) or not text.strip():
+            raise ArgumentError(f"labels must hold a text for {name!r}, got {text!r}.")
+        if text != name and (text in short or text in set(map(format_level, names))):
+            raise ArgumentError(f"labels writes {text!r} for {name!r}, and {text!r} is a name itself. Use other texts.")
+    repeated = [text for text in short.values() if list(short.values()).count(text) > 1]
+    if repeated:
+        raise ArgumentError(f"labels must be different, and {repeated[0]!r} is written for several names.")
+    return short
+
+
+@contextmanager
+def relabelled(labels: Mapping[str, str]) -> Iterator[None]:
+    """Write labels in place of names inside the block, each of which must be met there."""
+    if not labels:  # a figure inside of another one keeps those of the outer one
+        yield
+        return
+    met: set[str] = set()
+    tokens = _labels.set(labels), _met.set(met)
+    try:
+        yield
+    finally:
+        _labels.reset(tokens[0])
+        _met.reset(tokens[1])
+    for name in labels:
+        if name not in met:
+            others = sorted(met.difference(labels.values()))
+            raise ArgumentError(f"labels has {name!r}, which the figure does not show.{suggest(name, others)}")
+
+
+def label_of(name: object) -> str:
+    """What is written in place of a name: itself where no label says otherwise."""
+    text = str(name)
+    met = _met.get()
+    if met is not None:
+        met.add(text)
+    return _labels.get().get(text, text)
+
+
+# ---------------------------------------------------------------------------------------------------- long names
+
+
+def wrapped(name: str, room: float, ruler: Ruler, lines: int = 2) -> str | None:
+    """A name on as few lines as hold it, at most `lines` of `room` points; None where these do not.
+
+    >>> class Letters:
+    ...     def width(self, text):
+    ...         return max(map(len, text.split(chr(10))))
+    >>> wrapped("random_search_prior", 14, Letters()).split(chr(10)), wrapped("a" * 40, 9, Letters())
+    (['random_', 'search_prior'], None)
+    """
+    if ruler.width(name) <= room:
+        return name
+    if lines < 2 or ruler.width(name.replace(" ", "")) > 1.05 * lines * room:
+        return None
+    for after in _BREAKS:
+        places = [i for i, char in enumerate(name[:-1], 1) if not after or char in after]
+        parts = [(name[:i].rstrip(), name[i:].lstrip()) for i in places]
+        if lines == 2:
+            fits = min(parts, key=lambda both: max(map(ruler.width, both)), default=None)
+            if fits is not None and max(map(ruler.width, fits)) <= room:
+                return "\n".join(fits)
+            continue
+        for head, tail in reversed(parts):  # the longest first line
+            if ruler.width(head) <= room:
+                rest = wrapped(tail, room, ruler, lines - 1)
+                if rest is not None:
+                    return f"{head}\n{rest}"
+                break
+    return None
+
+
+def fitted(
+    names: Sequence[str], room: float | Sequence[float], ruler: Ruler, lines: int = 1, first: int = 1
+) -> tuple[list[str], list[str]]:
+    """Names on `room` points, one number or one per name: whole, on several lines, or with a number from `first`; and
+    the whole names of these, as sentences to be written below. With no `lines` they are only shortened, for axes of the
+    user that do not hold the key.
+
+    >>> class Letters:
+    ...     def width(self, text):
+    ...         return max(map(len, text.split(chr(10))))
+    >>> fitted(["HB", "random_search_with_prior"], 12, Letters())
+    (['HB', 'random_… [1]'], ['[1] random_search_with_prior.'])
+    """
+    if lines == 0:
+        return shorten(names, room, ruler), []
+    rooms = list(room) if isinstance(room, Sequence) else [room] * len(names)
+    out: list[str] = []
+    key: dict[str, int] = {}
+    for name, most in zip(names, rooms, strict=True):
+        whole = wrapped(name, most, ruler, lines)
+        if whole is None:
+            mark = f"… [{key.setdefault(name, first + len(key))}]"
+            keep = next((i for i in range(len(name) - 1, 0, -1) if ruler.width(name[:i].rstrip() + mark) <= most), 0)
+            whole = name[:keep].rstrip() + mark if keep else mark[2:]
+        out.append(whole)
+    return out, [f"[{number}] {name}." for name, number in key.items()]
+
+
+def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Ruler) -> list[str]:
+    """Cut names that are wider than `room` points, one number or one per name, in the middle; they stay different.
+
+    The cut moves towards the start or the end if names differ only where it would fall; if that does not help
+    either, the cut names are numbered by their place.
+    """
+    rooms = list(room) if isinstance(room, Sequence) else [room] * len(names)
+    distinct = len(set(names))
+    for head in (0.5, 0.75, 0.25, 1.0, 0.0):
+        short = [ellipsis(name, most, ruler, head) for name, most in zip(names, rooms, strict=True)]
+        if len(set(short)) == distinct:
+            return short
+    numbered = enumerate(zip(names, rooms, strict=True), 1)
+    return [n if ruler.width(n) <= most else _numbered(i, n, most, ruler) for i, (n, most) in numbered]
+
+
+def _numbered(index: int, name: str, room: float, ruler: Ruler) -> str:
+    prefix = f"{index}: "
+    return prefix + ellipsis(name, room - ruler.width(prefix), ruler, 0.5)
+
+
+def ellipsis(name: str, room: float, ruler: Ruler, head: float) -> str:
+    if ruler.width(name) <= room:
+        return name
+    low, high = 0, len(name) - 1  # the fewest and the most characters that may fit
+    guess = _fitting(name, room, ruler, head)
+    for keep in (guess, guess + 1):
+        if low < keep <= high:
+            low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
+    while low < high:
+        keep = (low + high + 1) // 2
+        low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
+    return _cut(name, low, head)
+
+
+def _fitting(name: str, room: float, ruler: Ruler, head: float) -> int:
+    """About as many characters as fit, at least one: where a search begins."""
+    added = ruler.characters(name)
+    if added is None:
+        return (len(name) + 1) // 2
+    front = [0.0, *accumulate(added)]
+    back = [0.0, *accumulate(reversed(added))]
+    rest = room - ruler.width("…")
+    low, high = 0, len(name) - 1
+    while low < high:
+        keep = (low + high + 1) // 2
+        ahead = math.ceil(keep * head)
+        low, high = (keep, high) if front[ahead] + back[keep - ahead] <= rest else (low, keep - 1)
+    return min(max(low, 1), len(name) - 1)
+
+
+def _cut(name: str, keep: int, head: float) -> str:
+    front = math.ceil(keep * head)
+    return f"{name[:front].rstrip()}…{name[len(name) - (keep - front) :].lstrip()}"

@@ -1,0 +1,130 @@
+"""What all figures have in common: widths, labels, sizes of text, one look for each algorithm.
+
+The figures are those of `examples/gallery.py`, so a new figure must be in the gallery and is in the tests.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError
+from lmemtest.plots import _canvas, detached_figures
+
+pytestmark = pytest.mark.level(2)
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery.py"
+WIDTHS = {"column": 3.3, "page": 7.0, 4.5: 4.5}
+
+
+@functools.cache
+def gallery() -> Any:
+    found = importlib.util.spec_from_file_location("gallery", EXAMPLE)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def result(name: str) -> Any:
+    return gallery().calls()[name]()
+
+
+def draw(name: str, **options: Any) -> Any:
+    with detached_figures():
+        return getattr(lt.plots, name)(result(name), **options)
+
+
+def texts_of(ax: Any) -> list[Text]:
+    drawn: list[Text] = []
+    original = Text.draw
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Text, "draw", lambda self, renderer: (drawn.append(self), original(self, renderer))[1])
+        ax.figure.figure.draw_without_rendering()
+    return [text for text in drawn if text.get_visible() and text.get_text().strip()]
+
+
+NAMES = lt.plots.gallery().figures["figure"].tolist()
+
+
+def test_the_gallery_has_every_figure() -> None:
+    assert sorted(gallery().calls()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_has_the_width_that_is_asked_for_and_text_of_six_points(name: str) -> None:
+    for width, inches in WIDTHS.items():
+        ax = draw(name, width=width)
+        figure = ax.figure.figure
+        assert figure.get_size_inches()[0] == pytest.approx(inches)
+        texts = texts_of(ax)
+        assert min(text.get_fontsize() for text in texts) >= 6.0 - 1e-9
+        whole = figure.bbox
+        for text in texts:
+            box = text.get_window_extent()
+            assert box.x0 >= -1 and box.x1 <= whole.x1 + 1, (width, text.get_text())  # noqa: PT018
+            assert box.y0 >= -1 and box.y1 <= whole.y1 + 1, (width, text.get_text())  # noqa: PT018
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_figure_refuses_what_is_no_width_and_no_labels(name: str) -> None:
+    for bad in (0, -3.3, float("nan"), True, [3.3]):
+        with pytest.raises(ArgumentError, match=r"^width must be .*: the inches of a new figure, or \"column\" or"):
+            draw(name, width=bad)
+    with pytest.raises(ArgumentError, match=r"^width must be .*column.*page.*got 'wide'"):
+        draw(name, width="wide")
+    with pytest.raises(ArgumentError, match=r"^width is of a new figure, and ax is given\. Leave one of them out\.$"):
+        draw(name, width="page", ax=Figure().subplots())
+    with pytest.raises(ArgumentError, match=r"^labels must be a dict such as .*, got list\.$"):
+        draw(name, labels=["HB"])
+    with pytest.raises(ArgumentError, match=r"^labels has 'nobody at all', which the figure does not show\."):
+        draw(name, labels={"nobody at all": "x"})
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "profile_plot"])
+def test_every_figure_of_algorithms_writes_their_labels(name: str) -> None:
+    before = {text.get_text() for text in texts_of(draw(name))}
+    if not any("HB+prior" in text or "TPE" in text for text in before):
+        pytest.skip("shows no algorithm")
+    shown = "HB+prior" if any("HB+prior" in text for text in before) else "TPE"
+    after = " ".join(text.get_text() for text in texts_of(draw(name, labels={shown: "Zebra"})))
+    assert "Zebra" in after
+
+
+def test_a_number_stands_for_one_name() -> None:
+    words = [text.get_text() for text in texts_of(draw("aggregate_scores_plot", width="column"))]
+    assert sorted(text for text in words if text.startswith("[")) == ["[1] HB+prior.", "[2] Median of the benchmarks."]
+
+
+def test_labels_must_tell_names_apart() -> None:
+    for labels, rule in (
+        ({"HB": "RS"}, r"^labels writes 'RS' for 'HB', and 'RS' is a name itself\. Use other texts\.$"),
+        ({"HB": "x", "RS": "x"}, r"^labels must be different, and 'x' is written for several names\.$"),
+        ({"HB": " "}, r"^labels must hold a text for 'HB', got ' '\.$"),
+        ({}, r"^labels must be a dict such as .*, got an empty one\.$"),
+    ):
+        with pytest.raises(ArgumentError, match=rule):
+            draw("cd_diagram", labels=labels)
+
+
+def test_labels_are_shown_as_they_are() -> None:
+    ax = draw("cd_diagram", labels={"HB": "<b>$x$</b> & _y_"})
+    (text,) = [text for text in texts_of(ax) if "<b>" in text.get_text()]
+    assert text.get_text() == "<b>$x$</b> & _y_"
+    assert not text.get_parse_math()
+
+
+def test_a_figure_leaves_no_width_behind() -> None:
+    draw("emmeans_plot", width="column")
+    assert draw("emmeans_plot").figure.get_size_inches()[0] == _canvas.FIGURE_WIDTH
+    with pytest.raises(ArgumentError):
+        draw("emmeans_plot", width="column", labels={"nobody": "x"})
+    assert draw("emmeans_plot").figure.get_size_inches()[0] == _canvas.FIGURE_WIDTH
