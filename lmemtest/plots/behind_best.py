@@ -25,7 +25,6 @@ def forest_plot(
     *,
     decisions: Decisions | None = None,
     what: str | None = None,
-    width: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw by how much each mean is behind the best one, with the intervals of these differences.
@@ -38,8 +37,6 @@ def forest_plot(
         Of these pairs; by default at the level of the intervals.
     what : str, optional
         What the means are of, below the axis; by default the response.
-    width : float, optional
-        Inches of a new figure; 7 by default.
 
     Returns
     -------
@@ -105,7 +102,7 @@ def forest_plot(
         reference=0.0,
         axis_label=f"{what}: behind {_style.one_line(best)}\nwith {simultaneous}{level} intervals",
     )
-    ax = _rows.draw_rows(content, ax, width=width)
+    ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):
         _draw_group(ax, row, group, behind, decisions)
     for label, part in zip(ax.get_yticklabels(), [*[""] * len(groups), *decisions.levels], strict=True):
