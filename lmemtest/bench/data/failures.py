@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("POLICIES", "WORDS", "Failures", "check_failed", "check_reference", "compared_within", "count_failures"),
-    *("failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds", "score_failures"),
+    *(
+        "failed_rows",
+        "failure_indicator",
+        "failures_by_kind",
+        "has_kinds",
+        "masked",
+        "of_kinds",
+        "score_failures",
+        "words_as_kinds",
+    ),
 ]
 
 WORDS = ("missing", "nonfinite")
@@ -177,6 +186,29 @@ def has_kinds(runs: Runs) -> bool:
     """Whether a column says in which way runs failed."""
     dtype = runs.frame.collect_schema().get(runs.failed)
     return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def words_as_kinds(frame: Any, score: str) -> tuple[Any, str]:
+    """The table with the numbers of a column of scores, and a new column with its words, which are kinds of failures.
+
+    An empty cell is "missing". Only plain numbers are numbers: "85 %" is a word, and `check_failed` says that it is no
+    kind.
+    """
+    frame = collected(frame.lazy())
+    cells = frame.get_column(score).to_list()
+    read = {cell: number_in(cell) for cell in {cell for cell in cells if isinstance(cell, str)}}
+    numbers_, kinds = [], list[str | None]()
+    for cell in cells:
+        kind, number, _ = read.get(cell) or number_in(cell) or ("word", math.nan, math.nan)
+        plain = kind == "plain"
+        numbers_.append(number if plain else math.nan)
+        kinds.append("ok" if plain else "missing" if kind == "missing" else str(cell).strip())
+    column = f"{score}_failed"
+    while column in frame.columns:
+        column += "_"
+    new = {score: (numbers_, nw.Float64()), column: (kinds, nw.String())}
+    backend = frame.implementation
+    return frame.with_columns(*(nw.new_series(name, *of, backend=backend) for name, of in new.items())), column
 
 
 def _kind(runs: Runs) -> nw.Expr:

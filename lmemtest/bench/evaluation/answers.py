@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, padded
+from lmemtest.bench.data.failures import words_as_kinds
 from lmemtest.bench.data.recognised import answers_in
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.runs import Runs
@@ -141,16 +142,23 @@ def read_answers(
             )
     used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
     score = check_column(score, columns, argument="score")
+    if failed == score:
+        frame, failed = words_as_kinds(frame, score)
+        columns = [*columns, failed]
     roles = {**used, "score": score} | ({"failed": failed} if isinstance(failed, str) and failed in columns else {})
     twice = [role for role, name in roles.items() if list(roles.values()).count(name) > 1]
     if twice:
         raise ArgumentError(
             f"{joined([named(role) for role in twice])} name the same column, {roles[twice[0]]!r}. Each needs its own."
         )
-    if schema[score] == nw.Boolean():
+    if frame.collect_schema()[score] == nw.Boolean():
         frame = frame.with_columns(nw.col(score).cast(nw.Int8()))
     refuse_marks(frame, score)
-    check_numeric(frame, score, argument="score")
+    try:
+        check_numeric(frame, score, argument="score")
+    except DataError as error:
+        text = frame.collect_schema()[score] in (nw.String, nw.Object, nw.Categorical)
+        raise DataError(f"{error} {advice('words_as_kinds', score=score)}" if text else str(error)) from None
     done = None
     if failed is not None or score_failures is not None:
         of_runs: dict[str, Any] = {"direction": direction, "algorithm": model, "benchmark": task, "seed": item}

@@ -113,7 +113,8 @@ def evaluate(
         says how many were dropped. Without it several rows of an answer are refused.
     failed : str, optional
         Which answers failed: a column of true and false, or of text that says in which way ("timeout", "infra"), as in
-        `Runs`; or "missing" for those without a score.
+        `Runs`; the column of scores itself, whose words are the kinds then, and "missing" an empty cell; or "missing"
+        for those without a score.
     score_failures : {"worst", "drop", "retry"}, float or mapping, optional
         What failed answers count: "worst", the worst end of the scale; a score on it; "drop", left out; "retry", left
         out until they are run again, and listed in ``to_frame("to_repeat")``. With a column of kinds a mapping has one
