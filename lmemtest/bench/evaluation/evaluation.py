@@ -158,8 +158,9 @@ def evaluate(
     pair's own scatter over tasks, as `analyze` does. On these items: the variances of the runs at each item, models
     independent, Satterthwaite's degrees of freedom. Where families are the sample it has ``(1 | family) + (1 |
     family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
-    answers as the variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of
-    tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
+    answers as the variance of the mean amounts to, on these tasks that with one item more, half right and half wrong
+    (few items may hold none of those that are hardly ever solved, or failed); of a model that solved all or nothing,
+    with the number of items (of tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
 
     With ``scale="odds"`` every task and model has one empirical logit, log((k + 1/2) / (n - k + 1/2)) of k right of n
     items, and every task counts the same. On these tasks errors are those of the delta method; for tasks like these

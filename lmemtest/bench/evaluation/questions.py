@@ -51,7 +51,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.evaluation.answers import answered, by_task, noise_of, sampled, starts, sums_by, task_means
 from lmemtest.core.codes import in_order
-from lmemtest.lmm.engine.functions import Functions
+from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.model import fit_lmm
 
@@ -311,21 +311,20 @@ def _over_blocks(blocks: Blocks, n_blocks: Index) -> tuple[Array, Index]:
 def on_tasks_like_these(fit: LmmFit, blocks: Blocks, **facts: Any) -> Estimates:
     """Accuracies on a task of the population that these are drawn from.
 
-    With two tasks there is no scatter to moderate standard errors by, and if the variance of advantages happens to be
-    estimated as zero, the model takes the degrees of freedom of the items. Differences have those of the tasks then.
+    Where the variance of tasks, or of advantages, happens to be estimated as zero, the model takes the degrees of
+    freedom of the items. There are not more than those of k models' means over T tasks: k (T - 1), and (k - 1) (T - 1)
+    of differences, whose standard errors are moderated by each pair's own scatter from three tasks on.
     """
     found = fit.emmeans("model", **facts)
-    if found.moderate is not None:
-        return found
     units = blocks.names if blocks.family is None else set(blocks.family)
-    most = (len(units) - 1.0) * (len(blocks.algorithms) - 1.0)
+    k, df = len(blocks.algorithms), len(units) - 1.0
     of_differences: Array = found.L[1:] - found.L[:1]
     constant = np.linalg.svd(of_differences)[2][len(of_differences) :]  # what no difference is a function of
-    return found.with_errors(df_function=partial(_at_most, found.df_function, most, constant))
+    most = (k - 1.0) * df if found.moderate is None else np.inf, k * df
+    return found.with_errors(df_function=OfFunctions(partial(_at_most, found.df_function, most, constant)))
 
 
-def _at_most(df: Callable[[Array], Array], most: float, constant: Array, L: Array) -> Array:
-    """Degrees of freedom, of differences at most so many: of functions that have nothing of ``constant``."""
-    apart = np.abs(L @ constant.T).max(axis=1, initial=0.0) <= 1e-9 * np.abs(L).max(axis=1)
-    found = df(L)
-    return np.where(apart, np.minimum(found, most), found)
+def _at_most(df: Callable[[Any], Array], most: tuple[float, float], constant: Array, rows: Functions) -> Array:
+    """Degrees of freedom, at most so many: of differences, which have nothing of ``constant``, and of others."""
+    apart = (np.abs(rows.times(constant.T)) <= 1e-9 * rows.largest()[:, None]).all(axis=1)
+    return np.minimum(asked(df, rows), np.where(apart, *most))
