@@ -348,7 +348,7 @@ def _question(evaluation: Evaluation, suffix: str) -> list[Block]:
     table = ResultTable(
         f"{effect.capitalize()}s, {count}",
         pairs,
-        (capitalised(evaluation.samples[suffix]), evaluation.facts[len(evaluation.samples)]),
+        (capitalised(evaluation.samples[suffix]), evaluation.intervals),
         {effect: ".3f"},
     )
     return [
