@@ -207,13 +207,8 @@ def evaluate(
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
     options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
     design = _design(blocks, about["n_families"])
-    means, fit, variances, clusters = (
-        {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)},
-        None,
-        {},
-        [],
-    )
-    per_row = 1.0
+    means = {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)}
+    fit, per_row, variances, clusters = None, 1.0, dict[str, float](), list[dict[str, Any]]()
     if len(blocks.names) > 1:
         fit, per_row = fit_of(blocks, sample, odds=odds)
         means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)

@@ -18,7 +18,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln, log_expit
 
 from lmemtest.bench.evaluation.answers import answered, task_means
@@ -54,6 +53,8 @@ def unbiased_logits(blocks: Blocks) -> tuple[Array, float | None]:
     None, and the logits as they are, where every task has a wrong and a right answer of every model, so that the bias
     is small; of repeated attempts, which are no binomial counts; and of a model without an error on any task.
     """
+    from scipy.optimize import brentq
+
     z, n = empirical_logits(blocks)[0], answered(blocks)
     if not without_errors(blocks) or (n == 0).any() or z.shape[1] < 2 or blocks.n_runs.max() > 1:
         return z, None
