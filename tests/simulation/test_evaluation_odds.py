@@ -59,7 +59,8 @@ def rates(
             out[f"held {name}"] = ((low <= truth) & (truth <= high)).all()
         return out
 
-    return rate_of(study, n, spawned(rng))
+    none = {f"{what} {name}": np.nan for what in ("odds", "accuracy", "held") for name in ("these", "like")}
+    return rate_of(study, n, spawned(rng), refused=none)  # models with as many errors as each other on every task
 
 
 UNEQUAL = (20, 40, 80, 160, 320)
