@@ -714,6 +714,9 @@ def test_words_in_cells_of_scores_are_kinds_of_failures(make) -> None:
     assert found.failures["kind"].unique().tolist() == ["OOM", "missing"]
     with pytest.raises(DataError, match=r"each word is a way to fail, .*failed='right', score_failures=\{'word'"):
         lt.evaluate(table.assign(right=words), **ROLES)
+    flags = words.map(lambda cell: cell if cell is None or cell == " OOM" or cell != cell else bool(cell))
+    again = lt.evaluate(make(table.assign(right=flags)), failed="right", score_failures=count, **ROLES)
+    pd.testing.assert_frame_equal(again.pairs, wanted.pairs)
     odd = table.assign(right=words.mask(words == " OOM", "85 %"))
     with pytest.raises(DataError, match="'85 %' is no kind"):
         lt.evaluate(odd, failed="right", score_failures=0, **ROLES)
