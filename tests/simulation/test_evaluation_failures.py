@@ -2,7 +2,7 @@
 
 Logits as in `test_evaluation_size.py`, three models of one accuracy on 8 tasks of 40 items without advantages on tasks,
 where answers of the first are lost at a rate of its own. For the page "Validation":
-``python tests/simulation/test_evaluation_failures.py 400``.
+``python tests/simulation/test_evaluation_failures.py 120``.
 """
 
 from __future__ import annotations
@@ -73,7 +73,6 @@ DESIGNS = [
     (0.05, 0, False),
     (0.45, "drop", False),
     (0.45, 0, False),
-    (0.05, "drop", True),
     (0.25, "drop", True),
 ]
 
