@@ -125,6 +125,7 @@ def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
     assert found.output.splitlines()[: len(said)] == said
     evaluated = "  lmemtest evaluate out.csv --model model --task task --item doc_id --score acc --direction maximize\n"
     assert (evaluated in found.output) == (name == "lm_eval")
+    assert ("--epoch epoch --failed status --score-failures worst\n" in found.output) == (name == "inspect_ai")
 
 
 def test_answers_that_failed_are_wrong_if_the_user_says_so() -> None:
@@ -140,6 +141,8 @@ def test_answers_that_failed_are_wrong_if_the_user_says_so() -> None:
 def in_options(notes: tuple[str, ...]) -> list[str]:
     """Notes with the calls of Python as the command line has them."""
     calls = {
+        "a mapping gives each its own": "each has its own",
+        "runs.score_failures({kind: 'drop', ...})": "--failed KIND=POLICY",
         "runs.score_failures(...)": "--score-failures POLICY",
         "runs.at_budgets([...])": "--at-budget",
         "runs.normalize('rank')": "--normalize rank",

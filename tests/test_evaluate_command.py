@@ -83,6 +83,10 @@ def test_each_kind_of_failed_answers_has_an_option():
     assert "Failed answers (timeout) count 0" in run.stdout
     assert "--failed missing --score-failures 0" in CliRunner().invoke(app, told).stderr
     assert "where failed is a column of kinds" in CliRunner().invoke(app, [*told, "--failed", "infra=drop"]).stderr
+    table["right"] = table["right"].astype(object).where(table["status"] == "ok", table["status"].str.upper())
+    table.to_csv("failed.csv", index=False)
+    words = CliRunner().invoke(app, [*told, "--failed", "right", "--failed", "INFRA=drop", "--failed", "TIMEOUT=0"])
+    assert words.stdout.lower() == run.stdout.lower()
 
 
 def test_repeated_attempts_have_a_command_with_the_costs_of_a_plan(tmp_path, monkeypatch):

@@ -58,7 +58,7 @@ def test_what_failed_runs_count_is_in_the_printed_command_and_said_to_be_a_choic
     FRAMES[name][0]().to_csv("f.csv", index=False)
     found = run(*printed(run("report", "f.csv"))[0])
     assert printed(found)[-1][-2:] == ["--score-failures", "worst"]
-    assert "worst, baseline=NAME, a number, drop, retry. worst is one choice.)" in found.output
+    assert "worst, baseline=NAME, a number, drop, retry. worst is one choice" in found.output
 
 
 def test_yes_reads_an_export_and_goes_on() -> None:
@@ -89,6 +89,24 @@ def test_logs_of_models_are_evaluated_by_one_command() -> None:
     assert "Evaluation of 2 models on 12 items of 1 task, by choice" in found.output
     (command,) = printed(run("report", "b.json"))
     assert printed(run(*command))[0][0] == "evaluate"
+
+
+def test_what_failed_samples_of_a_log_count_is_said_for_each_kind() -> None:
+    for shift, name in enumerate(("a", "b")):
+        log = inspect_log(name, shift)
+        for place, why in ((3, {"error": {"message": "Connection reset <b>"}}), (8, {"limit": {"type": "time"}})):
+            log["samples"][place] = {"id": log["samples"][place]["id"], "epoch": 1 + place % 2, **why}
+        Path(f"{name}.json").write_text(json.dumps(log))
+    alone = run("evaluate", "a.json", "--yes")
+    assert "Some answers have no score (infra 2, timeout 2). Say what they count: --score-failures 0" in alone.stderr
+    found = run("evaluate", "a.json", "--yes", "--failed", "infra=drop", "--failed", "timeout=0")
+    assert "Failed answers (infra) were left out: a 1 of 24 and b 1 of 24." in found.stdout
+    assert "Failed answers (timeout) count 0: a 1 of 24 and b 1 of 24." in found.stdout
+    assert (
+        "Failed answers (missing) count 0"
+        in run("evaluate", "a.json", "--yes", "--failed", "missing", "--score-failures", "0").stdout
+    )
+    assert "lmemtest convert inspect_ai FILE --score-failures 0, and then" in run("attempts", "a.json", "--yes").stderr
 
 
 @pytest.mark.parametrize("command", ["report", "check", "rank", "evaluate"])

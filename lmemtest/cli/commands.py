@@ -15,6 +15,7 @@ from lmemtest.cli.reading import (
     EVALUATE,
     export_in,
     name_of,
+    policy_in,
     policy_of,
     read_answerable,
     read_runs,
@@ -374,10 +375,10 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     from lmemtest.bench.evaluation.evaluation import evaluate
 
     options = chosen(arguments, "direction scale adjust vcov alpha power drop_duplicates")
-    which, by_kind = split_failed(arguments.failed)
-    policy = None if arguments.score_failures is None else policy_of(arguments.score_failures)
-    options |= {"failed": which[0] if which and len(which) == 1 else which, "score_failures": by_kind or policy}
-    return evaluate(table, **{"direction": "maximize", **options, **roles})
+    which, policy = split_failed(arguments.failed)[0], policy_in(arguments)
+    options |= {"score_failures": policy_of(policy) if isinstance(policy, str) else policy}
+    typed = {"failed": which[0] if len(which) == 1 else which} if which else {}
+    return evaluate(table, **{"direction": "maximize", **options, **roles, **typed})
 
 
 @command(
@@ -464,16 +465,27 @@ def _answer_rows(arguments: SimpleNamespace, roles: dict[str, Any]) -> pd.DataFr
 
 def _answers_of_export(arguments: SimpleNamespace, export: Recognised) -> tuple[Any, dict[str, Any]]:
     """The answers in a file of a tool that evaluates models, if the user agrees to read it so."""
+    from lmemtest.bench.data.failures import counted_kinds, has_kinds
     from lmemtest.errors import ArgumentError
 
     if export.tool not in TOOLS or TOOLS[export.tool].items is None:
         raise ArgumentError(export.in_words(name_of(arguments)))
     runs = runs_of_export(export, name_of(arguments), arguments.yes)
-    if runs.failed is not None and not arguments.failed:
-        raise ArgumentError("Some answers have no score. Say what they count: --failed missing --score-failures 0.")
+    failed = {} if runs.failed is None else {"failed": runs.failed if has_kinds(runs) else "missing"}
+    if failed and not (vars(arguments).get("failed") or vars(arguments).get("score_failures")):
+        kinds = f" ({counted_kinds(runs)})" * has_kinds(runs)
+        here = (
+            "--score-failures 0 (or drop), or --failed KIND=0 for each kind; or "
+            if hasattr(arguments, "failed")
+            else ""
+        )
+        raise ArgumentError(
+            f"Some answers have no score{kinds}. Say what they count: {here}lmemtest convert {export.tool} FILE "
+            "--score-failures 0, and then this with the table that it writes."
+        )
     epoch = dict(zip(["epoch"], runs.ignore, strict=False))
     roles = {name: getattr(runs, role) for name, role in ANSWERS.items()}
-    return runs.to_frame(), {**roles, "score": runs.score, **epoch, "direction": runs.direction}
+    return runs.to_frame(), {**roles, "score": runs.score, **epoch, **failed, "direction": runs.direction}
 
 
 def _option_of(name: str, value: Any) -> list[str]:

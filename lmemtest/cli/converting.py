@@ -156,23 +156,21 @@ def _content(runs: Runs, suffix: str, raw_csv: bool) -> str | bytes:
 
 def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
     """What to call with the table; what failed runs count is a choice that the command must hold."""
+    from lmemtest.bench.data.failures import has_kinds
     from lmemtest.bench.data.roles import command_of
-    from lmemtest.core.caller import command_with
 
     roles = runs.roles()
-    failed = runs.failed is not None
-    policy = ["--score-failures", "worst"] if failed else []
+    policy = ["--score-failures", "worst"] if runs.failed is not None else []
     commands = [["lmemtest", "report", str(output), *command_of(roles), *policy]]
     line = [f"{runs.n_rows:,} rows in {output}. Compare them:"]
-    if failed:
-        line.append(f"({POLICIES} worst is one choice.)")
-    if tool.items is not None and failed:  # `evaluate` knows no failures
-        again = command_with(["--score-failures", "0"])
-        line.insert(1, f"To evaluate answers without a score as wrong, convert them so: {again}")
-    elif tool.items is not None:
+    if policy:
+        each = " --failed KIND=POLICY gives each kind its own." * has_kinds(runs)
+        line.append(f"({POLICIES} worst is one choice.{each})")
+    if tool.items is not None:
         taken = {option: str(roles[role]) for option, role in tool.items.items()}
         taken |= {"score": runs.score, "direction": str(runs.direction)}
         taken |= dict(zip(["epoch"], runs.ignore, strict=False))
+        taken |= {"failed": str(runs.failed) if has_kinds(runs) else "missing"} if policy else {}
         options = [part for option, value in taken.items() for part in (f"--{option}", value)]
-        commands.insert(0, ["lmemtest", "evaluate", str(output), *options])
+        commands.insert(0, ["lmemtest", "evaluate", str(output), *options, *policy])
     return [*line, *(f"  {shell_line(command)}" for command in commands)]

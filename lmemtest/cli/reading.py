@@ -301,8 +301,6 @@ def _from_wide(options: SimpleNamespace, source: Source, roles: dict[str, Any]) 
 
 def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
     """Without missing scores, as the best so far, at budgets and normalised, as asked."""
-    from lmemtest.errors import ArgumentError
-
     if options.drop_missing:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:
@@ -313,13 +311,9 @@ def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
             say(runs.notes[-1], err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
-    by_kind = split_failed(options.failed)[1]
-    if by_kind and options.score_failures is not None:
-        raise ArgumentError(
-            "--score-failures is for all failures, --failed KIND=POLICY for each kind. Give one of them."
-        )
-    if by_kind or options.score_failures is not None:
-        runs = without_failures(by_kind or options.score_failures, runs)
+    policy = policy_in(options)
+    if policy is not None:
+        runs = without_failures(policy, runs)
         say(runs.notes[-1], err=True)
     if options.normalize is None:
         return runs
@@ -346,6 +340,19 @@ def split_failed(typed: Sequence[str] | None) -> tuple[list[str] | None, dict[st
     return [kind for kind, sign, _ in pairs if not sign] or None, {
         kind: policy_of(policy) for kind, sign, policy in pairs if sign
     }
+
+
+def policy_in(options: SimpleNamespace) -> str | dict[str, Any] | None:
+    """What failures count: all of them, or each kind."""
+    from lmemtest.errors import ArgumentError
+
+    by_kind, of_all = split_failed(options.failed)[1], options.score_failures
+    if by_kind and of_all is not None:
+        raise ArgumentError(
+            "--score-failures is for all failures, --failed KIND=POLICY for each kind. Give one of them."
+        )
+    policy: str | None = of_all
+    return by_kind or policy
 
 
 def policy_of(text: str) -> str | float:

@@ -168,6 +168,10 @@ ADVICE = {
         "failed='missing', score_failures=0 (or 'drop', or a value for each kind of failure).",
         "--failed missing --score-failures 0 (or drop; or --failed KIND=0 for each kind of failure).",
     ),
+    "words_as_kinds": (
+        "If each word is a way to fail, say what each counts: failed={score!r}, score_failures={{'word': 0, ...}}.",
+        "If each word is a way to fail, say what each counts: --failed {score} --failed WORD=0.",
+    ),
     "policies": (
         "{policies}, a number, {{benchmark: number}} or a function of the benchmark",
         "worst, baseline=NAME, drop, retry, or a number",

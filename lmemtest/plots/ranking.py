@@ -479,7 +479,7 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
             labels=list(zip(table["left"], table["right"], strict=True)),
             between=" / ",
             series=series,
-            axis_label=f"Ratio of the odds of {outcome}\n{evaluation.facts[len(evaluation.samples)]}"
+            axis_label=f"Ratio of the odds of {outcome}\n{evaluation.intervals}"
             + drawn.sentence("pairs, those nearest to one,"),
             lanes=len(names),
             aside=tuple(p),

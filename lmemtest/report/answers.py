@@ -361,7 +361,7 @@ def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
     table = ResultTable(
         f"{effect.capitalize()}s, {count}",
         pairs,
-        (capitalised(evaluation.samples[suffix]), evaluation.facts[len(evaluation.samples)]),
+        (capitalised(evaluation.samples[suffix]), evaluation.intervals),
         {effect: ".3f"},
     )
     title = f"{evaluation.noun.capitalize()} {'for' if suffix == 'like' else 'on'} {evaluation.populations[suffix]}"

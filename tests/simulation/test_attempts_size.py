@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from harness import at_most, covers, printed, rate_of, spawned
+from harness import at_least, at_most, covers, printed, rate_of, spawned
 from scipy import stats
 from scipy.special import expit
 from study import table_of_scores
@@ -31,6 +31,8 @@ DESIGNS = {  # models, tasks, items, mean logit, standard deviation of items
     "4 models, 8 tasks of 40 items": (4, 8, 40, 0.5, 1.5),
     "5 models, 3 tasks of 60 items, very unequal": (5, 3, 60, 0.0, 3.5),
     "2 models, 1 task of 30 items": (2, 1, 30, -1.0, 2.0),
+    "3 models, 1 task of 100 items, near 1": (3, 1, 100, 2.5, 1.5),
+    "3 models, 5 tasks of 40 items, near 1": (3, 5, 40, 2.5, 1.5),
 }
 
 
@@ -70,15 +72,15 @@ def test_false_differences_of_repeated_attempts_are_as_rare_as_alpha_says(name):
     n = 100
     for found in rates(n, *DESIGNS[name], 0.0).values():
         assert at_most(found[0], n, 0.07)
-        assert found[1] >= 0.9
+        assert at_least(found[1], n, 0.93)
     if len(found) > 2:
         for found in rates(n, *DESIGNS[name], 0.5).values():
             assert at_most(found[2], n, 0.07)
-            assert found[3] >= 0.88
+            assert at_least(found[3], n, 0.92)
 
 
 if __name__ == "__main__":
     printed(
         lambda *design: np.concatenate([*rates(int(sys.argv[1]), *design).values()]),
-        {f"{name}, {sd}": (*design, sd) for name, design in DESIGNS.items() for sd in (0.0, 0.5)},
+        {f"{name}, {sd}": (*d, sd) for name, d in DESIGNS.items() for sd in (0.0, 0.5) if not sd or d[1] > 1},
     )

@@ -59,20 +59,29 @@ def rates(
             out[f"held {name}"] = ((low <= truth) & (truth <= high)).all()
         return out
 
-    return rate_of(study, n, spawned(rng))
+    none = {f"{what} {name}": np.nan for what in ("odds", "accuracy", "held") for name in ("these", "like")}
+    return rate_of(study, n, spawned(rng), refused=none)  # models with as many errors as each other on every task
 
 
 UNEQUAL = (20, 40, 80, 160, 320)
 
 
 @pytest.mark.parametrize(
-    ("accuracy", "sizes", "models"), [(0.8, (40,) * 6, 4), (0.95, UNEQUAL, 3), (0.95, (200,) * 8, 2)]
+    ("accuracy", "sizes", "models"),
+    [(0.8, (40,) * 6, 4), (0.95, UNEQUAL, 3), (0.95, (200,) * 8, 2), (0.99, (50,) * 10, 2)],
 )
 def test_false_differences_by_odds_are_as_rare_as_alpha_says_and_intervals_hold(accuracy, sizes, models):
     n = 200
     found = rates(n, accuracy, sizes, 1.2, (0.0,) * models, rng=1)
     assert at_most(found["odds like"], n)
     assert at_least(found["held these"], n, 0.94)
+    assert at_least(found["held like"], n, 0.94)
+
+
+@pytest.mark.parametrize("sizes", [(200,) * 8, (50,) * 10])
+def test_odds_ratios_for_tasks_like_these_are_held_where_many_tasks_have_no_error(sizes):
+    n = 200
+    assert at_least(rates(n, 0.99, sizes, 1.2, (0.5, -0.5), rng=4)["held like"], n, 0.93)
 
 
 def test_by_odds_more_is_found_on_few_tasks_of_unequal_difficulty_near_the_ceiling():
@@ -87,6 +96,10 @@ DESIGNS = [
     (0.95, (200,) * 8, 1.2, (0.25, -0.25)),
     (0.95, (200,) * 8, 2.0, (0.25, -0.25)),
     (0.99, (200,) * 8, 1.2, (0.5, -0.5)),
+    (0.99, (200,) * 8, 1.2, (0.0,) * 2),
+    (0.99, (50,) * 10, 1.2, (0.5, -0.5)),
+    (0.95, UNEQUAL, 1.2, (0.5, -0.5)),
+    (0.975, (200,) * 8, 0.5, (0.5, 0.0, -0.5)),
     (0.8, (40,) * 20, 1.2, (0.2, -0.2)),
 ]
 

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("POLICIES", "WORDS", "Failures", "check_failed", "check_reference", "compared_within", "count_failures"),
-    *("failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds", "score_failures"),
+    *("failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds"),
+    *("score_failures", "words_as_kinds"),
 ]
 
 WORDS = ("missing", "nonfinite")
 WELL = ("", "ok", "success", "completed", "finished")  # what a column of kinds says of a run that did not fail
 FLAGS = ("true", "false", "yes", "no")  # words that are no kind of failure
+_FLAG = {"true": 1.0, "false": 0.0}  # as scores
 LEFT_OUT = {
     "drop": "were left out, which is right only if failing has nothing to do with the algorithm",
     "retry": "were left out until they are run again, so what is found is provisional",
@@ -177,6 +179,27 @@ def has_kinds(runs: Runs) -> bool:
     """Whether a column says in which way runs failed."""
     dtype = runs.frame.collect_schema().get(runs.failed)
     return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def words_as_kinds(frame: Any, score: str) -> tuple[Any, str]:
+    """The table with the numbers of a column of scores, and a new column with its words, which are kinds of failures.
+
+    An empty cell is "missing", true and false are 1 and 0. Only plain numbers are numbers: "85 %" is a word, and
+    `check_failed` says that it is no kind.
+    """
+    frame = collected(frame.lazy())
+    values, kinds = list[float](), list[str]()
+    for cell in frame.get_column(score).to_list():
+        form, number, _ = number_in(cell) or ("word", math.nan, math.nan)
+        number = _FLAG.get(str(cell).strip().lower(), number if form == "plain" else math.nan)
+        values.append(number)
+        kinds.append("ok" if number == number else "missing" if form == "missing" else str(cell).strip())
+    column = f"{score}_failed"
+    while column in frame.columns:
+        column += "_"
+    new = {score: (values, nw.Float64()), column: (kinds, nw.String())}
+    backend = frame.implementation
+    return frame.with_columns(*(nw.new_series(name, *of, backend=backend) for name, of in new.items())), column
 
 
 def _kind(runs: Runs) -> nw.Expr:

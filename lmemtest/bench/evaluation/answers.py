@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, padded
+from lmemtest.bench.data.failures import words_as_kinds
 from lmemtest.bench.data.recognised import answers_in
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.runs import Runs
@@ -64,9 +65,9 @@ def sampled(blocks: Blocks, cluster: Index | None) -> Index:
     return sums_by(task, has).astype(np.intp)
 
 
-def sums_by(group: Index, values: Any) -> Array:
-    """Sums of columns by their group, ``(rows, groups)``."""
-    return np.stack([np.bincount(group, weights=row, minlength=int(group.max()) + 1) for row in values])
+def sums_by(group: Index, values: Any, n: int = 0) -> Array:
+    """Sums of columns by their group, ``(rows, groups)``; `n` groups at least."""
+    return np.stack([np.bincount(group, weights=row, minlength=n) for row in values])
 
 
 def task_means(blocks: Blocks) -> Array:
@@ -141,16 +142,23 @@ def read_answers(
             )
     used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
     score = check_column(score, columns, argument="score")
+    if isinstance(failed, str) and failed == score:
+        frame, failed = words_as_kinds(frame, score)
+        columns = [*columns, failed]
     roles = {**used, "score": score} | ({"failed": failed} if isinstance(failed, str) and failed in columns else {})
     twice = [role for role, name in roles.items() if list(roles.values()).count(name) > 1]
     if twice:
         raise ArgumentError(
             f"{joined([named(role) for role in twice])} name the same column, {roles[twice[0]]!r}. Each needs its own."
         )
-    if schema[score] == nw.Boolean():
+    if frame.collect_schema()[score] == nw.Boolean():
         frame = frame.with_columns(nw.col(score).cast(nw.Int8()))
     refuse_marks(frame, score)
-    check_numeric(frame, score, argument="score")
+    try:
+        check_numeric(frame, score, argument="score")
+    except DataError as error:
+        text = frame.collect_schema()[score] in (nw.String, nw.Object, nw.Categorical)
+        raise DataError(f"{error} {advice('words_as_kinds', score=score)}" if text else str(error)) from None
     done = None
     if failed is not None or score_failures is not None:
         of_runs: dict[str, Any] = {"direction": direction, "algorithm": model, "benchmark": task, "seed": item}
@@ -306,7 +314,9 @@ def _blocks(
     by_judge: Array = np.full((len(judges), len(models), n), np.nan)
     if judges:
         size = n * len(models)
-        means = _means(codes["judge"] * size + cell, y, len(judges) * size)
+        place = codes["judge"] * size + cell
+        with np.errstate(invalid="ignore", divide="ignore"):  # NaN where a judge scored nothing
+            means = sums_by(place, [y], len(judges) * size) / sums_by(place, [np.ones_like(y)], len(judges) * size)
         by_judge = means.reshape(len(judges), n, len(models)).swapaxes(1, 2)
         refuse_partial_judging(by_judge, judges, models)
         cell, y, disagreement = _over_judges(cell, codes.get("epoch"), y, len(judges))
@@ -321,14 +331,6 @@ def _blocks(
         direction=direction,
     )
     return blocks, dict(zip(judges, by_judge, strict=True)), disagreement
-
-
-def _means(place: Index, y: Array, size: int) -> Array:
-    """Mean by place; NaN of none."""
-    count = np.bincount(place, minlength=size)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        out: Array = np.bincount(place, weights=y, minlength=size) / count
-    return out
 
 
 def _over_judges(place: Index, epoch: Index | None, y: Array, n_judges: int) -> tuple[Index, Array, float]:

@@ -96,6 +96,8 @@ class Evaluation(Answer):
         "accuracy" or "odds"; the column of `pairs` that follows from it, "estimate" or "odds_ratio".
     populations, samples : dict of str to str
         By the suffix of the columns of either question: which tasks it is about, and what it takes for the sample.
+    intervals : str
+        The level of the intervals of pairs, and how these and p-values are adjusted.
     """
 
     these: Comparisons

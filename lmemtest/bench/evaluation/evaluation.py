@@ -41,9 +41,10 @@ from lmemtest.core.hints import guided
 from lmemtest.core.options import REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction
-from lmemtest.core.words import counted, joined, plural
+from lmemtest.core.words import counted
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Index
     from lmemtest.lmm.means.comparisons import Comparisons
@@ -113,7 +114,8 @@ def evaluate(
         says how many were dropped. Without it several rows of an answer are refused.
     failed : str, optional
         Which answers failed: a column of true and false, or of text that says in which way ("timeout", "infra"), as in
-        `Runs`; or "missing" for those without a score.
+        `Runs`; the column of scores itself, whose words are the kinds then, and "missing" an empty cell; or "missing"
+        for those without a score.
     score_failures : {"worst", "drop", "retry"}, float or mapping, optional
         What failed answers count: "worst", the worst end of the scale; a score on it; "drop", left out; "retry", left
         out until they are run again, and listed in ``to_frame("to_repeat")``. With a column of kinds a mapping has one
@@ -157,13 +159,17 @@ def evaluate(
     pair's own scatter over tasks, as `analyze` does. On these items: the variances of the runs at each item, models
     independent, Satterthwaite's degrees of freedom. Where families are the sample it has ``(1 | family) + (1 |
     family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
-    answers as the variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of
-    tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
+    answers as the variance of the mean amounts to, on these tasks that with one item more, half right and half wrong
+    (few items may hold none of those that are hardly ever solved, or failed); of a model that solved all or nothing,
+    with the number of items (of tasks, or families, for the second question). When the linear model is enough is
+    measured on the page "Evaluations".
 
     With ``scale="odds"`` every task and model has one empirical logit, log((k + 1/2) / (n - k + 1/2)) of k right of n
     items, and every task counts the same. On these tasks errors are those of the delta method; for tasks like these
     the model is ``log(odds) ~ model + (1 | task)``. Pairs have odds ratios, geometric means over tasks; accuracies are
-    those at the mean log odds. On exactly these items there is no answer: an item always solved shows no noise.
+    those at the mean log odds. Where a model has no error on some task, half an answer draws odds ratios towards one;
+    for tasks like these that is corrected, with log odds of tasks taken for normal, but not of repeated attempts. On
+    exactly these items there is no answer: an item always solved shows no noise.
 
     References
     ----------
@@ -198,37 +204,24 @@ def evaluate(
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
     if odds:
         refuse_odds(blocks.score, graded=about["graded"], n_judges=len(sample))
-    options = {
-        "score": LOG_ODDS if odds else blocks.score,
-        "direction": direction,
-        "ddf": "satterthwaite",
-        "alpha": alpha,
-    }
-    options["n_obs"] = about["n_rows"]
+    options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
+    options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
+    design = _design(blocks, about["n_families"])
     means = {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)}
-    fit, per_row, variances, pilot = None, 1.0, dict[str, float](), None
-    counts, epochs = answered(blocks), blocks.n_runs
-    n_tasks, n_families = len(blocks.names), 0 if blocks.family is None else about["n_families"]
-    items, has_epochs = _harmonic_mean(counts), bool((epochs > 1).any())
-    if n_tasks > 1:
+    fit, per_row, variances, clusters = None, 1.0, dict[str, float](), list[dict[str, Any]]()
+    if len(blocks.names) > 1:
         fit, per_row = fit_of(blocks, sample, odds=odds)
         means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
-    if fit is not None and not odds:
-        variances = variances_of(fit, blocks, sample, per_row)
-        pilot = Pilot(n_algorithms=len(counts), n_benchmarks=n_tasks, n_seeds=items, n_families=n_families or None)
+        variances = {} if odds else variances_of(fit, blocks, sample, per_row)
     if has_runs_of_items(blocks) and not odds:
         means[ITEMS] = on_these_items(blocks, sample, **options)
+    if of_item is not None:
+        independent = on_these_tasks(blocks, sample, None, odds=odds, **options)
+        clusters = design_effect(means[THESE], independent, of_item, str(cluster))
     pairs = {
         question: own.pairs(adjust=adjust, vcov=vcov if own.errors else None, alpha=alpha)
         for question, own in means.items()
     }
-    design = {"family": n_families} if n_families else {}
-    design |= {"task": round(n_tasks / max(n_families, 1)), "item": round(items)}
-    design |= {"epoch": round(_harmonic_mean(epochs))} if has_epochs else {}
-    clusters = pd.DataFrame()
-    if of_item is not None:
-        independent = on_these_tasks(blocks, sample, None, odds=odds, **options)
-        clusters = design_effect(means[THESE], independent, of_item, str(cluster))
     done = about["failures"]
 
     def again(runs: Runs) -> Comparisons:
@@ -240,48 +233,25 @@ def evaluate(
 
     effect = "odds_ratio" if odds else "estimate"
     compared = pairs_table(blocks, pairs, alpha, effect)
-    noun = "accuracy" if direction == "maximize" and not about["graded"] else "mean score"
-    if odds:
-        noun = f"{'accuracy' if direction == 'maximize' else 'share of ones'} at the mean log odds"
-    one, drawn = n_tasks == 1, "items" if cluster is None else f"{plural(str(cluster))} of items"
-    where = f"{'over' if odds or noun == 'mean score' else 'as the mean over'} these tasks"
-    where = "on this task" if one else where
-    populations = {"these": "this task" if one else "these tasks"}
-    samples = {
-        "these": f"{noun} {where}; {drawn}{' and judges' * bool(sample)} are the sample. Standard errors of each pair "
-        f"by itself{' (delta method)' * odds}, Satterthwaite degrees of freedom."
-    }
-    if fit is not None:
-        families = plural(str(family)) if n_families else ""
-        populations["like"] = f"tasks of {families} like these" if families else "tasks like these"
-        over = ["epochs"] * (has_epochs and not odds) + [f"blocks of {per_row:.0f} items"] * (per_row > 1.0)
-        samples["like"] = (
-            f"{families}{', ' * bool(families)}tasks{', judges' * bool(sample)} and items are the sample: {fit.formula}"
-            f"{f', of means over {joined(over)}' if over else ''}"
-            f"{', odds of k right of n items (k + 1/2) / (n - k + 1/2)' * odds}."
-        )
-    if ITEMS in means:
-        populations["items"] = "these items"
-        samples["items"] = f"{noun} {where}, on exactly these items; runs{' and judges' * bool(sample)} are the sample."
     detectable = [{"question": question, **detectable_of(own, alpha, power)} for question, own in pairs.items()]
     evaluation = Evaluation(
         question="evaluate",
-        title=f"Evaluation of {counted(len(counts), 'model')} on {counted(len(epochs), 'item')} of "
-        f"{counted(n_tasks, 'task')}, by {blocks.score}",
+        title=f"Evaluation of {counted(len(blocks.algorithms), 'model')} on {counted(len(blocks.block), 'item')} of "
+        f"{counted(len(blocks.names), 'task')}, by {blocks.score}",
         tables={
             "pairs": compared,
             "models": models_table(blocks, means, pairs, of_item, alpha),
-            "noise": noise_floor(blocks) if has_epochs else pd.DataFrame(),
+            "noise": noise_floor(blocks) if "epoch" in design else pd.DataFrame(),
             "detectable": pd.DataFrame(detectable),
-            "sources": sources_table(variances, has_epochs) if variances else pd.DataFrame(),
+            "sources": sources_table(variances, "epoch" in design) if variances else pd.DataFrame(),
             "judges": judges_table(blocks, judges),
-            "clusters": clusters,
+            "clusters": pd.DataFrame(clusters),
             "failures": failures_table(done),
             "to_repeat": pd.DataFrame() if done is None else done.to_repeat,
         },
         values={
             "disagreement": about["disagreement"],
-            "design": design,
+            "design": {stage: round(n) for stage, n in design.items()},
             "alpha": alpha,
             "power": power,
             "adjust": adjust,
@@ -289,10 +259,7 @@ def evaluate(
             "scale": scale,
             "effect": effect,
             "direction": direction,
-            "n_tasks": n_tasks,
-            "noun": noun,
-            "populations": populations,
-            "samples": samples,
+            "n_tasks": len(blocks.names),
             "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, ends, alpha),
         },
         notes=(
@@ -310,9 +277,25 @@ def evaluate(
         items=pairs.get(ITEMS),
         fit=fit,
         variances=variances,
-        pilot=pilot,
+        pilot=Pilot(
+            n_algorithms=len(blocks.algorithms),
+            n_benchmarks=len(blocks.names),
+            n_seeds=design["item"],
+            n_families=design.get("family"),
+        )
+        if variances
+        else None,
     )
-    return with_words(evaluation, without_tasks(blocks))
+    read = {**about, "family": family, "cluster": cluster, "judges_are_sample": bool(sample), "per_row": per_row}
+    return with_words(evaluation, without_tasks(blocks), read)
+
+
+def _design(blocks: Blocks, n_families: int) -> dict[str, Any]:
+    """Units by stage: families as the sample, tasks of one (mean), items of a task and epochs (harmonic means)."""
+    families = 0 if blocks.family is None else n_families
+    out: dict[str, Any] = {"family": families} if families else {}
+    out |= {"task": len(blocks.names) / max(families, 1), "item": _harmonic_mean(answered(blocks))}
+    return out | ({"epoch": _harmonic_mean(blocks.n_runs)} if (blocks.n_runs > 1).any() else {})
 
 
 def _harmonic_mean(counts: Index) -> float:

@@ -50,8 +50,9 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.evaluation.answers import answered, by_task, noise_of, sampled, starts, sums_by, task_means
+from lmemtest.bench.evaluation.log_odds import empirical_logits, unbiased_logits
 from lmemtest.core.codes import in_order
-from lmemtest.lmm.engine.functions import Functions
+from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.model import fit_lmm
 
@@ -70,14 +71,6 @@ LOG_ODDS = "log(odds)"  # the response of comparisons by odds, whose ratios are 
 _MANY = 50_000  # answers that a mixed model is fitted to in half a second
 _FEWEST_BLOCKS = 10  # of a task
 _ANSWERED = 0.8  # of the items of a task, by each model
-
-
-def empirical_logits(blocks: Blocks) -> tuple[Array, Array]:
-    """Of the right answers by model and task, and their binomial variances, ``(n_models, n_tasks)``; NaN without."""
-    n = answered(blocks)
-    right = np.where(n > 0, task_means(blocks) * n, np.nan) + 0.5
-    wrong = n + 1.0 - right
-    return np.log(right / wrong), 1.0 / right + 1.0 / wrong
 
 
 def on_these_tasks(
@@ -217,7 +210,7 @@ def _of_clusters(scores: Array, cluster: Index) -> tuple[Array, Array]:
     return root @ root.T, np.where((size > 0).sum(axis=1) > 1, df, 0.0)
 
 
-def design_effect(clustered: Estimates, independent: Estimates, cluster: Index, name: str) -> pd.DataFrame:
+def design_effect(clustered: Estimates, independent: Estimates, cluster: Index, name: str) -> list[dict[str, Any]]:
     """What clusters change: one row with ``cluster``, ``n_clusters``, ``n_items``, ``design_effect``, ``n_effective``.
 
     The design effect is the variance of the difference of two models over that of independent items, its median over
@@ -230,7 +223,7 @@ def design_effect(clustered: Estimates, independent: Estimates, cluster: Index, 
     known = ratio[np.isfinite(ratio)]
     effect, items = float(np.median(known)) if len(known) else np.nan, len(cluster)
     row = {"cluster": name, "n_clusters": int(cluster.max()) + 1, "n_items": items}
-    return pd.DataFrame([row | {"design_effect": effect, "n_effective": items / effect if effect > 0 else np.nan}])
+    return [row | {"design_effect": effect, "n_effective": items / effect if effect > 0 else np.nan}]
 
 
 def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -> tuple[LmmFit, float]:
@@ -253,7 +246,7 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -
         score = by_judge[judge, model, item]
     else:
         if odds:
-            scores, task, several_items = np.exp(empirical_logits(blocks)[0]), np.arange(len(blocks.names)), False
+            scores, task, several_items = np.exp(unbiased_logits(blocks)[0]), np.arange(len(blocks.names)), False
         elif most > 1 and share[share > 0.0].min() >= _ANSWERED:
             n_blocks = np.rint(sizes / most).astype(np.intp)
             per_row = float(counts.sum() / ((counts > 0).sum(axis=0) @ n_blocks))
@@ -311,21 +304,20 @@ def _over_blocks(blocks: Blocks, n_blocks: Index) -> tuple[Array, Index]:
 def on_tasks_like_these(fit: LmmFit, blocks: Blocks, **facts: Any) -> Estimates:
     """Accuracies on a task of the population that these are drawn from.
 
-    With two tasks there is no scatter to moderate standard errors by, and if the variance of advantages happens to be
-    estimated as zero, the model takes the degrees of freedom of the items. Differences have those of the tasks then.
+    Where the variance of tasks, or of advantages, happens to be estimated as zero, the model takes the degrees of
+    freedom of the items. There are not more than those of k models' means over T tasks: k (T - 1), and (k - 1) (T - 1)
+    of differences, whose standard errors are moderated by each pair's own scatter from three tasks on.
     """
     found = fit.emmeans("model", **facts)
-    if found.moderate is not None:
-        return found
     units = blocks.names if blocks.family is None else set(blocks.family)
-    most = (len(units) - 1.0) * (len(blocks.algorithms) - 1.0)
+    k, df = len(blocks.algorithms), len(units) - 1.0
     of_differences: Array = found.L[1:] - found.L[:1]
     constant = np.linalg.svd(of_differences)[2][len(of_differences) :]  # what no difference is a function of
-    return found.with_errors(df_function=partial(_at_most, found.df_function, most, constant))
+    most = (k - 1.0) * df if found.moderate is None else np.inf, k * df
+    return found.with_errors(df_function=OfFunctions(partial(_at_most, found.df_function, most, constant)))
 
 
-def _at_most(df: Callable[[Array], Array], most: float, constant: Array, L: Array) -> Array:
-    """Degrees of freedom, of differences at most so many: of functions that have nothing of ``constant``."""
-    apart = np.abs(L @ constant.T).max(axis=1, initial=0.0) <= 1e-9 * np.abs(L).max(axis=1)
-    found = df(L)
-    return np.where(apart, np.minimum(found, most), found)
+def _at_most(df: Callable[[Any], Array], most: tuple[float, float], constant: Array, rows: Functions) -> Array:
+    """Degrees of freedom, at most so many: of differences, which have nothing of ``constant``, and of others."""
+    apart = (np.abs(rows.times(constant.T)) <= 1e-9 * rows.largest()[:, None]).all(axis=1)
+    return np.minimum(asked(df, rows), np.where(apart, *most))

@@ -10,8 +10,10 @@ import numpy as np
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, sampled, task_means, without_tasks
 from lmemtest.bench.evaluation.evaluated import NO_ODDS_OF_RUNS
+from lmemtest.bench.evaluation.log_odds import unbiased_logits, without_errors
 from lmemtest.bench.evaluation.questions import has_runs_of_items
 from lmemtest.core.caller import advice
+from lmemtest.core.rounding import written
 from lmemtest.core.words import counted, joined, percent, plural, spoken
 
 if TYPE_CHECKING:
@@ -132,13 +134,22 @@ def notes_on(
         notes.append(
             f"{counted(len(blocks.names), 'task')} say little about tasks like these: differences must be large."
         )
-    of_tasks = task_means(blocks)
-    alike_answers = int(((of_tasks == 0.0) | (of_tasks == 1.0)).sum()) if about["odds"] else 0
-    if alike_answers:
+    no_errors = without_errors(blocks) if about["odds"] else 0
+    if no_errors:
+        sd = unbiased_logits(blocks)[1]
+        here = "" if sd is None else " on these tasks"
+        rest = (
+            ""
+            if sd is None
+            else (
+                " For tasks like these that is corrected, with log odds of tasks taken for normal (standard deviation "
+                f"{written(sd, '.2g')})."
+            )
+        )
         notes.append(
-            f"{counted(alike_answers, 'pair')} of model and task without a wrong, or without a right, answer: half an "
-            "answer added to each draws odds ratios towards one there. Tests hold; large odds ratios may be larger "
-            "than their intervals say."
+            f"{counted(no_errors, 'pair')} of model and task without a wrong, or without a right, answer: half an "
+            "answer added to each draws odds ratios towards one. Tests hold; large odds ratios may be larger than "
+            f"their intervals say{here}.{rest}"
         )
     if about["odds"] and has_runs_of_items(blocks):
         notes.append(NO_ODDS_OF_RUNS)

@@ -92,7 +92,8 @@ def models_table(
             mean, low, high = expit([estimates.estimate, estimates.ci_low, estimates.ci_high])
         else:
             mean = estimates.estimate if question == LIKE else of_tasks
-            low, high = _accuracy_interval(estimates, fewest[question], alpha)
+            items = len(blocks.names) * counts.min(axis=1) if question == THESE else np.inf
+            low, high = _accuracy_interval(estimates, fewest[question], alpha, items)
         out[f"accuracy_{suffix}"] = mean
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
         hidden = {} if question == LIKE else outside
@@ -112,12 +113,20 @@ def groups_column(models: pd.DataFrame, suffix: str) -> list[str]:
     return [rank_span(*ends) for ends in zip(models[f"rank_low_{suffix}"], models[f"rank_high_{suffix}"], strict=True)]
 
 
-def _accuracy_interval(means: Estimates, fewest: Any, alpha: float) -> tuple[Any, Any]:
-    """Wilson's interval of as many answers as the variance of the mean amounts to."""
-    p = np.clip(means.estimate, 0.0, 1.0)
+def _accuracy_interval(means: Estimates, fewest: Any, alpha: float, items: Any = np.inf) -> tuple[Any, Any]:
+    """Wilson's interval of as many answers as the variance of the mean amounts to, `fewest` at least.
+
+    A variance of few items is too small where those that would raise it were not drawn: of pass@k near 1, an item that
+    is hardly ever solved. So it is that of one item more, half right and half wrong, beside so many `items`; scores of
+    0 and 1 on one task tell as much as their items then, whatever their mean. Infinitely many: the variance as it is.
+    """
+    p, V = np.clip(means.estimate, 0.0, 1.0), np.asarray(means.se) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        size = np.fmax(p * (1.0 - p) / means.se**2, fewest)
-    size = np.where(np.isfinite(size), size, fewest)
+        half = 0.5 / (items + 1.0)
+        m = p + half * (1.0 - 2.0 * p)  # mean of items + 1
+        squares = (items - 1.0) * V + (p - m) ** 2 + 0.5 / items * ((1.0 - m) ** 2 + m**2)
+        size = np.fmax(m * (1.0 - m) / np.where(np.isinf(items), V, squares / (items + 1.0)), fewest)
+    size = np.where(np.isfinite(size) & (V > 0.0), size, fewest)
     quantile: Any = t_quantile(0.5 * alpha, means.df)
     low, high = wilson(p, size, quantile)
     known = np.isfinite(means.se) & np.isfinite(means.estimate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,15 +23,18 @@ _OF_CLUSTERS = (("design_effect", ".2f"), ("n_effective", ",.0f"))
 MOST_PAIRS = 45  # of ten models: more are not read in a summary
 
 
-def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Evaluation:
-    """The evaluation with what is printed and said of it; `lacking` are models with tasks that they did not answer."""
+def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]], read: Mapping[str, Any]) -> Evaluation:
+    """The evaluation with what is printed and said of it.
+
+    `lacking` are models with tasks that they did not answer; `read` is what the table and the arguments say.
+    """
     pairs, how = evaluation.pairs, ADJUSTMENT_NAMES[evaluation.these.adjust]
-    facts = [f"_{suffix}: {text}" for suffix, text in evaluation.samples.items()]
     level = percent(1.0 - evaluation.alpha)
-    if len(pairs) == 1:
-        facts.append(f"{level} intervals.")
-    else:
-        facts.append(f"p-values with {how} adjustment for {len(pairs):,} pairs, {level} intervals for all.")
+    many = f"p-values with {how} adjustment for {len(pairs):,} pairs, {level} intervals for all."
+    intervals = f"{level} intervals." if len(pairs) == 1 else many
+    said = {**evaluation.values, **_of_populations(evaluation, read), "intervals": intervals}
+    evaluation = replace(evaluation, values=said)
+    facts = [*(f"_{suffix}: {text}" for suffix, text in evaluation.samples.items()), intervals]
     numbers = (evaluation.effect, "ci_low", "ci_high", "p_value")
     printed = pairs[["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]]
     if len(pairs) > MOST_PAIRS:
@@ -53,6 +56,37 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
         *on_failures(evaluation.failures, evaluation.sensitivity),
     )
     return replace(evaluation, printed=printed, facts=tuple(facts), findings=findings)
+
+
+def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str, Any]:
+    """`noun`: what mean scores are called; by the suffix of columns `populations` (which tasks) and `samples`."""
+    maximize, odds, one = evaluation.direction == "maximize", evaluation.scale == "odds", evaluation.n_tasks == 1
+    noun = "accuracy" if maximize and not read["graded"] else "mean score"
+    if odds:
+        noun = f"{'accuracy' if maximize else 'share of ones'} at the mean log odds"
+    drawn = "items" if read["cluster"] is None else f"{plural(str(read['cluster']))} of items"
+    where = f"{'over' if odds or noun == 'mean score' else 'as the mean over'} these tasks"
+    where, judges = "on this task" if one else where, " and judges" * read["judges_are_sample"]
+    populations = {"these": "this task" if one else "these tasks"}
+    samples = {
+        "these": f"{noun} {where}; {drawn}{judges} are the sample. Standard errors of each pair by itself"
+        f"{' (delta method)' * odds}, Satterthwaite degrees of freedom."
+    }
+    if evaluation.fit is not None:
+        families = [plural(str(read["family"]))] if "family" in evaluation.design else []
+        populations["like"] = f"tasks of {families[0]} like these" if families else "tasks like these"
+        units = [*families, "tasks", *["judges"] * read["judges_are_sample"], "items"]
+        over = ["epochs"] * ("epoch" in evaluation.design and not odds)
+        over += [f"blocks of {read['per_row']:.0f} items"] * (read["per_row"] > 1.0)
+        rows = f", of means over {joined(over)}" if over else ""
+        samples["like"] = (
+            f"{joined(units)} are the sample: {evaluation.fit.formula}{rows}"
+            f"{', odds of k right of n items (k + 1/2) / (n - k + 1/2)' * odds}."
+        )
+    if evaluation.items is not None:
+        populations["items"] = "these items"
+        samples["items"] = f"{noun} {where}, on exactly these items; runs{judges} are the sample."
+    return {"noun": noun, "populations": populations, "samples": samples}
 
 
 def _questions(evaluation: Evaluation) -> Iterator[tuple[str, str, Decisions]]:

@@ -98,16 +98,10 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
         again = table.duplicated(keys, keep="last")
         table = table[~again].sort_index()
         notes.append(f"{int(again.sum()):,} rows were followed by another one of the same run and are left out.")
-    if failed.any() and "info" in table:
-        reasons = (
-            table.loc[table["result"].isna(), "info"].dropna().map(lambda text: str(text).partition(":")[0].strip())
-        )
-        counts = reasons.value_counts()
-        notes += (
-            [f"Reasons given: {listed(f'{reason} {count:,}' for reason, count in counts.items())}."]
-            if len(counts)
-            else []
-        )
+    reasons = None
+    if failed.any() and "info" in table:  # such as "NoResultError: no model"
+        told, error = table["info"].astype(object), r"^\s*([A-Za-z_][\w.]*)\s*(?::|$)"
+        reasons = told.astype(str).str.extract(error)[0].astype(object).fillna("error").where(told.notna())
     several = "constraint" in table and table["constraint"].nunique() > 1
     return imported(
         table,
@@ -119,6 +113,7 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
         seed="fold",
         metafeatures=("constraint",) if several else (),
         ignore=("metric",),
+        kinds=reasons,
         seed_shared=False,
         notes=notes,
         repeated=f"If runs were tried again, keep the last attempts: {setting('duplicates', 'last')}.",

@@ -29,7 +29,8 @@ from lmemtest.bench.importers.sources import (
     table_of,
 )
 from lmemtest.core.caller import advice, named
-from lmemtest.core.words import listed
+from lmemtest.core.text import one_line
+from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
 __all__ = ["inspect_ai", "lm_eval"]
@@ -39,6 +40,19 @@ __all__ = ["inspect_ai", "lm_eval"]
 READ = 'samples_df("logs", columns=EvalModel + EvalTask + SampleSummary)'
 DETAILS = ("_answer", "_explanation", "_metadata", "_reason")  # of a score, not scores
 GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # as inspect_ai's value_to_float has them
+# words in messages of errors, the first that fits
+MARKS = {
+    "timeout": ("timeout", "timed out", "time limit", "deadline exceeded"),
+    "infra": (
+        *("connection", "rate limit", "ratelimit", "too many requests", "overloaded", "unavailable", "internalserver"),
+        *("internal server", "bad gateway", "sandbox", "docker", "out of memory", "outofmemory", "memoryerror"),
+        *("cancelled", "quota", "no space left"),
+    ),
+    "refusal": ("content_filter", "content filter", "contentfilter", "content policy", "content_policy", "refusal"),
+    "limit": ("limit exceeded", "limitexceeded", "context length", "context_length", "maximum context"),
+}
+LIMITS = {"time": "timeout", "working": "timeout", "operator": "infra"}  # the others are limits of a model's answer
+STOPPED = {"content_filter": "refusal", "max_tokens": "limit", "model_length": "limit"}  # of an output without a score
 WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -69,7 +83,10 @@ def inspect_ai(
     Runs
         Algorithms are models, benchmarks tasks, seeds the questions of a task (``id``). Epochs are rows of one
         question, in the column ``epoch``. Grades count as in inspect_ai: C 1, P 0.5, I and N 0. A sample that ended in
-        an error has no score.
+        an error has no score, and the column ``status``, with the role `failed`, says in which way it failed: "timeout"
+        (also limits of time), "limit" (of tokens, messages, context or costs), "refusal" (a filter of contents),
+        "infra" (connections, rates, sandboxes, memory; stopped by an operator), "error" (any other), "missing". What
+        has a score keeps it, also beyond a limit.
 
     Raises
     ------
@@ -118,9 +135,14 @@ def inspect_ai(
             )
     elif direction is None:
         required_direction(REQUIRED)
-    if "error" in table:
-        failed = table["error"].notna() & (table["error"].astype(str).str.strip() != "")
-        values = np.where(failed, np.nan, values)
+    halted = {name: _texts(table, name) for name in ("error", "limit", "stop_reason")}
+    values = np.where(halted["error"] != "", np.nan, values)
+    kinds = pd.Series([_kind(*why) for why in zip(*halted.values(), strict=True)], table.index, dtype=object)
+    lost = np.isnan(values)
+    notes += _examples(halted["error"][lost], kinds[lost])
+    scored = int(((halted["limit"] != "") & ~lost).sum())
+    if scored:
+        notes.append(f"{counted(scored, 'sample')} that reached a limit and had a score for it kept it.")
     score = name if name not in ("model", "task_name", "id", "epoch") else f"score_{name}"
     epochs = ("epoch",) if "epoch" in table else ()
     if epochs and table["epoch"].nunique() > 1:
@@ -135,12 +157,36 @@ def inspect_ai(
         seed="id",
         ignore=epochs,
         within=epochs,
+        kinds=kinds,
         seed_shared=False,
         said={"seed": "the question (id) within its task"},
         notes=notes,
         repeated="If an evaluation was run again, keep one of them: filter the samples by eval_id.",
         alone="Give the samples of several models.",
     )
+
+
+def _texts(table: pd.DataFrame, name: str) -> pd.Series[Any]:
+    """The entries of a column, "" where there is none."""
+    column = table[name] if name in table else pd.Series(None, table.index, dtype=object)
+    return column.astype(object).where(column.notna(), "").astype(str).str.strip()
+
+
+def _kind(error: str, limit: str, stop_reason: str) -> str | None:
+    """In which way a sample failed that has no score; the error goes before the limit, the limit before the output."""
+    if error:
+        text = error.lower()
+        return next((kind for kind, marks in MARKS.items() if any(mark in text for mark in marks)), "error")
+    if limit:
+        return LIMITS.get(limit.lower(), "limit")
+    return STOPPED.get(stop_reason.lower())
+
+
+def _examples(errors: pd.Series[Any], kinds: pd.Series[Any]) -> list[str]:
+    """What errors were taken for, with the first of each kind: messages tell it, and nothing else does."""
+    first = {kind: own.iloc[0] for kind, own in errors[errors != ""].groupby(kinds)}
+    examples = "; ".join(f"{kind}: {one_line(text)[:60]!r}" for kind, text in sorted(first.items()))
+    return [f"Errors are told apart by words of their messages ({examples})."] if first else []
 
 
 def _logs_of_folder(given: Any) -> Any:
@@ -413,7 +459,7 @@ def logs_in(folder: Path) -> list[Path]:
 
 
 def log_of(path: Path) -> tuple[pd.DataFrame, str]:
-    """The samples of a log - model, task_name, id, epoch, a column per score, error - and its status."""
+    """The samples of a log - model, task_name, id, epoch, a column per score, why it stopped - and its status."""
     if not path.is_file():
         raise not_found(path)
     header: Any
@@ -438,7 +484,16 @@ def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
     if sample.get("score") is not None and not scores:  # of version 1
         scores = {"score": sample["score"]}
     found = {f"score_{name}": value for given, score in scores.items() for name, value in _values(given, score)}
-    return {"id": sample.get("id"), "epoch": sample.get("epoch", 1), **found, "error": _error(sample.get("error"))}
+    output, limit = sample.get("output"), sample.get("limit")
+    choices = (output.get("choices") if isinstance(output, Mapping) else None) or [{}]
+    return {
+        "id": sample.get("id"),
+        "epoch": sample.get("epoch", 1),
+        **found,
+        "error": _error(sample.get("error")),
+        "limit": limit.get("type") if isinstance(limit, Mapping) else limit,
+        "stop_reason": choices[0].get("stop_reason") if isinstance(choices[0], Mapping) else None,
+    }
 
 
 def _values(name: str, score: Any) -> Iterator[tuple[str, Any]]:

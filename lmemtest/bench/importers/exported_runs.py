@@ -70,8 +70,8 @@ def wandb(
     Returns
     -------
     Runs
-        One row per run, or per run and step of a chart. A run that crashed, failed or was killed has no score; runs
-        that have not ended are left out.
+        One row per run, or per run and step of a chart. A run that crashed, failed or was killed has no score, and
+        its state is its kind of failure; runs that have not ended are left out.
 
     Raises
     ------
@@ -136,7 +136,8 @@ def mlflow(
     Returns
     -------
     Runs
-        One row per run. A run that failed or was killed has no score; runs that have not ended are left out.
+        One row per run. A run that failed or was killed has no score, and its status is its kind of failure; runs that
+        have not ended are left out.
 
     Raises
     ------
@@ -318,7 +319,7 @@ def _of_table(
     features = check_columns(check_names(asked.metafeatures, "metafeatures"), available, argument="metafeatures")
     score, advice = str(asked.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
     frame = frame.assign(**{score: numbers_in(frame[score], name=score, advice=advice)})
-    frame, ended = _ended(frame, score, state)
+    frame, kinds, ended = _ended(frame, score, state)
     for column in (columns["seed"], columns["budget"]):
         if column is not None and frame[column].map(lambda value: isinstance(value, str)).all():
             frame = frame.assign(**{column: exact_numbers(frame[column].astype(object))})
@@ -334,6 +335,7 @@ def _of_table(
         seed=columns["seed"],
         budget=columns["budget"],
         metafeatures=features,
+        kinds=kinds,
         said=said,
         notes=[*notes, *ended],
         repeated=f"Name the column that tells these runs apart: {repeated}.",
@@ -361,10 +363,10 @@ def _by_names(
     return frame, columns, said
 
 
-def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, list[str]]:
-    """The runs that have ended; those that did not finish have no score."""
+def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, pd.Series[Any] | None, list[str]]:
+    """The runs that have ended, and in which state those are that did not finish, which have no score."""
     if state not in frame:
-        return frame, []
+        return frame, None, []
     states = frame[state].astype(object).where(frame[state].notna(), "").astype(str).str.strip().str.lower()
     open_, notes = states.isin(OPEN), []
     bad = ~states.isin(DONE) & ~open_
@@ -373,7 +375,7 @@ def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, l
     if bad.any():
         why = states[bad].value_counts(sort=False)
         notes.append(f"Runs that did not finish ({listed(f'{k} {n:,}' for k, n in why.items())}) have no score.")
-    return frame.assign(**{score: frame[score].mask(bad)})[~open_], notes
+    return frame.assign(**{score: frame[score].mask(bad)})[~open_], states.where(bad)[~open_], notes
 
 
 def _refuse_unlogged(frame: pd.DataFrame, keys: list[str]) -> None:

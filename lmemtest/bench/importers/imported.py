@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.bench.data.failures import FLAGS, WELL, counted_kinds
 from lmemtest.bench.data.requirements import required_direction
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.caller import advice, setting
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["best_of_trials", "check_labels", "imported", "is_nested", "numbers_in", "one_of"]
 
+STATUS = "status"  # the column that says in which way runs failed
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 
 
@@ -85,6 +87,7 @@ def imported(
     within: Sequence[str] = (),
     seed_shared: bool = True,
     trials: bool = False,
+    kinds: pd.Series[Any] | None = None,
     said: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
     repeated: str | None = None,
@@ -94,7 +97,8 @@ def imported(
 
     `said` tells where roles came from that are no columns of the source; `alone` what to do if there is one algorithm
     only; `repeated` what to do with several rows of one run, told apart by `within`, None where there can be none.
-    Rows without a finite score are failed runs, unless they are single `trials`.
+    Rows without a finite score are failed runs, unless they are single `trials`. `kinds` says in which way they failed,
+    as far as the source does; it becomes the column of the role `failed`, with "missing" where nothing says it.
     """
     direction = required_direction(direction)
     given = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
@@ -118,6 +122,12 @@ def imported(
         groups = benchmark is not None and 1 < n < table[benchmark].nunique() and not table[family].isna().any()
         families, ignore = ((family,), ignore) if groups else ((), [*ignore, family])
     kept = list(dict.fromkeys([*roles.values(), *families, *metafeatures, score, *ignore]))
+    failed = "nonfinite" if not finite.all() and not trials else None
+    if failed and kinds is not None and kinds[~finite].notna().any():
+        failed = next(name for name in (STATUS, f"{STATUS}_", f"{STATUS}__") if name not in kept)
+        no_kind = kinds.isna() | kinds.astype(str).str.lower().isin((*WELL, *FLAGS))
+        table = table.assign(**{failed: kinds.mask(no_kind, "missing").where(~finite, "ok")})
+        kept.append(failed)
     table = table[kept].reset_index(drop=True)
     runs = Runs(
         table,
@@ -131,13 +141,16 @@ def imported(
         metafeatures=tuple(metafeatures),
         ignore=tuple(ignore),
         seed_shared=seed_shared,
-        failed="nonfinite" if not finite.all() and not trials else None,
+        failed=failed,
     )
     several = {"family": listed(families), "metafeatures": listed(metafeatures)}
     taken = {**roles, **{role: names for role, names in several.items() if names}, "score": score}
     where = [f"{role} is {(said or {}).get(role, name)}" for role, name in taken.items()]
     first = f"{source}: {'; '.join(where)}; {direction}."
     lost = [] if finite.all() else [_failures(table, ~finite, algorithm, trials=trials)]
+    by_kind = counted_kinds(runs) if failed in kept else ""
+    if by_kind:
+        lost.append(f"The column {failed} says why.{advice('policies_by_kind', kinds=by_kind)}")
     return runs.remembering(notes=[first, *notes, *lost])
 
 

@@ -264,9 +264,11 @@ def test_amlb_keeps_failures_and_says_why_they_failed() -> None:
     assert scores(runs, framework="RandomForest") == [0.865801, 0.811222]
     assert np.isnan(scores(runs, framework="TPOT")).tolist() == [False, True]
     assert (runs.direction, runs.seed_shared) == ("maximize", False)
-    assert "Reasons given: TimeoutError 1." in runs.notes
-    assert runs.notes[-1].startswith("1 of 4 rows has no finite score (TPOT 1): failed.")
-    assert (runs.failed, runs.score_failures("worst").n_rows) == ("nonfinite", 4)
+    assert runs.notes[-2].startswith("1 of 4 rows has no finite score (TPOT 1): failed.")
+    assert runs.notes[-1].startswith("The column status says why. By kind (TimeoutError 1), ")
+    assert (runs.failed, runs.score_failures("worst").n_rows) == ("status", 4)
+    odd = pd.read_csv(FILES / "amlb_results.csv").assign(info="404: 'ok', they said")
+    assert lt.importers.amlb(odd, metric="auc").to_frame()["status"].tolist() == ["ok"] * 3 + ["error"]
 
 
 def test_amlb_negates_losses_itself_and_old_files_are_turned() -> None:
@@ -310,6 +312,55 @@ def test_inspect_ai_grades_are_numbers_and_questions_lie_in_tasks() -> None:
     assert scores(runs, model="mockllm/a", task_name="sums") == [1, 1, 1, 0] * 2
     assert np.isnan(scores(runs, model="mockllm/b", id="q3")).all()  # both ended in an error
     assert scores(lt.importers.inspect_ai(FILES / "inspect_samples.csv", metric="includes"), id="2", epoch=1) == [1, 1]
+
+
+def halted(**samples: Any) -> list[dict[str, Any]]:
+    """A log with two samples for each of these: why one has no score, and the other with what is given."""
+    return [
+        {"id": f"{name}{i}", "epoch": 1, **({"scores": {"match": {"value": "C"}}} if i else {}), **why}
+        for name, why in samples.items()
+        for i, why in enumerate((why, {}))
+    ]
+
+
+def test_inspect_ai_says_why_a_sample_has_no_score(tmp_path: Path) -> None:
+    """As inspect_ai writes a log: an error with its message, a limit with its type, the reason why an output ended."""
+    samples = halted(
+        infra={"error": {"message": "APIConnectionError('Connection error.')", "traceback": "..."}},
+        timeout={"error": {"message": "TimeoutError()", "traceback": "..."}},
+        error={"error": {"message": "KeyError('x')", "traceback": "..."}, "limit": {"type": "time", "limit": 9.0}},
+        slow={"limit": {"type": "working", "limit": 600.0}},
+        limit={"limit": {"type": "token", "limit": 4096.0}},
+        stopped={"limit": {"type": "operator", "limit": 1.0}},
+        refusal={"output": {"choices": [{"stop_reason": "content_filter"}]}},
+        missing={"output": {"choices": []}},
+    )
+    scored = {"scores": {"match": {"value": "I"}}, "limit": {"type": "message", "limit": 30.0}}
+    for model, value in (("a", "C"), ("b", "I")):
+        log = {"status": "success", "eval": {"task": "t", "model": model}}
+        extra = [{"id": "scored", "epoch": 1, **scored}, {"id": "x", "epoch": 1, "scores": {"match": {"value": value}}}]
+        (tmp_path / f"{model}.json").write_text(json.dumps({**log, "samples": [*samples, *extra]}))
+    runs = lt.importers.inspect_ai(tmp_path)
+    table = runs.to_frame().set_index("id")
+    kinds = table.loc[table["match"].isna(), "status"].groupby("id").first().to_dict()
+    renamed = {"slow": "timeout", "stopped": "infra"}
+    assert kinds == {f"{name}0": renamed.get(name, name) for name in ("slow", "stopped", *WHY)}
+    assert table.loc["scored", "match"].tolist() == [0.0, 0.0]
+    assert (table["status"] == "ok").equals(table["match"].notna())
+    assert "2 samples that reached a limit and had a score for it kept it." in runs.notes
+    assert any("(error: \"KeyError('x')\"; infra: \"APIConnectionError('Connection" in note for note in runs.notes)
+    assert runs.notes[-1].startswith("The column status says why. By kind (error 2, infra 4, limit 2, missing 2")
+    roles = {"model": "model", "task": "task_name", "item": "id", "score": "match"}
+    policy = dict.fromkeys(WHY, 0) | {"infra": "drop", "refusal": "retry"}
+    found = lt.evaluate(runs.to_frame(), failed=runs.failed, score_failures=policy, **roles)
+    assert found.to_frame("failures").groupby("kind")["n_failed"].sum().to_dict() == {
+        **dict.fromkeys(WHY, 2),
+        "infra": 4,
+        "timeout": 4,
+    }
+
+
+WHY = ("infra", "timeout", "error", "limit", "refusal", "missing")
 
 
 def test_inspect_ai_takes_models_from_the_table_of_evaluations() -> None:
@@ -433,7 +484,7 @@ def test_wandb_runs_that_crashed_have_failed() -> None:
     runs = lt.importers.wandb(FILES / "wandb_runs.csv", benchmark="dataset", **ROLES)
     assert levels(runs) == {"model": ("RF", "SVC"), "dataset": ("iris", "wine"), "seed": (0, 1)}
     assert np.isnan(scores(runs, model="SVC", seed=1)).all()  # one of them had logged 0.41 before it crashed
-    assert runs.failed == "nonfinite"
+    assert runs.failed == "status"
     assert runs.notes[1:3] == (
         "Left out: 1 run that had not ended.",
         "Runs that did not finish (crashed 1, failed 1) have no score.",

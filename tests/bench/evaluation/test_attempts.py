@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refusal
+from scipy import stats
 from scipy.special import expit
 from study import table_of_scores
 
 import lmemtest as lt
+from lmemtest.core.proportions import wilson
 from lmemtest.errors import ArgumentError, DataError, DesignError
 
 ROLES = {"model": "model", "task": "task", "item": "item", "epoch": "epoch", "score": "score"}
@@ -199,3 +201,27 @@ def test_bad_tables_and_arguments_are_refused_with_the_next_step(table):
     assert "threshold must be" in said(ArgumentError, threshold=1.5)
     assert said(DesignError, table.assign(score=1)).startswith("All scores are 1, so nothing tells models apart.")
     assert said(DesignError, table.assign(score=0)).startswith("All scores are 0, so nothing tells models apart.")
+
+
+def test_intervals_on_one_task_are_wilsons_with_one_item_more_half_right_and_half_wrong():
+    table = attempts(tasks=1, items=15)
+    found = lt.repeated_attempts(table, **ROLES)
+    for k in (1, 5):
+        scores = of_items(table, "pass@k", k)
+        models = rows_of(found.models, "pass@k", k).set_index("model")
+        for model, own in scores.groupby("model"):
+            x = own["score"].to_numpy()
+            more = np.array([*x, *x, 0.0, 1.0])  # every item twice: half an item is one of these
+            size = len(x) * more.mean() * (1.0 - more.mean()) / more.var()
+            want = np.ravel(wilson(x.mean(), size, stats.t.ppf(0.975, len(x) - 1)))
+            np.testing.assert_allclose(models.loc[str(model), ["ci_low_these", "ci_high_these"]].astype(float), want)
+
+
+@pytest.mark.parametrize(("tasks", "models", "seed"), [(2, 3, 2), (3, 5, 1)])
+def test_means_for_tasks_like_these_have_no_more_degrees_of_freedom_than_tasks_and_models(tasks, models, seed):
+    """Where tasks happen to be as alike as chance makes them, the model would take those of the items."""
+    table = attempts(models, tasks, 60).query("epoch == epoch.min()").drop(columns="epoch")
+    alike = table.assign(score=np.random.default_rng(seed).permuted(table["score"].to_numpy()))
+    fitted = lt.evaluate(alike, **{role: name for role, name in ROLES.items() if role != "epoch"})
+    assert fitted.fit.emmeans("model").df.min() > models * (tasks - 1)
+    np.testing.assert_allclose(fitted.like.estimates.df, models * (tasks - 1))

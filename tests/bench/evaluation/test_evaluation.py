@@ -702,6 +702,26 @@ def test_failed_answers_count_what_their_kind_says() -> None:
     assert right.tolist() == worst.sensitivity.codes[0].tolist()
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda table: pl.from_pandas(table.astype({"right": str})).lazy()])
+def test_words_in_cells_of_scores_are_kinds_of_failures(make) -> None:
+    """Each word has a policy of its own, as if it stood in a column of kinds; an empty cell is missing."""
+    table = with_failures()
+    words = table["right"].astype(object).where(table["status"].isna(), table["status"].map({"timeout": " OOM"}.get))
+    count = {"OOM": 0, "missing": "drop"}
+    found = lt.evaluate(make(table.assign(right=words)), failed="right", score_failures=count, **ROLES)
+    wanted = lt.evaluate(table, failed="status", score_failures={"timeout": 0, "infra": "drop"}, **ROLES)
+    pd.testing.assert_frame_equal(found.pairs, wanted.pairs)
+    assert found.failures["kind"].unique().tolist() == ["OOM", "missing"]
+    with pytest.raises(DataError, match=r"each word is a way to fail, .*failed='right', score_failures=\{'word'"):
+        lt.evaluate(table.assign(right=words), **ROLES)
+    flags = words.map(lambda cell: cell if cell is None or cell == " OOM" or cell != cell else bool(cell))
+    again = lt.evaluate(make(table.assign(right=flags)), failed="right", score_failures=count, **ROLES)
+    pd.testing.assert_frame_equal(again.pairs, wanted.pairs)
+    odd = table.assign(right=words.mask(words == " OOM", "85 %"))
+    with pytest.raises(DataError, match="'85 %' is no kind"):
+        lt.evaluate(odd, failed="right", score_failures=0, **ROLES)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -12,6 +12,9 @@ from study import table_of_scores
 from typer.testing import CliRunner
 
 import lmemtest as lt
+from lmemtest.bench.data.blocks import Blocks
+from lmemtest.bench.evaluation.answers import answered, read_answers
+from lmemtest.bench.evaluation.log_odds import empirical_logits, unbiased_logits
 from lmemtest.cli import app
 from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -37,7 +40,7 @@ def by_odds(table: pd.DataFrame, **options: object) -> lt.bench.evaluation.evalu
 
 
 def test_for_tasks_like_these_two_models_are_compared_by_the_paired_t_test_of_their_empirical_logits():
-    table = answers()
+    table = answers(level=1.0)  # a wrong and a right answer to every task
     table = table[(table["task"] > 1) | (table["item"] < 20)]  # tasks of unequal size
     row = by_odds(table).to_frame().iloc[0]
     want = stats.ttest_rel(*empirical(table).to_numpy().T)
@@ -50,7 +53,7 @@ def test_for_tasks_like_these_two_models_are_compared_by_the_paired_t_test_of_th
 
 
 def test_three_models_have_the_mean_square_of_two_way_residuals_and_suites_are_the_sample_where_given():
-    table = answers(3, tasks=12)
+    table = answers(3, tasks=12, level=0.5, items=120)
     z = empirical(table)
     rest = z.sub(z.mean(axis=1), axis=0) - z.mean() + z.to_numpy().mean()
     plain = by_odds(table, vcov="model", adjust="tukey")
@@ -62,6 +65,44 @@ def test_three_models_have_the_mean_square_of_two_way_residuals_and_suites_are_t
     assert suites.populations["like"] == "tasks of suites like these"
     assert suites.pairs["odds_ratio_like"].iloc[0] == pytest.approx(np.exp(gaps.mean()))
     assert suites.fit.varcorr["group"].tolist() == ["family", "family:model", "task", "Residual"]
+
+
+def blocks_of(table: pd.DataFrame) -> Blocks:
+    return read_answers(table, direction="maximize", epoch=None, judge=None, **ROLES)[0]
+
+
+def test_without_their_bias_logits_have_the_mean_and_scatter_that_binomial_counts_of_normal_tasks_would_have():
+    table = answers(3, level=4.0)
+    blocks = blocks_of(table[(table["task"] > 1) | (table["item"] < 20)])
+    z, n = empirical_logits(blocks)[0], answered(blocks)
+    corrected, sd = unbiased_logits(blocks)
+    u = np.linspace(-8.0, 8.0, 2001)
+    weight = stats.norm.pdf(u) / stats.norm.pdf(u).sum()
+
+    def moments(mean: float, size: int) -> tuple[float, float]:
+        k = np.arange(size + 1)
+        at = stats.binom.pmf(k[:, None], size, expit(mean + sd * u)) @ weight
+        logits = np.log((k + 0.5) / (size - k + 0.5))
+        return float(at @ logits), float(at @ logits**2)
+
+    by_model = [np.mean([moments(mean, size) for size in n[0]], axis=0) for mean in corrected.mean(axis=1)]
+    first, second = np.array(by_model).T
+    assert first == pytest.approx(z.mean(axis=1), abs=1e-3)
+    assert np.mean(second - first**2) == pytest.approx(z.var(axis=1, ddof=1).mean(), rel=2e-3)
+    # away from the ends: less than 0.02; differences on a task keep their order and are stretched alike
+    gaps = np.diff(z, axis=0) - np.diff(z.mean(axis=1))[:, None], np.diff(corrected, axis=0)
+    stretched = gaps[1] - gaps[1].mean(axis=1, keepdims=True)
+    assert stretched == pytest.approx(gaps[0] * (stretched[0, 0] / gaps[0][0, 0]))
+    assert (np.abs(np.diff(corrected.mean(axis=1))) > np.abs(np.diff(z.mean(axis=1)))).all()
+    notes = by_odds(table).notes
+    assert any("corrected, with log odds of tasks taken for normal (standard deviation" in note for note in notes)
+
+
+def test_logits_are_empirical_ones_where_every_task_has_errors_and_where_a_model_has_none():
+    for table in (answers(level=1.0), answers().assign(score=lambda t: t["score"].where(t["model"] == "A", 1))):
+        blocks = blocks_of(table)
+        logits, sd = unbiased_logits(blocks)
+        assert (logits.tolist(), sd) == (empirical_logits(blocks)[0].tolist(), None)
 
 
 def test_on_one_task_the_error_is_that_of_the_difference_of_paired_logits():
@@ -96,7 +137,7 @@ def test_wrong_answers_have_the_inverse_odds_ratios():
 
 
 def test_the_answer_is_told_drawn_and_written_in_odds_ratios(tmp_path):
-    table = answers(3)
+    table = answers(3, level=0.5, items=120)
     found = by_odds(table, adjust="none")
     ratio, low, high = (
         format_number(found.pairs[f"{name}_like"].iloc[0], 3) for name in ("odds_ratio", "ci_low", "ci_high")
@@ -117,7 +158,7 @@ def test_the_answer_is_told_drawn_and_written_in_odds_ratios(tmp_path):
 
 
 def test_what_is_not_counted_or_has_no_noise_has_no_answer_by_odds():
-    table = answers()
+    table = answers(level=1.0)
     twice = pd.concat([table.assign(epoch=e) for e in range(2)])
     found = by_odds(twice, epoch="epoch")
     assert found.items is None
