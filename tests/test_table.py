@@ -149,6 +149,7 @@ def test_markdown_escapes_everything() -> None:
 
 def test_latex_escapes_everything() -> None:
     text = ResultTable("t", pd.DataFrame({"a_b": [EVIL], "y": [-1.5], "p_value": [0.0]})).to_latex()
+    text = text.replace(r"\allowbreak{}", "")  # in long words
     row = next(line for line in text.splitlines() if "script" in line)
     assert r"$<$script$>$" in row
     for escaped in (r"\&", r"\%", r"\$5", r"\#1", r"\{x\}", r"\textasciitilde{}", r"\textbackslash{}"):

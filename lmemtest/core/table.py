@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.rounding import same_rounding, written
+from lmemtest.core.tex import tex_text
 from lmemtest.core.text import logged, one_line
 from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
 
@@ -120,20 +121,41 @@ class ResultTable:
             f"<tbody>\n{body}</tbody>\n{foot}</table>"
         )
 
-    def to_latex(self) -> str:
-        """A booktabs table (``\\usepackage{booktabs}``), with all text escaped."""
+    def to_latex(self, *, label: str = "", characters: int = 100, pages: bool = False) -> str:
+        """A booktabs table (``\\usepackage{booktabs}``), with all text escaped.
+
+        Parameters
+        ----------
+        label : str
+            What ``\\ref`` takes; none by default.
+        characters : int
+            About how many fit on a line; a table that is wider gets smaller letters and columns of several lines.
+        pages : bool
+            Whether many rows may go on over several pages (``\\usepackage{longtable}``); else the table is a float.
+        """
         columns = self._rendered()
-        spec = "".join("r" if right else "l" for _, _, right in columns)
-        header = " & ".join(latex_text(name) for name, _, _ in columns)
-        body = [
-            " & ".join(latex_text(cell, numeric=columns[i][2]) for i, cell in enumerate(row)) + r" \\"
-            for row in self._rows(columns)
-        ]
-        caption = [rf"\caption{{{latex_text(self.title)}}}"] if self.title else []
-        notes = [rf"\par\smallskip\footnotesize {latex_text(note)}" for note in self.notes]
-        top = [r"\begin{table}", r"\centering", *caption, rf"\begin{{tabular}}{{{spec}}}", r"\toprule"]
-        bottom = [r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"]
-        return "\n".join([*top, header + r" \\", r"\midrule", *body, *bottom])
+        spec, size = _columns_of_a_line(columns, characters)
+        header = " & ".join(tex_text(name) for name, _, _ in columns) + r" \\"
+        body = []
+        for row in self._rows(columns):
+            cells = [tex_text(cell, numeric=column[2]) for cell, column in zip(row, columns, strict=True)]
+            cells = [
+                rf"{{\raggedright {cell}\par}}" if width.startswith("p") else cell
+                for cell, width in zip(cells, spec, strict=True)
+            ]
+            body.append(" & ".join(cells) + r" \\")
+        rows, columns_of = [*body, r"\bottomrule"], f"{{{''.join(spec)}}}"
+        caption = [rf"\caption{{{tex_text(self.title)}}}"] if self.title else []
+        caption += [rf"\label{{{label}}}"] if label else []
+        notes = [rf"\par\smallskip{{\footnotesize\raggedright {tex_text(note)}\par}}" for note in self.notes]
+        if pages and len(body) > _PAGE:
+            title = [f"{caption[0]} " + r"\\"] if caption else []
+            head = [*title, r"\toprule", header, r"\midrule", r"\endhead"]
+            table = [rf"{{{size}\begin{{longtable}}{columns_of}", *head, *rows, r"\end{longtable}}"]
+            return "\n".join([*table, *notes])
+        top = [r"\begin{table}", r"\centering", *caption, *([size] if size else [])]
+        table = [rf"\begin{{tabular}}{columns_of}", r"\toprule", header, r"\midrule", *rows, r"\end{tabular}"]
+        return "\n".join([*top, *table, *notes, r"\end{table}"])
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -234,6 +256,28 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
     return [pad + cell if right else cell + pad for pad, cell in zip(padding, cells, strict=True)]
 
 
+_PAGE = 40  # rows that a page of LaTeX holds
+_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.55))  # characters gained
+_LEAST, _BETWEEN = 16, 2  # characters of a column of several lines, and of the space between columns
+
+
+def _columns_of_a_line(columns: list[tuple[str, list[str], bool]], characters: int) -> tuple[list[str], str]:
+    """How LaTeX sets each column so that a line holds them all, and the size of the letters."""
+    widths = [max(len(name), *map(len, cells), 1) for name, cells, _ in columns]
+    spec = ["r" if right else "l" for _, _, right in columns]
+    texts = [i for i, kind in enumerate(spec) if kind == "l"]
+    numbers = sum(width for i, width in enumerate(widths) if i not in texts) + _BETWEEN * len(columns)
+    least = numbers + sum(min(widths[i], _LEAST) for i in texts)
+    size, gain = next(((size, gain) for size, gain in _SIZES if least <= gain * characters), _SIZES[-1])
+    room = max(gain * characters - numbers, _LEAST * len(texts))
+    for place, i in enumerate(sorted(texts, key=lambda i: widths[i])):  # the narrow ones leave room to the others
+        share = room / (len(texts) - place)
+        if widths[i] > share:
+            spec[i] = rf"p{{{share / (gain * characters):.2f}\linewidth}}"
+        room -= min(widths[i], share)
+    return spec, size
+
+
 def markdown_text(text: str) -> str:
     """Text on one line, with everything that markdown would interpret escaped."""
     text = html.escape(one_line(text), quote=False)
@@ -243,29 +287,3 @@ def markdown_text(text: str) -> str:
 
 def html_text(text: str) -> str:
     return html.escape("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text))
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "|": r"\textbar{}",
-    MISSING: "--",
-}
-
-
-def latex_text(text: str, *, numeric: bool = False) -> str:
-    """Text on one line, with everything that LaTeX would interpret escaped."""
-    text = one_line(text)
-    escaped = "".join(_LATEX.get(c, c) for c in text)
-    # a hyphen is not a minus: only the sign goes into mathematics, so digits keep the font of the text
-    return f"$-${escaped[1:]}" if numeric and text.startswith("-") else escaped

@@ -14,7 +14,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmemtest.core.table import ResultTable, latex_text, markdown_text
+from lmemtest.core.table import ResultTable, markdown_text
+from lmemtest.core.tex import tex_text
 from lmemtest.core.text import logged, one_line
 from lmemtest.report.document import Block, Document, FigureBlock, Section, Text, Words, plain
 
@@ -32,7 +33,7 @@ def render_text(document: Document, kind: Literal["text", "markdown", "latex"]) 
         parts += [form.heading(section.title), *(_written(block, form) for block in section.blocks)]
     text = "\n\n".join([*parts, form.end(document.generator)])
     # without what a terminal or a log would obey; a backslash before it is one of markdown, too, but would be a command
-    # of LaTeX, where `latex_text` has left nothing to clean
+    # of LaTeX, where `tex_text` has left nothing to clean
     return f"{text if kind == 'latex' else logged(text)}\n"
 
 
@@ -112,7 +113,7 @@ def _environment(*, html: bool) -> Environment:
         "code_span": _code_span,
         "no_list": lambda line: re.sub(r"^(\s*)([-+#]|\d+[.)])(?=\s)", r"\1\\\2", line),  # nor a heading
         "quote_lines": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
-        "latex": latex_text,
+        "latex": tex_text,
     }
     return environment
 
