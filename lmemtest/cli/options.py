@@ -220,6 +220,8 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     # what is written
     "json": (bool, "", "Print the results as json instead of sentences."),
     "raw_csv": (bool, "", "In csv, leave texts that a spreadsheet would evaluate (=1+1) without apostrophe."),
+    "paper.output": (Path, "FOLDER", "Folder for the files; may be a new one."),
+    "overwrite": (bool, "", "Replace files of these names that were written or changed by others."),
     "output": (Path, "FILE", "To write: .html, .md, .txt, .tex, .csv, .json or .png."),
 }
 _POSITIONAL = ("table", "old", "files", "fit.formula")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest.core.rounding import same_rounding, written
-from lmemtest.core.tex import tex_text
+from lmemtest.core.tex import tex_text, tex_width
 from lmemtest.core.text import logged, one_line
 from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
 
@@ -121,7 +122,7 @@ class ResultTable:
             f"<tbody>\n{body}</tbody>\n{foot}</table>"
         )
 
-    def to_latex(self, *, label: str = "", characters: int = 100, pages: bool = False) -> str:
+    def to_latex(self, *, label: str = "", characters: int = 95, pages: bool = False) -> str:
         """A booktabs table (``\\usepackage{booktabs}``), with all text escaped.
 
         Parameters
@@ -134,28 +135,28 @@ class ResultTable:
             Whether many rows may go on over several pages (``\\usepackage{longtable}``); else the table is a float.
         """
         columns = self._rendered()
-        spec, size = _columns_of_a_line(columns, characters)
-        header = " & ".join(tex_text(name) for name, _, _ in columns) + r" \\"
-        body = []
-        for row in self._rows(columns):
-            cells = [tex_text(cell, numeric=column[2]) for cell, column in zip(row, columns, strict=True)]
-            cells = [
-                rf"{{\raggedright {cell}\par}}" if width.startswith("p") else cell
-                for cell, width in zip(cells, spec, strict=True)
-            ]
-            body.append(" & ".join(cells) + r" \\")
-        rows, columns_of = [*body, r"\bottomrule"], f"{{{''.join(spec)}}}"
+        size, spec, rooms = _columns_of_a_line(columns, characters)
+
+        # \\ is another command in the ragged lines of a last column
+        end = r" \\" if not rooms or math.isinf(rooms[-1]) else r" \tabularnewline"
+
+        def line(texts: Iterable[str]) -> str:
+            cells = zip(texts, columns, rooms, strict=True)
+            return " & ".join(_latex_cell(text, right, room) for text, (_, _, right), room in cells) + end
+
+        header, rows = line(name for name, _, _ in columns), self._rows(columns)
+        body = [r"\toprule", header, r"\midrule", *map(line, rows), r"\bottomrule"]
         caption = [rf"\caption{{{tex_text(self.title)}}}"] if self.title else []
         caption += [rf"\label{{{label}}}"] if label else []
         notes = [rf"\par\smallskip{{\footnotesize\raggedright {tex_text(note)}\par}}" for note in self.notes]
-        if pages and len(body) > _PAGE:
-            title = [f"{caption[0]} " + r"\\"] if caption else []
-            head = [*title, r"\toprule", header, r"\midrule", r"\endhead"]
-            table = [rf"{{{size}\begin{{longtable}}{columns_of}", *head, *rows, r"\end{longtable}}"]
+        lines = sum(max(map(_lines_of_a_cell, row, rooms)) for row in rows)
+        if pages and lines > _PAGE:
+            body.insert(3, r"\endhead")
+            title = ["".join(caption) + r"\\"] if caption else []
+            table = [rf"{{{size}\begin{{longtable}}{{{spec}}}", *title, *body, r"\end{longtable}}"]
             return "\n".join([*table, *notes])
-        top = [r"\begin{table}", r"\centering", *caption, *([size] if size else [])]
-        table = [rf"\begin{{tabular}}{columns_of}", r"\toprule", header, r"\midrule", *rows, r"\end{tabular}"]
-        return "\n".join([*top, *table, *notes, r"\end{table}"])
+        top = [r"\begin{table}", r"\centering", *caption, *([size] if size else []), rf"\begin{{tabular}}{{{spec}}}"]
+        return "\n".join([*top, *body, r"\end{tabular}", *notes, r"\end{table}"])
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -256,26 +257,38 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
     return [pad + cell if right else cell + pad for pad, cell in zip(padding, cells, strict=True)]
 
 
-_PAGE = 40  # rows that a page of LaTeX holds
-_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.55))  # characters gained
-_LEAST, _BETWEEN = 16, 2  # characters of a column of several lines, and of the space between columns
+_PAGE = 36  # lines of a table that a page of LaTeX holds
+_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.6))  # characters gained
+_LEAST, _BETWEEN = 12, 2.5  # characters of a column of several lines, and of the space between columns
 
 
-def _columns_of_a_line(columns: list[tuple[str, list[str], bool]], characters: int) -> tuple[list[str], str]:
-    """How LaTeX sets each column so that a line holds them all, and the size of the letters."""
-    widths = [max(len(name), *map(len, cells), 1) for name, cells, _ in columns]
-    spec = ["r" if right else "l" for _, _, right in columns]
-    texts = [i for i, kind in enumerate(spec) if kind == "l"]
-    numbers = sum(width for i, width in enumerate(widths) if i not in texts) + _BETWEEN * len(columns)
-    least = numbers + sum(min(widths[i], _LEAST) for i in texts)
+def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], characters: int) -> tuple[str, str, list[float]]:
+    """For LaTeX: the size of the letters, how columns are set so that a line holds them all, and their characters."""
+    widths = [max(1, *map(tex_width, (name, *cells))) for name, cells, _ in columns]
+    spaces = _BETWEEN * len(columns)
+    least = spaces + sum(min(width, _LEAST) for width in widths)
     size, gain = next(((size, gain) for size, gain in _SIZES if least <= gain * characters), _SIZES[-1])
-    room = max(gain * characters - numbers, _LEAST * len(texts))
-    for place, i in enumerate(sorted(texts, key=lambda i: widths[i])):  # the narrow ones leave room to the others
-        share = room / (len(texts) - place)
+    left, rooms = gain * characters - spaces, [float("inf")] * len(columns)
+    spec = ["r" if right else "l" for _, _, right in columns]
+    for place, i in enumerate(sorted(range(len(columns)), key=lambda i: widths[i])):  # the narrow ones take no more
+        share = max(left / (len(columns) - place), 1.0)
         if widths[i] > share:
-            spec[i] = rf"p{{{share / (gain * characters):.2f}\linewidth}}"
-        room -= min(widths[i], share)
-    return spec, size
+            rooms[i], spec[i] = share, rf"p{{{share / (gain * characters):.2f}\linewidth}}"
+        left -= min(widths[i], share)
+    return size, "".join(spec), rooms
+
+
+def _lines_of_a_cell(text: str, room: float) -> int:
+    """About how many: words leave a fifth of a ragged line empty."""
+    return math.ceil(tex_width(text) / (0.8 * room))
+
+
+def _latex_cell(text: str, right: bool, room: float) -> str:
+    """A cell of LaTeX, in a column of one line or of lines of some characters."""
+    if math.isinf(room):
+        return tex_text(text, numeric=right)
+    ragged = r"\raggedleft" if right else r"\raggedright"
+    return f"{ragged} {tex_text(text, numeric=right, longest=int(room))}"
 
 
 def markdown_text(text: str) -> str:

@@ -13,7 +13,7 @@ from itertools import groupby
 
 from lmemtest.core.text import one_line
 
-LONG_WORD = 24  # characters; a longer one may be broken anywhere, because no English word is in the way of the margin
+LONG_WORD = 24  # characters: longer than those that LaTeX knows how to hyphenate
 _JOINING = re.compile("(?<=[-`',!?])(?=[-`',])")  # what fonts join to another sign: two hyphens, two quotes
 _COMMANDS = {
     "\0": "{}",
@@ -89,7 +89,7 @@ _MATHEMATICS = {
 }
 
 
-def tex_text(text: object, *, numeric: bool = False) -> str:
+def tex_text(text: object, *, numeric: bool = False, longest: int = LONG_WORD) -> str:
     """Text on one line as LaTeX source in ASCII.
 
     Parameters
@@ -98,12 +98,13 @@ def tex_text(text: object, *, numeric: bool = False) -> str:
         What is shown as it reads; line breaks and characters that cannot be seen are blanks.
     numeric : bool
         Whether a hyphen at the beginning is a sign.
+    longest : int
+        Characters of a word; a longer one may be broken between any two of them.
 
     Returns
     -------
     str
         Signs that pdfLaTeX does not have, such as emoji or Arabic letters, are written as in figures, by their codes.
-        A word of more than 24 characters may be broken between any two of them.
 
     Examples
     --------
@@ -114,16 +115,21 @@ def tex_text(text: object, *, numeric: bool = False) -> str:
     """
     text = unicodedata.normalize("NFC", one_line(text))
     if numeric and text.startswith("-"):
-        return f"$-${tex_text(text[1:])}"  # only the sign goes into mathematics, so digits keep the font of the text
-    return " ".join(map(_word, text.split(" ")))
+        return f"$-${tex_text(text[1:], longest=longest)}"  # digits keep the font of the text
+    return " ".join(_word(word, longest) for word in text.split(" "))
 
 
-def _word(word: str) -> str:
+def tex_width(text: str) -> int:
+    """About how many characters are shown of a text: a sign that pdfLaTeX does not have takes several."""
+    return len(text) if text.isascii() else sum(1 if _sign(char) else 8 for char in text)
+
+
+def _word(word: str, longest: int) -> str:
     signs: list[str] = []
     for exists, run in groupby(_JOINING.sub("\0", word), lambda char: _sign(char) != ""):
         chars = list(run)
         signs += map(_sign, chars) if exists else [f"$<${' '.join(f'U+{ord(char):04X}' for char in chars)}$>$"]
-    return (r"\allowbreak{}" if len(word) > LONG_WORD else "").join(signs)
+    return (r"\allowbreak{}" if len(word) > longest else "").join(signs)
 
 
 @lru_cache(maxsize=4096)

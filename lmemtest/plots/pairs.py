@@ -15,6 +15,7 @@ from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.arrays import Array
 from lmemtest.core.options import ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order
+from lmemtest.core.validate import check_number
 from lmemtest.core.words import format_level, format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
@@ -27,13 +28,15 @@ MOST_PAIRS = 66  # 12 means; more rows do not fit a page
 
 
 @_canvas.draws(Comparisons, source="pairs()")
-def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
+def pairs_plot(pairs: Comparisons, /, *, width: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw pairwise differences with their confidence intervals.
 
     Parameters
     ----------
     pairs : Comparisons
         From `Estimates.pairs`; at most 66 differences.
+    width : float, optional
+        Of a new figure, in inches: 3.3 for a column of a paper. By default 7, the width of a page.
 
     Returns
     -------
@@ -61,6 +64,8 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     ['A − B', 'A − C', 'B − C']
     """
     _check_pairs(pairs)
+    if width is not None:
+        width = check_number(width, "width", low=2, high=100, meaning="inches of a new figure")
     table = pairs.to_frame()
     if len(table) > MOST_PAIRS:
         raise ArgumentError(
@@ -98,7 +103,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         legend=True,
         axis_label=f"Difference of marginal means of {score}, {interval} ({method})",
     )
-    return _rows.draw_rows(content, ax)
+    return _rows.draw_rows(content, ax, width=width)
 
 
 def _check_pairs(pairs: Comparisons) -> None:

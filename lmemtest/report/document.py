@@ -12,23 +12,27 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from lmemtest.core.table import ResultTable
 from lmemtest.core.text import one_line
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _ID = re.compile(r'\bid="([^"]+)"')
 _USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
-_in_words = ContextVar("figures in words only", default=False)
+_figures: ContextVar[str] = ContextVar("how figures are drawn", default="svg")
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words that stand out: code, the answer, or a link to an address, from which nothing is loaded."""
+    """Words that stand out: code, the answer, a work that is cited (`href` is its key in `sources`), or a link to an
+    address, from which nothing is loaded."""
 
     text: str
-    role: Literal["code", "strong", "link"]
+    role: Literal["code", "strong", "cite", "link"]
     href: str = ""
 
 
@@ -141,26 +145,40 @@ def plain(text: Text) -> str:
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
-    """Within this context figures are told and not drawn: a text needs no images, and they take most of the time."""
-    token = _in_words.set(True)
+def figures_as(kind: Literal["svg", "pdf", "words"]) -> Iterator[None]:
+    """How figures are drawn within this context; as words they are not, because that takes most of the time."""
+    token = _figures.set(kind)
     try:
         yield
     finally:
-        _in_words.reset(token)
+        _figures.reset(token)
 
 
 def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
     """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines; `alt` is for who does not see it."""
-    if _in_words.get():
+    kind = _figures.get()
+    if kind == "words":
         return FigureBlock(b"", "", alt, caption)
     from lmemtest.plots import detached_figures
 
     with detached_figures():
         axes = draw()
+    if kind == "pdf":
+        return FigureBlock(pdf_of(axes), "application/pdf", alt, caption)
     buffer = io.StringIO()
     axes.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return FigureBlock(stable_svg(buffer.getvalue()).encode(), "image/svg+xml", alt, caption)
+
+
+def pdf_of(axes: Axes) -> bytes:
+    """The figure as PDF: the same bytes whenever it is drawn, with letters as TrueType, which journals ask for."""
+    from matplotlib import rc_context
+
+    figure: Any = axes.figure
+    buffer = io.BytesIO()
+    with rc_context({"pdf.fonttype": 42}):
+        figure.savefig(buffer, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
+    return buffer.getvalue()
 
 
 def stable_svg(svg: str) -> str:

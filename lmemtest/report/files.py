@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,8 +29,13 @@ if TYPE_CHECKING:
     from lmemtest.report.document import Document
 
 KINDS: dict[str, Any] = {".md": "markdown", ".txt": "text", ".tex": "latex"}
+FIGURES_BESIDE: dict[str, Any] = {".md": "svg", ".tex": "pdf"}
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
 CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
+PAPER_FILES = (
+    *("figure.pdf", "differences.pdf", "ranking.tex", "pairs.tex", "sentence.tex", "sentence.txt", "methods.tex"),
+    *("references.bib", "article.tex", "supplement.tex"),
+)
 CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
 
 
@@ -60,7 +66,7 @@ def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
     return Path(os.path.abspath(target))
 
 
-def check_folder(path: Any) -> Path:
+def check_folder(path: Any, name: str = "output") -> Path:
     """The absolute path of a folder that exists or can be made.
 
     Examples
@@ -69,7 +75,7 @@ def check_folder(path: Any) -> Path:
     Traceback (most recent call last):
     lmemtest.errors.ArgumentError: output must be a folder in one that exists, but 'no' does not. Create it first.
     """
-    argument = advice("typed", call="output", command="-o")
+    argument = advice("typed", call=name, command="-o")
     target = _as_path(path, argument)
     there = _exists(target, argument)
     if there and not target.is_dir():
@@ -155,7 +161,35 @@ def save(
 ) -> Path:
     """Write it where the path says, as its suffix says."""
     target = check_report_path(path)
-    write_atomically(target, content_of(result, target.suffix.lower(), escape=escape, progress=progress))
+    suffix = target.suffix.lower()
+    if suffix in FIGURES_BESIDE:
+        return _save_with_figures(result, target, progress)
+    write_atomically(target, content_of(result, suffix, escape=escape, progress=progress))
+    return target
+
+
+def _save_with_figures(result: Result, target: Path, progress: Callable[[str], None] | None) -> Path:
+    """A document, and its figures as files in a folder beside it: first these, so that it never lacks one."""
+    from lmemtest.report import render
+    from lmemtest.report.document import figures_as
+
+    suffix = target.suffix.lower()
+    stem = re.sub("[^A-Za-z0-9]+", "-", target.stem).strip("-")  # nothing that LaTeX or a link would read otherwise
+    folder = target.parent / f"{stem or 'report'}_files"
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError(
+            f"{advice('typed', call='path', command='-o')} needs the folder {folder.name!r} for figures beside it, but "
+            "that is a file. Choose another name."
+        )
+    with figures_as(FIGURES_BESIDE[suffix]):
+        document = document_of(result, progress)
+    images = render.image_files(document, folder.name)
+    text = render.render_text(document, KINDS[suffix], images)
+    if images:
+        folder.mkdir(exist_ok=True)
+    for block, file in images.items():
+        write_atomically(target.parent / file, block.image)
+    write_atomically(target, text)
     return target
 
 
@@ -170,11 +204,11 @@ def content_of(
     if suffix == ".png":
         return png_of(result.plot)
     from lmemtest.report import render
-    from lmemtest.report.document import in_words
+    from lmemtest.report.document import figures_as
 
     if suffix not in KINDS:
         return render.render_html(document_of(result, progress))
-    with in_words():
+    with figures_as("words"):
         return render.render_text(document_of(result, progress), KINDS[suffix])
 
 

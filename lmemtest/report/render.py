@@ -1,7 +1,7 @@
 """A document as text, markdown, LaTeX or HTML; everything that comes from data is escaped.
 
-templates/*.j2 say how each kind of block is written; of the first three formats, with the figures' descriptions in
-their place. The page needs nothing else: no network, no script, no other file.
+templates/*.j2 say how each kind of block is written; of the first three formats, with the files of the figures or their
+descriptions in their place. The page needs nothing else: no network, no script, no other file.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import base64
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmemtest.core.table import ResultTable, markdown_text
@@ -25,19 +26,47 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def render_text(document: Document, kind: Literal["text", "markdown", "latex"]) -> str:
-    """The whole report, block by block, each by the macro of its kind."""
+def render_text(
+    document: Document,
+    kind: Literal["text", "markdown", "latex"],
+    images: Mapping[FigureBlock, str] = MappingProxyType({}),
+) -> str:
+    """The whole report, block by block, each by the macro of its kind; `images` are the files of its figures."""
     form: Any = _environment(html=False).get_template(f"{kind}.j2").module
-    parts = [form.head(document.title, document.subtitle), *(_written(block, form) for block in document.lead)]
+    parts = [form.head(document.title, document.subtitle), *(_written(block, form, images) for block in document.lead)]
     for section in document.sections:
-        parts += [form.heading(section.title), *(_written(block, form) for block in section.blocks)]
+        parts += [form.heading(section.title), *(_written(block, form, images) for block in section.blocks)]
     text = "\n\n".join([*parts, form.end(document.generator)])
     # without what a terminal or a log would obey; a backslash before it is one of markdown, too, but would be a command
     # of LaTeX, where `tex_text` has left nothing to clean
     return f"{text if kind == 'latex' else logged(text)}\n"
 
 
-def _written(block: Block, form: Any) -> str:
+def render_paper(name: str, **values: Any) -> str:
+    """A document for LaTeX of its own, `name`, of pieces that are LaTeX already."""
+    return _environment(html=False).get_template(f"{name}.tex.j2").render(values) + "\n"
+
+
+def image_files(document: Document, folder: str) -> dict[FigureBlock, str]:
+    """The figures of a document, each with the name of its file in a folder: that of its section."""
+    files: dict[FigureBlock, str] = {}
+    for section in document.sections:
+        drawn = [block for block in _blocks_within(section) if isinstance(block, FigureBlock) and block.image]
+        for place, block in enumerate(dict.fromkeys(drawn), 1):
+            number = f"-{place}" * (place > 1)
+            suffix = "pdf" if block.media_type == "application/pdf" else "svg"
+            files.setdefault(block, f"{folder}/{section.anchor}{number}.{suffix}")
+    return files
+
+
+def _blocks_within(section: Section) -> Iterator[Block]:
+    for block in section.blocks:
+        yield block
+        if isinstance(block, Section):
+            yield from _blocks_within(block)
+
+
+def _written(block: Block, form: Any, images: Mapping[FigureBlock, str]) -> str:
     match block:
         case tuple():
             text = form.paragraph(block)
@@ -48,9 +77,9 @@ def _written(block: Block, form: Any) -> str:
         case ResultTable():
             text = form.table(block)
         case FigureBlock():
-            text = form.figure(block.alt)
+            text = form.image(images[block], block.alt, block.caption) if block in images else form.figure(block.alt)
         case Section(_, title, blocks, kind):
-            inner = [_written(part, form) for part in blocks]
+            inner = [_written(part, form, images) for part in blocks]
             text = form.details(title, inner) if kind == "details" else form.callout(f"{kind.upper()}: {title}", inner)
         case _:
             raise TypeError(f"no text for {type(block).__name__}")

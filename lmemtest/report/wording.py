@@ -72,18 +72,10 @@ def alpha_text(analysis: Analysis) -> str:
 # ------------------------------------------------------------------------------------------------ the headline
 
 
-def headline(analysis: Analysis) -> tuple[Text, ...]:
-    """The answer in a few sentences, with what a reader must know before using it."""
-    warning = warned(analysis)
-    first, last = ((), warning) if len(analysis.comparable) < 2 else (warning, ())
-    apart = _never_met(analysis)
-    ignored: tuple[Text, ...] = tuple(
-        (finding.message,) for finding in analysis.check.findings if finding.kind == "ignored_columns"
-    )
+def answer(analysis: Analysis) -> tuple[Text, ...]:
+    """Who is best, by how much, for what and with which error rate: the results in a few sentences."""
     if analysis.incomparable:
-        return (*first, *_answer(analysis), *apart, *ignored, *last)
-    scale = () if analysis.check.scales_differ else _mind_the_scale(analysis)
-    reservations = (*_reservations(analysis), *scale, *_mind_the_skew(analysis), *_mind_the_families(analysis))
+        return _answer(analysis)
     sample = texts(
         "headline.sample",
         curve=analysis.runs.curve,
@@ -97,8 +89,22 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
         claim=analysis.claim,
         error=error_text(analysis),
     )
-    answer = (*_answer(analysis), *_by_how_much(analysis), *_by_ranks(analysis), *sample)
-    return (*first, *answer, *apart, *ignored, *reservations, *last)
+    return (*_answer(analysis), *_by_how_much(analysis), *_by_ranks(analysis), *sample)
+
+
+def headline(analysis: Analysis) -> tuple[Text, ...]:
+    """The answer in a few sentences, with what a reader must know before using it."""
+    warning = warned(analysis)
+    first, last = ((), warning) if len(analysis.comparable) < 2 else (warning, ())
+    apart = _never_met(analysis)
+    ignored: tuple[Text, ...] = tuple(
+        (finding.message,) for finding in analysis.check.findings if finding.kind == "ignored_columns"
+    )
+    if analysis.incomparable:
+        return (*first, *answer(analysis), *apart, *ignored, *last)
+    scale = () if analysis.check.scales_differ else _mind_the_scale(analysis)
+    reservations = (*_reservations(analysis), *scale, *_mind_the_skew(analysis), *_mind_the_families(analysis))
+    return (*first, *answer(analysis), *apart, *ignored, *reservations, *last)
 
 
 def against_the_best(analysis: Analysis) -> tuple[str, list[str], list[str], list[str]]:

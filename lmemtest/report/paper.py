@@ -1,0 +1,324 @@
+r"""An analysis as the pieces of a paper: figures, tables, sentences and references, each a file that `\input` takes.
+
+Every piece is made of the same decisions. A folder that was written before is renewed; what somebody else wrote, or
+changed since, is not replaced unless this is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.core.caller import advice
+from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
+from lmemtest.core.table import ResultTable
+from lmemtest.core.tex import tex_text
+from lmemtest.core.validate import check_callable, check_flag
+from lmemtest.core.words import MISSING, format_p, listed, rank_span
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.lmm.means.comparisons import intervals_text
+from lmemtest.report import wording
+from lmemtest.report.document import Text, Words, pdf_of, plain
+from lmemtest.report.files import PAPER_FILES, check_folder, write_atomically
+from lmemtest.report.leaders import leaders
+from lmemtest.report.methods import cited_in, limitations_section, methods_paragraph
+from lmemtest.report.prose import sentence_of
+from lmemtest.report.render import render_paper
+from lmemtest.report.sources import bibtex
+
+if TYPE_CHECKING:
+    from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.decisions import Decisions
+    from lmemtest.report.analysis import Analysis
+
+COLUMN_WIDTH = 3.3  # inches of a column of a paper with two of them
+COLUMN_CHARACTERS = 48  # of a line of text there, in ten points
+MOST_IN_PAIRS = 10  # algorithms, whose 45 pairs are the most that a page holds
+CHECKSUMS = "files.sha256"
+_LINE = 100
+
+
+def save_paper(
+    analysis: Analysis, folder: Any, *, overwrite: bool = False, progress: Callable[[str], None] | None = None
+) -> tuple[Path, ...]:
+    """Write the pieces of a paper into a folder; see `Analysis.save_paper`."""
+    target = check_folder(folder, "folder")
+    check_flag(overwrite, "overwrite")
+    check_callable(progress, "progress", "the name of each step")
+    if not overwrite:
+        _refuse_foreign(target)
+    contents = paper_files(analysis, progress or (lambda _: None))
+    sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()]
+    target.mkdir(exist_ok=True)
+    for name, content in contents.items():
+        write_atomically(target / name, content)
+    write_atomically(target / CHECKSUMS, "".join(sums))
+    return tuple(target / name for name in (*contents, CHECKSUMS))
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Refuse to replace files that are not as they were written here."""
+    sums = folder / CHECKSUMS
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
+    written = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    foreign = [
+        name
+        for name in PAPER_FILES
+        if (path := folder / name).exists()
+        and not (path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == written.get(name))
+    ]
+    foreign += [CHECKSUMS] if sums.exists() and set(written) != set(PAPER_FILES) else []
+    if foreign:
+        raise ArgumentError(
+            f"{advice('typed', call='folder', command='-o')} must be a folder without files of others: "
+            f"{listed(foreign)} of {str(folder)!r} {'was' if len(foreign) == 1 else 'were'} not written here, or "
+            f"changed since. Choose another folder, or replace them with {advice('overwrite')}."
+        )
+
+
+def paper_files(analysis: Analysis, progress: Callable[[str], None]) -> dict[str, bytes]:
+    """All pieces by the names of their files; a function of the analysis alone, byte for byte."""
+    if analysis.incomparable or len(analysis.comparable) < 2:
+        why = wording.why_incomparable(analysis) if analysis.incomparable else "no difference of two is identified."
+        raise DesignError(f"There is nothing to publish yet: the means cannot be compared as they stand. {why}")
+    progress("drawing the figures")
+    names = leaders(analysis)
+    to_best = differences_to_best(names)
+    images = {"figure.pdf": _diagram(names.decisions), "differences.pdf": _forest(to_best)}
+    progress("writing the paper")
+    methods = methods_paragraph(analysis)
+    answer = wording.answer(analysis)
+    generator = f"lmemtest {analysis.versions['lmemtest']}"
+    texts = {
+        "ranking.tex": _fragment(ranking_table(analysis, to_best), "ranking"),
+        "pairs.tex": _fragment(pairs_table(analysis), "pairs"),
+        "sentence.tex": _source(answer),
+        "sentence.txt": _plain_results(analysis, answer),
+        "methods.tex": "% In styles of author and year (natbib): \\let\\cite\\citep before this.\n" + _source(methods),
+        "references.bib": bibtex(cited_in(methods)),
+        "article.tex": render_paper("article", generator=generator, **_captions(names, to_best)),
+        "supplement.tex": _supplement(analysis, generator),
+    }
+    contents = images | {name: text.encode() for name, text in texts.items()}
+    return {name: contents[name] for name in PAPER_FILES}
+
+
+# ------------------------------------------------------------------------------------------------------- figures
+
+
+def _diagram(decisions: Decisions) -> bytes:
+    from lmemtest.plots import cd_diagram, detached_figures
+    from lmemtest.plots.cd_diagrams import axes_of_width
+
+    with detached_figures():
+        return pdf_of(cd_diagram(decisions, ax=axes_of_width(decisions, COLUMN_WIDTH)))
+
+
+def _forest(to_best: Comparisons) -> bytes:
+    from lmemtest.plots import detached_figures, pairs_plot
+
+    with detached_figures():
+        return pdf_of(pairs_plot(to_best, width=COLUMN_WIDTH))
+
+
+# -------------------------------------------------------------------------------------------------------- tables
+
+
+def differences_to_best(analysis: Analysis) -> Comparisons:
+    """Of all pairs those with the first algorithm, each less that one, in the order of the means.
+
+    Nothing is computed again: adjustments and intervals are those of all pairs.
+    """
+    best, table = analysis.comparable[0], analysis.pairs.to_frame()
+    table = table[(table["left"] == best) | (table["right"] == best)].copy()
+    turned = (table["left"] == best).to_numpy()
+    table.loc[turned, ["estimate", "t_ratio"]] *= -1.0
+    table.loc[turned, ["ci_low", "ci_high"]] = -table.loc[turned, ["ci_high", "ci_low"]].to_numpy()
+    table["left"] = np.where(turned, table["right"], table["left"])
+    table["right"] = best
+    others = [name for name in analysis.decisions.levels if name != best]
+    return replace(analysis.pairs, table=table.set_index("left", drop=False).loc[others].reset_index(drop=True))
+
+
+def ranking_table(analysis: Analysis, to_best: Comparisons) -> ResultTable:
+    """Means, differences from the best, and ranks, as a paper prints them."""
+    shown, best = leaders(analysis).to_frame(), analysis.comparable[0]
+    write = _writer(to_best)
+    rows = to_best.to_frame().set_index("left").reindex(shown["algorithm"])
+    frame = pd.DataFrame(
+        {
+            analysis.runs.algorithm: shown["algorithm"],
+            "mean": [write(mean) for mean in shown["emmean"]],
+            **_tested(rows, write, analysis.pairs.level),
+            "ranks": [rank_span(*ends) for ends in zip(shown["rank_low"], shown["rank_high"], strict=True)],
+        }
+    )
+    words = _words(analysis, best)
+    notes = (
+        _tests(analysis, untested=bool(rows["p_value"].drop(best).isna().any())),
+        sentence_of(
+            "paper.ranks",
+            alpha=wording.alpha_text(analysis),
+            left_out=len(shown) < len(analysis.decisions.levels),
+            shown=len(shown),
+            n=len(analysis.decisions.levels),
+        ),
+    )
+    return ResultTable(sentence_of("paper.ranking", **words), frame, notes)
+
+
+def pairs_table(analysis: Analysis) -> ResultTable:
+    """All pairs of the best algorithms, as a paper prints them."""
+    levels = analysis.decisions.levels[:MOST_IN_PAIRS]
+    rows = analysis.pairs.to_frame()
+    rows = rows[rows["left"].isin(levels) & rows["right"].isin(levels)].reset_index(drop=True)
+    write = _writer(analysis.pairs)
+    frame = pd.DataFrame(
+        {"first": rows["left"], "second": rows["right"], **_tested(rows, write, analysis.pairs.level)}
+    )
+    left_out = sentence_of(
+        "paper.best_pairs",
+        left_out=len(levels) < len(analysis.decisions.levels),
+        shown=len(levels),
+        n=len(analysis.decisions.levels),
+    )
+    notes = (_tests(analysis, untested=bool(rows["p_value"].isna().any())), left_out)
+    title = sentence_of("paper.pairs", **_words(analysis, analysis.comparable[0]))
+    return ResultTable(title, frame, tuple(filter(None, notes)))
+
+
+def _tested(rows: pd.DataFrame, write: Callable[[float], str], level: float) -> dict[str, list[str]]:
+    """Columns of differences with their intervals and p-values; dashes where there is no test."""
+    tested = rows["p_value"].notna().to_numpy()
+
+    def column(written: list[str]) -> list[str]:
+        return [text if has_test else MISSING for text, has_test in zip(written, tested, strict=True)]
+
+    ends = zip(rows["ci_low"], rows["ci_high"], strict=True)
+    return {
+        "difference": column([write(value) for value in rows["estimate"]]),
+        f"{100 * level:.4g} % CI": column([f"{write(low)} to {write(high)}" for low, high in ends]),
+        "p": column([format_p(p) for p in rows["p_value"]]),
+    }
+
+
+def _writer(pairs: Comparisons) -> Callable[[float], str]:
+    """Numbers to the second digit of the smallest standard error, with a sign that is no hyphen."""
+    se = pairs.table["se"].to_numpy(dtype=float)
+    positive = se[np.isfinite(se) & (se > 0)]
+    write = wording.writer(float(positive.min()) if len(positive) else float("nan"))
+    return lambda value: write(value).replace("-", "−") if np.isfinite(value) else MISSING
+
+
+def _tests(analysis: Analysis, *, untested: bool) -> str:
+    pairs = analysis.pairs
+    return sentence_of(
+        "paper.tests",
+        intervals=intervals_text(pairs),
+        n_pairs=len(pairs.table),
+        adjustment=ADJUSTMENT_NAMES[pairs.adjust],
+        errors=ERROR_NAMES[pairs.errors],
+        ddf=DDF_NAMES[pairs.ddf],
+        untested=untested,
+    )
+
+
+def _words(analysis: Analysis, best: str) -> dict[str, str]:
+    return {"score": wording.measured(analysis), "better": wording.better(analysis), "best": best}
+
+
+def _fragment(table: ResultTable, name: str) -> str:
+    head = f"% Needs \\usepackage{{booktabs}} and \\usepackage[T1]{{fontenc}}; \\ref{{tab:{name}}}\n"
+    return f"{head}{table.to_latex(label=f'tab:{name}', characters=COLUMN_CHARACTERS)}\n"
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+
+def _captions(analysis: Analysis, to_best: Comparisons) -> dict[str, str]:
+    words = {**_words(analysis, analysis.comparable[0]), "alpha": wording.alpha_text(analysis)}
+    words |= {"intervals": intervals_text(to_best)}
+    untested = bool(np.triu(analysis.decisions.undecided.to_numpy()).any())
+    return {name: _tied(sentence_of(f"paper.{name}", **words, untested=untested)) for name in ("figure", "differences")}
+
+
+def _plain_results(analysis: Analysis, answer: tuple[Text, ...]) -> str:
+    """The results, and below them what a reader must know before using them."""
+    reservations = [plain(text) for text in wording.headline(analysis) if text not in answer]
+    lines = [" ".join(map(plain, answer))]
+    lines += ["", "Before you use it:", *(f"- {text}" for text in reservations)] if reservations else []
+    return "\n".join(lines) + "\n"
+
+
+def _source(text: tuple[Text, ...]) -> str:
+    """Texts as LaTeX source on lines of about a hundred characters, works by their keys."""
+    parts: list[str] = []
+    for sentence in text:
+        parts += [_inline(sentence), " "]
+    lines = textwrap.wrap("".join(parts), _LINE, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines) + "\n"
+
+
+def _inline(text: Text, *, bold: bool = False) -> str:
+    source = ""
+    for part in text:
+        match part:
+            case Words(_, "cite", key):
+                source = f"{source.rstrip()}~\\cite{{{key}}}"
+            case Words(words, "code"):
+                source += rf"\texttt{{{tex_text(words)}}}"
+            case Words(words, "strong") if bold:
+                source += rf"\textbf{{{_tied(words)}}}"
+            case Words(words):
+                source += _tied(words)
+            case _:
+                source += _tied(part)
+    return source
+
+
+_TIES = (
+    (re.compile(r"(?<=\d) (?=\\%)"), r"\\,"),
+    (re.compile(r"(?<=\bp) (?=[=$])|(?<== )(?=\d)|(?<=[=$]) (?=[\d$])"), "~"),
+    (re.compile(r"(?<![\w}$-])-(?=\d)"), "$-$"),  # a minus, no hyphen
+)
+
+
+def _tied(words: str) -> str:
+    """Words of a sentence as LaTeX source: numbers beside their units and signs, and with a minus."""
+    source = tex_text(words)
+    for pattern, tie in _TIES:
+        source = pattern.sub(tie, source)
+    return source
+
+
+def _supplement(analysis: Analysis, generator: str) -> str:
+    """Model, means, pairs, checks and limits on two pages."""
+    recommended = [] if analysis.own_formula else analysis.recommendation.to_frame().to_dict("records")
+    terms = [rf"\texttt{{{tex_text(row['term'])}}}: {_tied(row['meaning'])}" for row in recommended]
+    found = [finding for finding in analysis.check.findings if finding.severity != "note"]
+    checks = [_tied(finding.message) for finding in found]
+    if analysis.diagnosis is not None:
+        checks += [_tied(f"{one.message}.") for one in analysis.diagnosis.checks if one.severity == "warning"]
+    limits: Any = limitations_section(analysis).blocks[0]
+    return render_paper(
+        "supplement",
+        generator=generator,
+        title=f"Supplement: comparison of {len(analysis.runs.algorithms)} algorithms by "
+        + tex_text(wording.measured(analysis)),
+        overview=_tied(analysis.check.overview),
+        formula=tex_text(analysis.formula),
+        terms=terms,
+        variation=_tied(wording.variation_sentence(analysis)),
+        checks=checks or [_tied(sentence_of("paper.nothing_found"))],
+        limits=[_inline(text, bold=True) for text in limits],
+        call=rf"\texttt{{{tex_text(analysis.call)}}}",
+        versions=", ".join(f"{name} {version}" for name, version in analysis.versions.items()) + ".",
+    )
