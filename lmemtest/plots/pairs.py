@@ -51,7 +51,8 @@ def pairs_plot(pairs: Comparisons, /, *, width: float | None = None, ax: Axes | 
     Notes
     -----
     A difference is significant, and drawn with a filled dot, if its adjusted p-value (beside the row) is below one
-    minus the confidence level, which is where its interval excludes zero. Groups of `by` have a heading each.
+    minus the confidence level, which is where its interval excludes zero. Groups of `by` have a heading each. Where all
+    differences are from one level, rows have the names of the others.
 
     Examples
     --------
@@ -72,6 +73,7 @@ def pairs_plot(pairs: Comparisons, /, *, width: float | None = None, ax: Axes | 
             f"pairs_plot draws at most {MOST_PAIRS} differences, got {len(table)}. Use pairs_matrix_plot"
             + (", or pairs.select() to keep one group." if pairs.by else ".")
         )
+    common = table["right"].iloc[0] if len(table) > 1 and table["right"].nunique() == 1 else ""
     labels: list[str | tuple[str, ...]] = []
     headers: list[int] = []
     row = np.zeros(len(table), dtype=np.intp)
@@ -83,7 +85,7 @@ def pairs_plot(pairs: Comparisons, /, *, width: float | None = None, ax: Axes | 
             headers.append(len(labels))
             labels.append(", ".join(f"{n} = {format_level(v)}" for n, v in zip(pairs.by, group, strict=True)))
         row[position] = len(labels)
-        labels.append((str(record["left"]), str(record["right"])))
+        labels.append(str(record["left"]) if common else (str(record["left"]), str(record["right"])))
     aside = [""] * len(labels)
     for at, value in zip(row, table["p_value"], strict=True):
         aside[at] = UNTESTED if np.isnan(value) else format_p(value)
@@ -93,6 +95,7 @@ def pairs_plot(pairs: Comparisons, /, *, width: float | None = None, ax: Axes | 
     interval = "simultaneous " if pairs.intervals == "simultaneous" else ""
     interval += _style.nobreak(f"{100 * pairs.level:g} % CI")
     score = _style.one_line(pairs.estimates.score)
+    score += f" from {_style.one_line(common)}" if common else ""
     content = _rows.Rows(
         labels=labels,
         series=_decisions(pairs, table, row),

@@ -12,7 +12,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,25 +128,38 @@ def _check_writable(folder: Path, argument: str) -> None:
 
 def write_atomically(target: Path, content: str | bytes) -> None:
     """Write beside the target, then take its name, so that a reader never meets half a file."""
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    target = target.resolve()  # through a link, not over it
-    if target.exists():
-        mode = target.stat().st_mode & 0o777
-    else:
-        mask = os.umask(0)  # the only way to read it
-        os.umask(mask)
-        mode = 0o666 & ~mask
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".lmemtest-", suffix=".tmp")
+    write_together({target: content})
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write all files beside their targets and only then give them their names: a full disk leaves what was there."""
+    staged: list[tuple[str, Path]] = []
+    target = Path()
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, mode)
-        os.replace(name, target)
+        for path, content in contents.items():
+            target = path.resolve()  # through a link, not over it
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=".lmemtest-", suffix=".tmp")
+            staged.append((name, target))
+            with os.fdopen(handle, "wb") as file:
+                file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+            os.chmod(name, _mode_of(target))
+        for name, target in staged:
+            os.replace(name, target)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        for name, _ in staged:
+            Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:  # of a file that the caller knows
             raise OSError(error.errno, f"{error.strerror}; nothing was written", str(target)) from None
         raise
+
+
+def _mode_of(target: Path) -> int:
+    """The permissions of a file that is there, or of a new one."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)  # the only way to read it
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 # ------------------------------------------------------------------------------------------------ any result
@@ -169,7 +182,7 @@ def save(
 
 
 def _save_with_figures(result: Result, target: Path, progress: Callable[[str], None] | None) -> Path:
-    """A document, and its figures as files in a folder beside it: first these, so that it never lacks one."""
+    """A document, and its figures as files in a folder beside it."""
     from lmemtest.report import render
     from lmemtest.report.document import figures_as
 
@@ -187,9 +200,7 @@ def _save_with_figures(result: Result, target: Path, progress: Callable[[str], N
     text = render.render_text(document, KINDS[suffix], images)
     if images:
         folder.mkdir(exist_ok=True)
-    for block, file in images.items():
-        write_atomically(target.parent / file, block.image)
-    write_atomically(target, text)
+    write_together({**{target.parent / file: block.image for block, file in images.items()}, target: text})
     return target
 
 

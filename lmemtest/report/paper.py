@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,12 @@ from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.tex import tex_text
 from lmemtest.core.validate import check_callable, check_flag
-from lmemtest.core.words import MISSING, format_p, listed, rank_span
+from lmemtest.core.words import MISSING, listed, rank_span
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import Text, Words, pdf_of, plain
-from lmemtest.report.files import PAPER_FILES, check_folder, write_atomically
+from lmemtest.report.files import PAPER_FILES, check_folder, write_together
 from lmemtest.report.leaders import leaders
 from lmemtest.report.methods import cited_in, limitations_section, methods_paragraph
 from lmemtest.report.prose import sentence_of
@@ -57,11 +58,10 @@ def save_paper(
         _refuse_foreign(target)
     contents = paper_files(analysis, progress or (lambda _: None))
     sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()]
+    contents[CHECKSUMS] = "".join(sums).encode()
     target.mkdir(exist_ok=True)
-    for name, content in contents.items():
-        write_atomically(target / name, content)
-    write_atomically(target / CHECKSUMS, "".join(sums))
-    return tuple(target / name for name in (*contents, CHECKSUMS))
+    write_together({target / name: content for name, content in contents.items()})
+    return tuple(target / name for name in contents)
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -156,7 +156,7 @@ def ranking_table(analysis: Analysis, to_best: Comparisons) -> ResultTable:
     frame = pd.DataFrame(
         {
             analysis.runs.algorithm: shown["algorithm"],
-            "mean": [write(mean) for mean in shown["emmean"]],
+            "mean": shown["emmean"],
             **_tested(rows, write, analysis.pairs.level),
             "ranks": [rank_span(*ends) for ends in zip(shown["rank_low"], shown["rank_high"], strict=True)],
         }
@@ -172,7 +172,7 @@ def ranking_table(analysis: Analysis, to_best: Comparisons) -> ResultTable:
             n=len(analysis.decisions.levels),
         ),
     )
-    return ResultTable(sentence_of("paper.ranking", **words), frame, notes)
+    return ResultTable(sentence_of("paper.ranking", **words), frame, notes, {"mean": write, "difference": write})
 
 
 def pairs_table(analysis: Analysis) -> ResultTable:
@@ -181,9 +181,7 @@ def pairs_table(analysis: Analysis) -> ResultTable:
     rows = analysis.pairs.to_frame()
     rows = rows[rows["left"].isin(levels) & rows["right"].isin(levels)].reset_index(drop=True)
     write = _writer(analysis.pairs)
-    frame = pd.DataFrame(
-        {"first": rows["left"], "second": rows["right"], **_tested(rows, write, analysis.pairs.level)}
-    )
+    frame = pd.DataFrame({"first": rows["left"], "second": rows["right"], **_tested(rows, write, analysis.pairs.level)})
     left_out = sentence_of(
         "paper.best_pairs",
         left_out=len(levels) < len(analysis.decisions.levels),
@@ -192,30 +190,25 @@ def pairs_table(analysis: Analysis) -> ResultTable:
     )
     notes = (_tests(analysis, untested=bool(rows["p_value"].isna().any())), left_out)
     title = sentence_of("paper.pairs", **_words(analysis, analysis.comparable[0]))
-    return ResultTable(title, frame, tuple(filter(None, notes)))
+    return ResultTable(title, frame, tuple(filter(None, notes)), {"difference": write})
 
 
-def _tested(rows: pd.DataFrame, write: Callable[[float], str], level: float) -> dict[str, list[str]]:
-    """Columns of differences with their intervals and p-values; dashes where there is no test."""
+def _tested(rows: pd.DataFrame, write: Callable[[float], str], level: float) -> dict[str, Any]:
+    """Columns of differences with their intervals and p-values; nothing where there is no test."""
     tested = rows["p_value"].notna().to_numpy()
-
-    def column(written: list[str]) -> list[str]:
-        return [text if has_test else MISSING for text, has_test in zip(written, tested, strict=True)]
-
-    ends = zip(rows["ci_low"], rows["ci_high"], strict=True)
+    ends = zip(rows["ci_low"], rows["ci_high"], tested, strict=True)
+    intervals = [f"{write(low)} to {write(high)}" if has_test else MISSING for low, high, has_test in ends]
     return {
-        "difference": column([write(value) for value in rows["estimate"]]),
-        f"{100 * level:.4g} % CI": column([f"{write(low)} to {write(high)}" for low, high in ends]),
-        "p": column([format_p(p) for p in rows["p_value"]]),
+        "difference": rows["estimate"].where(tested).to_numpy(),
+        f"{100 * level:.4g} % CI": [interval.replace("-", "−") for interval in intervals],
+        "p": rows["p_value"].to_numpy(),
     }
 
 
 def _writer(pairs: Comparisons) -> Callable[[float], str]:
-    """Numbers to the second digit of the smallest standard error, with a sign that is no hyphen."""
+    """How to write numbers: to the second digit of the smallest standard error."""
     se = pairs.table["se"].to_numpy(dtype=float)
-    positive = se[np.isfinite(se) & (se > 0)]
-    write = wording.writer(float(positive.min()) if len(positive) else float("nan"))
-    return lambda value: write(value).replace("-", "−") if np.isfinite(value) else MISSING
+    return wording.writer(float(np.min(se, where=np.isfinite(se) & (se > 0), initial=np.inf)))
 
 
 def _tests(analysis: Analysis, *, untested: bool) -> str:
@@ -286,7 +279,7 @@ def _inline(text: Text, *, bold: bool = False) -> str:
 
 _TIES = (
     (re.compile(r"(?<=\d) (?=\\%)"), r"\\,"),
-    (re.compile(r"(?<=\bp) (?=[=$])|(?<== )(?=\d)|(?<=[=$]) (?=[\d$])"), "~"),
+    (re.compile(r"(?<=\bp) (?=[=$])|(?<=[=$]) (?=\d)"), "~"),
     (re.compile(r"(?<![\w}$-])-(?=\d)"), "$-$"),  # a minus, no hyphen
 )
 
@@ -303,8 +296,11 @@ def _supplement(analysis: Analysis, generator: str) -> str:
     """Model, means, pairs, checks and limits on two pages."""
     recommended = [] if analysis.own_formula else analysis.recommendation.to_frame().to_dict("records")
     terms = [rf"\texttt{{{tex_text(row['term'])}}}: {_tied(row['meaning'])}" for row in recommended]
-    found = [finding for finding in analysis.check.findings if finding.severity != "note"]
-    checks = [_tied(finding.message) for finding in found]
+    serious = (finding for finding in analysis.check.findings if finding.severity != "note")
+    checks = []
+    for _, group in groupby(serious, lambda finding: (finding.severity, finding.kind)):
+        first, *more = group
+        checks.append(_tied(first.message) + f" And {len(more):,} more of this kind." * bool(more))
     if analysis.diagnosis is not None:
         checks += [_tied(f"{one.message}.") for one in analysis.diagnosis.checks if one.severity == "warning"]
     limits: Any = limitations_section(analysis).blocks[0]
