@@ -53,6 +53,13 @@ def pieces(three: Analysis) -> dict[str, str]:
     return {name: content.decode() for name, content in files.items() if not name.endswith(".pdf")}
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take most of the time."""
+    for name in ("_diagram", "_forest"):
+        monkeypatch.setattr(paper, name, lambda _: b"%PDF")
+
+
 # ------------------------------------------------------------------------------------------------------ numbers
 
 
@@ -105,6 +112,7 @@ def test_of_many_algorithms_the_best_are_shown_and_the_rest_is_counted(many: Ana
     assert len(paper.ranking_table(many, paper.differences_to_best(many)).frame) == 20
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_results_are_the_answer_and_reservations_stand_apart(
     three: Analysis, pieces: dict[str, str], table: Make, as_runs: Make
 ) -> None:
@@ -136,6 +144,7 @@ def test_means_over_unlike_things_are_not_published(table: Make, as_runs: Make, 
 # ------------------------------------------------------------------------------------------------------- sources
 
 
+@pytest.mark.level(2)
 def test_every_citation_has_its_entry_and_every_work_is_cited_somewhere(three: Analysis) -> None:
     fits = [
         analyze(three.runs, adjust=adjust, vcov=vcov, ddf=ddf)
@@ -192,6 +201,7 @@ def test_the_same_analysis_gives_the_same_bytes_and_their_sums(three: Analysis, 
         assert not re.search(rb"CreationDate|/Creator|/Producer|/Type3", content)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_others_wrote_or_changed_is_replaced_only_if_asked(three: Analysis, tmp_path: Path) -> None:
     three.save_paper(tmp_path)
     three.save_paper(tmp_path)  # its own files are renewed
@@ -216,6 +226,7 @@ def test_what_others_wrote_or_changed_is_replaced_only_if_asked(three: Analysis,
         three.save_paper(tmp_path / "mine")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_failure_leaves_what_was_there(three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     three.save_paper(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -240,6 +251,7 @@ def test_folders_that_cannot_be_written_are_refused_in_words(three: Analysis, fo
         three.save_paper("paper", overwrite="yes")  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_names_are_text_in_every_piece(hostile: Analysis) -> None:
     files = paper.paper_files(hostile, lambda _: None)
     for name, content in files.items():
