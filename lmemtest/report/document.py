@@ -12,13 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from lmemtest.core.table import ResultTable
 from lmemtest.core.text import one_line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _ID = re.compile(r'\bid="([^"]+)"')
 _USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
@@ -164,21 +161,12 @@ def figure(draw: Callable[[], Any], *, alt: str, caption: Text) -> FigureBlock:
     with detached_figures():
         axes = draw()
     if kind == "pdf":
+        from lmemtest.plots.paper import pdf_of
+
         return FigureBlock(pdf_of(axes), "application/pdf", alt, caption)
     buffer = io.StringIO()
     axes.figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return FigureBlock(stable_svg(buffer.getvalue()).encode(), "image/svg+xml", alt, caption)
-
-
-def pdf_of(axes: Axes) -> bytes:
-    """The figure as PDF: the same bytes whenever it is drawn, with letters as TrueType, which journals ask for."""
-    from matplotlib import rc_context
-
-    figure: Any = axes.figure
-    buffer = io.BytesIO()
-    with rc_context({"pdf.fonttype": 42}):
-        figure.savefig(buffer, format="pdf", metadata=dict.fromkeys(("CreationDate", "Creator", "Producer")))
-    return buffer.getvalue()
 
 
 def stable_svg(svg: str) -> str:

@@ -22,12 +22,13 @@ from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.tex import tex_text
+from lmemtest.core.text import logged
 from lmemtest.core.validate import check_callable, check_flag
-from lmemtest.core.words import MISSING, listed, rank_span
+from lmemtest.core.words import MISSING, capitalised, listed, rank_span
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
-from lmemtest.report.document import Text, Words, pdf_of, plain
+from lmemtest.report.document import Text, Words, plain
 from lmemtest.report.files import PAPER_FILES, check_folder, write_together
 from lmemtest.report.leaders import leaders
 from lmemtest.report.methods import cited_in, limitations_section, methods_paragraph
@@ -37,11 +38,9 @@ from lmemtest.report.sources import bibtex
 
 if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.report.analysis import Analysis
 
-COLUMN_WIDTH = 3.3  # inches of a column of a paper with two of them
-COLUMN_CHARACTERS = 48  # of a line of text there, in ten points
+COLUMN_CHARACTERS = 48  # of a line in a column of a paper, in ten points
 MOST_IN_PAIRS = 10  # algorithms, whose 45 pairs are the most that a page holds
 CHECKSUMS = "files.sha256"
 _LINE = 100
@@ -89,10 +88,12 @@ def paper_files(analysis: Analysis, progress: Callable[[str], None]) -> dict[str
     if analysis.incomparable or len(analysis.comparable) < 2:
         why = wording.why_incomparable(analysis) if analysis.incomparable else "no difference of two is identified."
         raise DesignError(f"There is nothing to publish yet: the means cannot be compared as they stand. {why}")
+    from lmemtest.plots.paper import column_diagram, column_differences
+
     progress("drawing the figures")
     names = leaders(analysis)
     to_best = differences_to_best(names)
-    images = {"figure.pdf": _diagram(names.decisions), "differences.pdf": _forest(to_best)}
+    images = {"figure.pdf": column_diagram(names.decisions), "differences.pdf": column_differences(to_best)}
     progress("writing the paper")
     methods = methods_paragraph(analysis)
     answer = wording.answer(analysis)
@@ -109,24 +110,6 @@ def paper_files(analysis: Analysis, progress: Callable[[str], None]) -> dict[str
     }
     contents = images | {name: text.encode() for name, text in texts.items()}
     return {name: contents[name] for name in PAPER_FILES}
-
-
-# ------------------------------------------------------------------------------------------------------- figures
-
-
-def _diagram(decisions: Decisions) -> bytes:
-    from lmemtest.plots import cd_diagram, detached_figures
-    from lmemtest.plots.cd_diagrams import axes_of_width
-
-    with detached_figures():
-        return pdf_of(cd_diagram(decisions, ax=axes_of_width(decisions, COLUMN_WIDTH)))
-
-
-def _forest(to_best: Comparisons) -> bytes:
-    from lmemtest.plots import detached_figures, pairs_plot
-
-    with detached_figures():
-        return pdf_of(pairs_plot(to_best, width=COLUMN_WIDTH))
 
 
 # -------------------------------------------------------------------------------------------------------- tables
@@ -248,7 +231,7 @@ def _plain_results(analysis: Analysis, answer: tuple[Text, ...]) -> str:
     reservations = [plain(text) for text in wording.headline(analysis) if text not in answer]
     lines = [" ".join(map(plain, answer))]
     lines += ["", "Before you use it:", *(f"- {text}" for text in reservations)] if reservations else []
-    return "\n".join(lines) + "\n"
+    return logged("\n".join(lines)) + "\n"
 
 
 def _source(text: tuple[Text, ...]) -> str:
@@ -302,7 +285,11 @@ def _supplement(analysis: Analysis, generator: str) -> str:
         first, *more = group
         checks.append(_tied(first.message) + f" And {len(more):,} more of this kind." * bool(more))
     if analysis.diagnosis is not None:
-        checks += [_tied(f"{one.message}.") for one in analysis.diagnosis.checks if one.severity == "warning"]
+        checks += [
+            _tied(f"{capitalised(one.kind)} of {one.subject}: {one.message}.")
+            for one in analysis.diagnosis.checks
+            if one.severity == "warning"
+        ]
     limits: Any = limitations_section(analysis).blocks[0]
     return render_paper(
         "supplement",

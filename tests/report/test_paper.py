@@ -56,8 +56,8 @@ def pieces(three: Analysis) -> dict[str, str]:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures take most of the time."""
-    for name in ("_diagram", "_forest"):
-        monkeypatch.setattr(paper, name, lambda _: b"%PDF")
+    for name in ("column_diagram", "column_differences"):
+        monkeypatch.setattr(f"lmemtest.plots.paper.{name}", lambda _: b"%PDF")
 
 
 # ------------------------------------------------------------------------------------------------------ numbers
