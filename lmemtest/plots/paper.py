@@ -33,7 +33,16 @@ def column_diagram(decisions: Decisions) -> bytes:
 
 
 def column_differences(pairs: Comparisons) -> bytes:
-    """Differences with their intervals in a column."""
+    """Differences with their intervals in a column.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("AB") * 4, "task": list("wwxxyyzz"), "loss": [1.0, 2, 10, 19, 7, 16, 50, 99]}
+    >>> pairs = lt.fit_lmm("loss ~ tool + (1|task)", runs).emmeans("tool").pairs()
+    >>> column_differences(pairs) == column_differences(pairs)
+    True
+    """
     with detached_figures():
         return pdf_of(pairs_plot(pairs, width=COLUMN))
 
