@@ -870,6 +870,7 @@ def test_excel_exports_are_read(run, folder: Path) -> None:  # type: ignore[no-u
         (["report", "runs.csv", *ROLES, "--alpha", "7"], 0.5),
         (["report", "runs.csv", *ROLES[:-1], "reps"], 1.5),
         (["report", "runs.csv"], 1.5),
+        (["paper", "nope.csv", "--yes"], 0.5),
         (["bands", "nope.csv", "--score", "loss", "--direction", "minimize"], 0.5),
     ],
 )

@@ -153,10 +153,9 @@ def paper(arguments: SimpleNamespace, step: Step) -> None:
     import dataclasses
 
     from lmemtest.core.caller import command_with
-    from lmemtest.report.files import check_folder
+    from lmemtest.report.files import check_paper_folder
 
-    folder = arguments.output or Path("lmemtest-paper")
-    check_folder(folder, "folder")
+    folder = check_paper_folder(arguments.output or Path("lmemtest-paper"), overwrite=arguments.overwrite)
     analysis = dataclasses.replace(_analysed(arguments, step), call=command_with(()))
     paths = analysis.save_paper(folder, overwrite=arguments.overwrite, progress=step)
     step("")

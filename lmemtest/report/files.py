@@ -5,6 +5,7 @@ Paths are checked before any work, and nothing slow is imported for that; files 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import io
 import json
@@ -36,6 +37,7 @@ PAPER_FILES = (
     *("figure.pdf", "differences.pdf", "ranking.tex", "pairs.tex", "sentence.tex", "sentence.txt", "methods.tex"),
     *("references.bib", "article.tex", "supplement.tex"),
 )
+PAPER_SUMS = "files.sha256"
 CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
 
 
@@ -64,6 +66,27 @@ def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
         )
     _check_writable(target.resolve().parent, argument)
     return Path(os.path.abspath(target))
+
+
+def check_paper_folder(path: Any, *, overwrite: bool) -> Path:
+    """The absolute path of a folder for the pieces of a paper, without files that would be lost."""
+    folder = check_folder(path, "folder")
+    sums = folder / PAPER_SUMS
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
+    written = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+    def is_kept(file: Path) -> bool:
+        return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == written.get(file.name)
+
+    foreign = [name for name in PAPER_FILES if (folder / name).exists() and not is_kept(folder / name)]
+    foreign += [PAPER_SUMS] if sums.exists() and set(written) != set(PAPER_FILES) else []
+    if foreign and not overwrite:
+        raise ArgumentError(
+            f"{advice('typed', call='folder', command='-o')} must be a folder without files of others: "
+            f"{listed(foreign)} of {str(folder)!r} {'was' if len(foreign) == 1 else 'were'} not written here, or "
+            f"changed since. Choose another folder, or replace them with {advice('overwrite')}."
+        )
+    return folder
 
 
 def check_folder(path: Any, name: str = "output") -> Path:

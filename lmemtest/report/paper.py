@@ -18,18 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.tex import tex_text
 from lmemtest.core.text import logged
 from lmemtest.core.validate import check_callable, check_flag
-from lmemtest.core.words import MISSING, capitalised, listed, rank_span
-from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.core.words import MISSING, capitalised, rank_span
+from lmemtest.errors import DesignError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import Text, Words, plain
-from lmemtest.report.files import PAPER_FILES, check_folder, write_together
+from lmemtest.report.files import PAPER_FILES, PAPER_SUMS, check_paper_folder, write_together
 from lmemtest.report.leaders import leaders
 from lmemtest.report.methods import cited_in, limitations_section, methods_paragraph
 from lmemtest.report.prose import sentence_of
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 COLUMN_CHARACTERS = 48  # of a line in a column of a paper, in ten points
 MOST_IN_PAIRS = 10  # algorithms, whose 45 pairs are the most that a page holds
-CHECKSUMS = "files.sha256"
 _LINE = 100
 
 
@@ -50,37 +48,14 @@ def save_paper(
     analysis: Analysis, folder: Any, *, overwrite: bool = False, progress: Callable[[str], None] | None = None
 ) -> tuple[Path, ...]:
     """Write the pieces of a paper into a folder; see `Analysis.save_paper`."""
-    target = check_folder(folder, "folder")
-    check_flag(overwrite, "overwrite")
+    target = check_paper_folder(folder, overwrite=check_flag(overwrite, "overwrite"))
     check_callable(progress, "progress", "the name of each step")
-    if not overwrite:
-        _refuse_foreign(target)
     contents = paper_files(analysis, progress or (lambda _: None))
     sums = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()]
-    contents[CHECKSUMS] = "".join(sums).encode()
+    contents[PAPER_SUMS] = "".join(sums).encode()
     target.mkdir(exist_ok=True)
     write_together({target / name: content for name, content in contents.items()})
     return tuple(target / name for name in contents)
-
-
-def _refuse_foreign(folder: Path) -> None:
-    """Refuse to replace files that are not as they were written here."""
-    sums = folder / CHECKSUMS
-    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
-    written = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    foreign = [
-        name
-        for name in PAPER_FILES
-        if (path := folder / name).exists()
-        and not (path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == written.get(name))
-    ]
-    foreign += [CHECKSUMS] if sums.exists() and set(written) != set(PAPER_FILES) else []
-    if foreign:
-        raise ArgumentError(
-            f"{advice('typed', call='folder', command='-o')} must be a folder without files of others: "
-            f"{listed(foreign)} of {str(folder)!r} {'was' if len(foreign) == 1 else 'were'} not written here, or "
-            f"changed since. Choose another folder, or replace them with {advice('overwrite')}."
-        )
 
 
 def paper_files(analysis: Analysis, progress: Callable[[str], None]) -> dict[str, bytes]:
