@@ -280,7 +280,7 @@ def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], character
 
 def _lines_of_a_cell(text: str, room: float) -> int:
     """About how many: words leave a fifth of a ragged line empty."""
-    return math.ceil(tex_width(text) / (0.8 * room))
+    return max(1, math.ceil(tex_width(text) / (0.8 * room)))
 
 
 def _latex_cell(text: str, right: bool, room: float) -> str:

@@ -108,17 +108,15 @@ def differences_to_best(analysis: Analysis) -> Comparisons:
 
 def ranking_table(analysis: Analysis, to_best: Comparisons) -> ResultTable:
     """Means, differences from the best, and ranks, as a paper prints them."""
-    shown, best = leaders(analysis).to_frame(), analysis.comparable[0]
-    write = _writer(to_best)
+    shown, best, write = leaders(analysis).to_frame(), to_best.table["right"].iloc[0], _writer(to_best)
     rows = to_best.to_frame().set_index("left").reindex(shown["algorithm"])
-    frame = pd.DataFrame(
-        {
-            analysis.runs.algorithm: shown["algorithm"],
-            "mean": shown["emmean"],
-            **_tested(rows, write, analysis.pairs.level),
-            "ranks": [rank_span(*ends) for ends in zip(shown["rank_low"], shown["rank_high"], strict=True)],
-        }
-    )
+    numbers = {
+        "mean": shown["emmean"],
+        **_tested(rows, write, analysis.pairs.level),
+        "ranks": [rank_span(*ends) for ends in zip(shown["rank_low"], shown["rank_high"], strict=True)],
+    }
+    heading = analysis.runs.algorithm if analysis.runs.algorithm not in numbers else "algorithm"
+    frame = pd.DataFrame({heading: shown["algorithm"], **numbers})
     words = _words(analysis, best)
     notes = (
         _tests(analysis, untested=bool(rows["p_value"].drop(best).isna().any())),

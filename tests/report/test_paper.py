@@ -104,6 +104,13 @@ def test_a_pair_without_a_test_gets_no_number(table: Make, as_runs: Make) -> Non
     assert "A dash: the pair has no test, and nothing is claimed about it." in pairs.notes[0]
 
 
+def test_a_column_of_algorithms_may_be_called_as_a_number_is(table: Make, as_runs: Make) -> None:
+    analysis = analyze(as_runs(table().rename(columns={"tool": "mean"}), algorithm="mean"))
+    frame = paper.ranking_table(analysis, paper.differences_to_best(analysis)).frame
+    assert frame.columns.tolist() == ["algorithm", "mean", "difference", "95 % CI", "p", "ranks"]
+    assert frame["algorithm"].tolist() == ["A", "B", "C"]
+
+
 def test_of_many_algorithms_the_best_are_shown_and_the_rest_is_counted(many: Analysis) -> None:
     pairs = paper.pairs_table(many)
     assert len(pairs.frame) == 45
