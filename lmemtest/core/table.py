@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.rounding import same_rounding, written
-from lmemtest.core.tex import tex_text, tex_width
+from lmemtest.core.tex import LONG_WORD, tex_text, tex_width
 from lmemtest.core.text import logged, one_line
 from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
 
@@ -264,14 +264,21 @@ _LEAST, _BETWEEN = 12, 2.5  # characters of a column of several lines, and of th
 
 def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], characters: int) -> tuple[str, str, list[float]]:
     """For LaTeX: the size of the letters, how columns are set so that a line holds them all, and their characters."""
-    widths = [max(1, *map(tex_width, (name, *cells))) for name, cells, _ in columns]
+    widths, least = [], []
+    for name, cells, _ in columns:
+        widths.append(max(1, *map(tex_width, (name, *cells))))
+        word = max(tex_width(word) for text in (name, *cells) for word in text.split(" "))
+        least.append(min(widths[-1], max(_LEAST, min(word, LONG_WORD))))
     spaces = _BETWEEN * len(columns)
-    least = spaces + sum(min(width, _LEAST) for width in widths)
-    size, gain = next(((size, gain) for size, gain in _SIZES if least <= gain * characters), _SIZES[-1])
-    left, rooms = gain * characters - spaces, [float("inf")] * len(columns)
+    fitting = [(size, gain, True) for size, gain in _SIZES if sum(widths) + spaces <= gain * characters]
+    fitting += [(size, gain, True) for size, gain in _SIZES if sum(least) + spaces <= gain * characters]
+    size, gain, whole_words = fitting[0] if fitting else (*_SIZES[-1], False)
+    least = least if whole_words else [1] * len(columns)
+    left, later, rooms = gain * characters - spaces, sum(least), [float("inf")] * len(columns)
     spec = ["r" if right else "l" for _, _, right in columns]
     for place, i in enumerate(sorted(range(len(columns)), key=lambda i: widths[i])):  # the narrow ones take no more
-        share = max(left / (len(columns) - place), 1.0)
+        later -= least[i]
+        share = max(least[i], min(left / (len(columns) - place), left - later))
         if widths[i] > share:
             rooms[i], spec[i] = share, rf"p{{{share / (gain * characters):.2f}\linewidth}}"
         left -= min(widths[i], share)

@@ -113,6 +113,9 @@ def tex_text(text: object, *, numeric: bool = False, longest: int = LONG_WORD) -
     >>> print(tex_text("fast 🚀🚀 net"))
     fast $<$U+1F680 U+1F680$>$ net
     """
+    if "\N{NO-BREAK SPACE}" in str(text):
+        first, *more = str(text).split("\N{NO-BREAK SPACE}")
+        return "~".join([tex_text(first, numeric=numeric, longest=longest), *map(tex_text, more)])
     text = unicodedata.normalize("NFC", one_line(text))
     if numeric and text.startswith("-"):
         return f"$-${tex_text(text[1:], longest=longest)}"  # digits keep the font of the text

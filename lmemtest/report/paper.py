@@ -153,7 +153,8 @@ def _tested(rows: pd.DataFrame, write: Callable[[float], str], level: float) -> 
     """Columns of differences with their intervals and p-values; nothing where there is no test."""
     tested = rows["p_value"].notna().to_numpy()
     ends = zip(rows["ci_low"], rows["ci_high"], tested, strict=True)
-    intervals = [f"{write(low)} to {write(high)}" if has_test else MISSING for low, high, has_test in ends]
+    to = "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}"
+    intervals = [f"{write(low)}{to}{write(high)}" if has_test else MISSING for low, high, has_test in ends]
     return {
         "difference": rows["estimate"].where(tested).to_numpy(),
         f"{100 * level:.4g} % CI": [interval.replace("-", "−") for interval in intervals],

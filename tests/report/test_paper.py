@@ -91,7 +91,7 @@ def test_tables_hold_the_decisions_and_say_what_made_them(three: Analysis, piece
         assert tex_text(intervals_text(three.pairs)) in pieces[name]
         assert "moderated standard errors" in pieces[name]
     low, high = (f"{value:.2f}".replace("-", "$-$") for value in three.pairs.table.loc[0, ["ci_low", "ci_high"]])
-    assert f"{low} to {high}" in pieces["pairs.tex"]
+    assert f"{low}~to~{high}" in pieces["pairs.tex"]
 
 
 def test_a_pair_without_a_test_gets_no_number(table: Make, as_runs: Make) -> None:
