@@ -17,6 +17,7 @@ LONG_WORD = 24  # characters: longer than those that LaTeX knows how to hyphenat
 _JOINING = re.compile("(?<=[-`',!?])(?=[-`',])")  # what fonts join to another sign: two hyphens, two quotes
 _COMMANDS = {
     "\0": "{}",
+    "\N{NO-BREAK SPACE}": "~",
     **{char: f"\\{char}" for char in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
