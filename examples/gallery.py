@@ -172,6 +172,7 @@ def calls() -> dict[str, Callable[[], Any]]:
         "cd_diagrams": lambda: {"model": pairs().decisions(), "ranks": ranking()},
         "horizons_plot": lambda: over_budgets().at(),
         "emmeans_plot": means,
+        "forest_plot": pairs,
         "pairs_plot": pairs,
         "pairs_matrix_plot": pairs,
         "comparison_matrix_plot": pairs,

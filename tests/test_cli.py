@@ -333,10 +333,41 @@ def test_too_little_memory_is_a_message(run, monkeypatch: pytest.MonkeyPatch) ->
 # ---------------------------------------------------------------------------------------------------- as a whole
 
 
+PAPER = (
+    *("figure.pdf", "differences.pdf", "ranking.tex", "pairs.tex", "sentence.tex", "sentence.txt", "methods.tex"),
+    *("references.bib", "article.tex", "supplement.tex", "files.sha256"),
+)
+
+
+def test_paper_writes_its_pieces_and_prints_their_paths_last(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("paper", "runs.csv", *ROLES, "--alpha", "0.01")
+    assert (outcome.code, outcome.err) == (0, "")
+    lines = outcome.out.splitlines()
+    assert lines[0] == "HB is better than RS: its mean loss is significantly lower."
+    assert lines[-11:] == [str(folder / "lmemtest-paper" / name) for name in PAPER]
+    assert sorted(os.listdir(folder / "lmemtest-paper")) == sorted(PAPER)
+    assert "-{}-alpha 0.01" in (folder / "lmemtest-paper" / "supplement.tex").read_text(encoding="utf-8")
+    assert "99 \\% CI" in (folder / "lmemtest-paper" / "ranking.tex").read_text(encoding="utf-8")
+
+
+def test_paper_replaces_no_file_of_others(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    (folder / "out").mkdir()
+    (folder / "out" / "figure.pdf").write_text("mine", encoding="utf-8")
+    outcome = run("paper", "runs.csv", *ROLES, "-o", "out")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == (
+        f"error: -o must be a folder without files of others: figure.pdf of {str(folder / 'out')!r} was not written "
+        "here, or changed since. Choose another folder, or replace them with --overwrite.\n"
+    )
+    assert os.listdir(folder / "out") == ["figure.pdf"]
+    assert run("paper", "runs.csv", *ROLES, "-o", "out", "--overwrite").code == 0
+    assert (folder / "out" / "figure.pdf").read_bytes().startswith(b"%PDF")
+
+
 def test_help_is_the_manual(run) -> None:  # type: ignore[no-untyped-def]
     outcome = run("--help")
     assert outcome.code == 0
-    for command in ("report", "demo", "check", "fit", "bands"):
+    for command in ("report", "paper", "demo", "check", "fit", "bands"):
         assert f"  {command} " in outcome.out
         manual = run(command, "--help").out
         assert "Example:\n    lmemtest " in manual
@@ -841,6 +872,7 @@ def test_excel_exports_are_read(run, folder: Path) -> None:  # type: ignore[no-u
         (["report", "runs.csv", *ROLES, "--alpha", "7"], 0.5),
         (["report", "runs.csv", *ROLES[:-1], "reps"], 1.5),
         (["report", "runs.csv"], 1.5),
+        (["paper", "nope.csv", "--yes"], 0.5),
         (["bands", "nope.csv", "--score", "loss", "--direction", "minimize"], 0.5),
     ],
 )
@@ -1014,10 +1046,13 @@ def test_an_interruption_before_a_command_has_begun_is_no_traceback(monkeypatch:
 
 
 # Of these a command makes an argument by another name.
-MADE = {"k_max", "min_score", "max_score", "item", "unpaired", "pointwise", "source", "hours_per_training", "markdown"}
+MADE = {
+    *("k_max", "min_score", "max_score", "item", "unpaired", "pointwise", "source", "hours_per_training", "markdown"),
+    "overwrite",  # of the files, once the function has answered
+}
 
 
-@pytest.mark.parametrize("name", ["report", "rank", "outperform", "bands", "evaluate", "plan", "gate"])
+@pytest.mark.parametrize("name", ["report", "paper", "rank", "outperform", "bands", "evaluate", "plan", "gate"])
 def test_the_options_of_a_command_are_the_arguments_of_its_function(name):
     command = typer.main.get_command(app).commands[name]
     options = {parameter.name for parameter in command.params}

@@ -149,6 +149,7 @@ def test_markdown_escapes_everything() -> None:
 
 def test_latex_escapes_everything() -> None:
     text = ResultTable("t", pd.DataFrame({"a_b": [EVIL], "y": [-1.5], "p_value": [0.0]})).to_latex()
+    text = text.replace(r"\allowbreak{}", "")  # in long words
     row = next(line for line in text.splitlines() if "script" in line)
     assert r"$<$script$>$" in row
     for escaped in (r"\&", r"\%", r"\$5", r"\#1", r"\{x\}", r"\textasciitilde{}", r"\textbackslash{}"):
@@ -165,3 +166,19 @@ def test_the_frame_is_handed_out_as_a_copy_at_full_precision() -> None:
     got = result.to_frame()
     got["y"] = 0.0
     assert result.to_frame()["y"][0] == 1 / 3
+
+
+def test_latex_fits_the_line_and_goes_on_over_pages_where_it_may() -> None:
+    frame = pd.DataFrame({"name": ["a", "b"], "meaning": ["word " * 60, "x"], "y": [1.0, 2.5]})
+    text = ResultTable("t", frame).to_latex(label="tab:t")
+    assert re.search(r"\\begin\{tabular\}\{lp\{0\.8\d\\linewidth\}r\}", text)
+    assert "\\caption{t}\n\\label{tab:t}" in text
+    assert r"\footnotesize" in ResultTable("", frame).to_latex(characters=24)
+    last = ResultTable("", frame[["name", "meaning"]]).to_latex()
+    assert last.count(r"\tabularnewline") == 3  # not the backslashes that ragged lines take for their own
+    rows = pd.DataFrame({"n": range(60)})
+    assert "longtable" not in ResultTable("t", rows).to_latex()
+    pages = ResultTable("t", rows).to_latex(pages=True)
+    assert pages.count("longtable") == 2
+    assert pages.index(r"\endhead") < pages.index("\n0 ")
+    assert "longtable" not in ResultTable("t", rows.head(10)).to_latex(pages=True)

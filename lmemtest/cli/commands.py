@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.recognised import Recognised
     from lmemtest.bench.variation.variance_sources import VarianceSources
     from lmemtest.core.result import Result
+    from lmemtest.report.analysis import Analysis
 
     Step = Callable[[str], None]
 
@@ -113,6 +114,10 @@ def report(arguments: SimpleNamespace, step: Step) -> None:
       lmemtest report results.xlsx --wide --direction maximize
       lmemtest report runs.csv --yes
     """
+    write_report(_analysed(arguments, step), arguments, step)
+
+
+def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
     check_options(arguments)
     runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None)
     arguments.curves = (
@@ -122,7 +127,44 @@ def report(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.report.analysis import analyze
 
     options = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf variants")
-    write_report(analyze(runs, **options, progress=step), arguments, step)
+    return analyze(runs, **options, progress=step)
+
+
+@command(
+    app,
+    "paper",
+    (
+        *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf"),
+        *("overwrite", "output"),
+    ),
+    "Figures, tables and sentences for a paper.",
+    calls="report.analysis:analyze",
+)
+def paper(arguments: SimpleNamespace, step: Step) -> None:
+    """Write what a paper needs into a folder: figures, tables, the results and the methods in words, and references.
+
+    Each is a file of its own that LaTeX takes by \\input; article.tex holds them all, and supplement.tex has two pages
+    on model, checks and limits. Files of an earlier call are replaced, but none that were changed since. The answer is
+    printed in a few sentences, and the paths at the end.
+
+    \b
+    Example:
+      lmemtest paper runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed -o paper
+      lmemtest paper runs.csv --yes -o paper
+    """
+    import dataclasses
+
+    from lmemtest.core.caller import command_with
+    from lmemtest.report.files import check_paper_folder
+
+    folder = check_paper_folder(arguments.output or Path("lmemtest-paper"), overwrite=arguments.overwrite)
+    analysis = dataclasses.replace(_analysed(arguments, step), call=command_with(()))
+    paths = analysis.save_paper(folder, overwrite=arguments.overwrite, progress=step)
+    step("")
+    for sentence in analysis.sentences():
+        say(sentence)
+    for path in paths:
+        typer.echo(str(path))
 
 
 @command(app, "demo", ("output",), "Write the report of the bundled runs.", needed=())

@@ -235,6 +235,8 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     # what is written
     "json": (bool, "", "Print the results as json instead of sentences."),
     "raw_csv": (bool, "", "In csv, leave texts that a spreadsheet would evaluate (=1+1) without apostrophe."),
+    "paper.output": (Path, "FOLDER", "Folder for the files; may be a new one."),
+    "overwrite": (bool, "", "Replace files that were changed since, or that others wrote."),
     "output": (Path, "FILE", "To write: .html, .md, .txt, .tex, .csv, .json or .png."),
 }
 _POSITIONAL = ("table", "old", "files", "fit.formula")

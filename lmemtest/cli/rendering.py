@@ -277,13 +277,13 @@ def refuse_inputs(context: Any) -> None:
 
 def _outputs(arguments: Any) -> Iterator[Path]:
     """What would be written, the files of a folder included."""
-    from lmemtest.report.files import CURVE_FILES
+    from lmemtest.report.files import CURVE_FILES, PAPER_FILES
 
     for text in arguments if isinstance(arguments, (list, tuple)) else [arguments]:
         if text is not None:
             path = _expanded(text)
             yield path
-            yield from (path / name for name in CURVE_FILES if os.path.isdir(path))
+            yield from (path / name for name in (*CURVE_FILES, *PAPER_FILES) if os.path.isdir(path))
 
 
 def _inputs(context: Any) -> Iterator[tuple[str, os.stat_result, Path | None]]:

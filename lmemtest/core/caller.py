@@ -16,6 +16,7 @@ ADVICE = {
     # a call that was composed elsewhere, arguments and columns
     "typed": ("{call}", "{command}"),
     "again": ("{call}", "{command:again}"),
+    "overwrite": ("overwrite=True", "--overwrite"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),
     "column": ("{role}=...", "--{role} COLUMN"),

@@ -198,7 +198,8 @@ class Result(Guided):
         ----------
         path : path
             Its folder must exist; a file that is there is replaced by a complete one only. The suffix says what is
-            written: the table with its sentences (.html, .md, .txt, .tex), all digits (.csv, .json), the figure (.png).
+            written: the table with its sentences (.html, .txt; .md and .tex with the figures, if there are any, in a
+            folder beside them), all digits (.csv, .json), the figure (.png).
         escape : bool
             For .csv, as in `to_csv`.
 

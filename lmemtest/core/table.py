@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest.core.rounding import same_rounding, written
+from lmemtest.core.tex import LONG_WORD, tex_text, tex_width
 from lmemtest.core.text import logged, one_line
 from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
 
@@ -120,20 +122,41 @@ class ResultTable:
             f"<tbody>\n{body}</tbody>\n{foot}</table>"
         )
 
-    def to_latex(self) -> str:
-        """A booktabs table (``\\usepackage{booktabs}``), with all text escaped."""
+    def to_latex(self, *, label: str = "", characters: int = 95, pages: bool = False) -> str:
+        """A booktabs table (``\\usepackage{booktabs}``), with all text escaped.
+
+        Parameters
+        ----------
+        label : str
+            What ``\\ref`` takes; none by default.
+        characters : int
+            About how many fit on a line; a table that is wider gets smaller letters and columns of several lines.
+        pages : bool
+            Whether many rows may go on over several pages (``\\usepackage{longtable}``); else the table is a float.
+        """
         columns = self._rendered()
-        spec = "".join("r" if right else "l" for _, _, right in columns)
-        header = " & ".join(latex_text(name) for name, _, _ in columns)
-        body = [
-            " & ".join(latex_text(cell, numeric=columns[i][2]) for i, cell in enumerate(row)) + r" \\"
-            for row in self._rows(columns)
-        ]
-        caption = [rf"\caption{{{latex_text(self.title)}}}"] if self.title else []
-        notes = [rf"\par\smallskip\footnotesize {latex_text(note)}" for note in self.notes]
-        top = [r"\begin{table}", r"\centering", *caption, rf"\begin{{tabular}}{{{spec}}}", r"\toprule"]
-        bottom = [r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"]
-        return "\n".join([*top, header + r" \\", r"\midrule", *body, *bottom])
+        size, spec, rooms = _columns_of_a_line(columns, characters)
+
+        # \\ is another command in the ragged lines of a last column
+        end = r" \\" if not rooms or math.isinf(rooms[-1]) else r" \tabularnewline"
+
+        def line(texts: Iterable[str]) -> str:
+            cells = zip(texts, columns, rooms, strict=True)
+            return " & ".join(_latex_cell(text, right, room) for text, (_, _, right), room in cells) + end
+
+        header, rows = line(name for name, _, _ in columns), self._rows(columns)
+        body = [r"\toprule", header, r"\midrule", *map(line, rows), r"\bottomrule"]
+        caption = [rf"\caption{{{tex_text(self.title)}}}"] if self.title else []
+        caption += [rf"\label{{{label}}}"] if label else []
+        notes = [rf"\par\smallskip{{\footnotesize\raggedright {tex_text(note)}\par}}" for note in self.notes]
+        lines = sum(max(map(_lines_of_a_cell, row, rooms)) for row in rows)
+        if pages and lines > _PAGE:
+            body.insert(3, r"\endhead")
+            title = ["".join(caption) + r"\\"] if caption else []
+            table = [rf"{{{size}\begin{{longtable}}{{{spec}}}", *title, *body, r"\end{longtable}}"]
+            return "\n".join([*table, *notes])
+        top = [r"\begin{table}", r"\centering", *caption, *([size] if size else []), rf"\begin{{tabular}}{{{spec}}}"]
+        return "\n".join([*top, *body, r"\end{tabular}", *notes, r"\end{table}"])
 
     def __repr__(self) -> str:
         return self.to_text()
@@ -234,6 +257,47 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
     return [pad + cell if right else cell + pad for pad, cell in zip(padding, cells, strict=True)]
 
 
+_PAGE = 36  # lines of a table that a page of LaTeX holds
+_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.6))  # characters gained
+_LEAST, _BETWEEN = 12, 2.5  # characters of a column of several lines, and of the space between columns
+
+
+def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], characters: int) -> tuple[str, str, list[float]]:
+    """For LaTeX: the size of the letters, how columns are set so that a line holds them all, and their characters."""
+    widths, least = [], []
+    for name, cells, _ in columns:
+        widths.append(max(1, *map(tex_width, (name, *cells))))
+        word = max(tex_width(word) for text in (name, *cells) for word in text.split(" "))
+        least.append(min(widths[-1], max(_LEAST, min(word, LONG_WORD))))
+    spaces = _BETWEEN * len(columns)
+    fitting = [(size, gain, True) for size, gain in _SIZES if sum(widths) + spaces <= gain * characters]
+    fitting += [(size, gain, True) for size, gain in _SIZES if sum(least) + spaces <= gain * characters]
+    size, gain, whole_words = fitting[0] if fitting else (*_SIZES[-1], False)
+    least = least if whole_words else [1] * len(columns)
+    left, later, rooms = gain * characters - spaces, sum(least), [float("inf")] * len(columns)
+    spec = ["r" if right else "l" for _, _, right in columns]
+    for place, i in enumerate(sorted(range(len(columns)), key=lambda i: widths[i])):  # the narrow ones take no more
+        later -= least[i]
+        share = max(least[i], min(left / (len(columns) - place), left - later))
+        if widths[i] > share:
+            rooms[i], spec[i] = share, rf"p{{{share / (gain * characters):.2f}\linewidth}}"
+        left -= min(widths[i], share)
+    return size, "".join(spec), rooms
+
+
+def _lines_of_a_cell(text: str, room: float) -> int:
+    """About how many: words leave a fifth of a ragged line empty."""
+    return max(1, math.ceil(tex_width(text) / (0.8 * room)))
+
+
+def _latex_cell(text: str, right: bool, room: float) -> str:
+    """A cell of LaTeX, in a column of one line or of lines of some characters."""
+    if math.isinf(room):
+        return tex_text(text, numeric=right)
+    ragged = r"\raggedleft" if right else r"\raggedright"
+    return f"{ragged} {tex_text(text, numeric=right, longest=int(room))}"
+
+
 def markdown_text(text: str) -> str:
     """Text on one line, with everything that markdown would interpret escaped."""
     text = html.escape(one_line(text), quote=False)
@@ -243,29 +307,3 @@ def markdown_text(text: str) -> str:
 
 def html_text(text: str) -> str:
     return html.escape("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text))
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-    "|": r"\textbar{}",
-    MISSING: "--",
-}
-
-
-def latex_text(text: str, *, numeric: bool = False) -> str:
-    """Text on one line, with everything that LaTeX would interpret escaped."""
-    text = one_line(text)
-    escaped = "".join(_LATEX.get(c, c) for c in text)
-    # a hyphen is not a minus: only the sign goes into mathematics, so digits keep the font of the text
-    return f"$-${escaped[1:]}" if numeric and text.startswith("-") else escaped

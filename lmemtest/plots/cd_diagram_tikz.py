@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmemtest.bench.ranking.ranking import Ranking
-from lmemtest.core.table import latex_text
+from lmemtest.core.tex import tex_text
 from lmemtest.core.validate import check_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
@@ -26,7 +26,6 @@ _COLOURS = {
     _style.ACCENT: "cdaccent",
     _style.WARM: "cdwarm",
 }
-_SYMBOLS = {"←": r"$\leftarrow$", "→": r"$\rightarrow$", "−": "$-$", "α": r"$\alpha$", "…": r"\ldots{}"}
 _SIDES = {"left": " west", "right": " east", "center": ""}
 
 
@@ -156,7 +155,7 @@ def _text(
     height = heights[0] - {"top": 0.8 * size, "center": 0.0, "bottom": -0.1 * size}[va]
     series = r"\bfseries" if bold else ""
     font = rf"\fontsize{{{size:.2f}bp}}{{{1.2 * size:.2f}bp}}\selectfont{series}"
-    words = "".join(_SYMBOLS.get(char, char) for char in latex_text(text))
+    words = tex_text(text)
     style = f"anchor={anchor}, text={_COLOURS[colour]}, font={font}"
     yield 7, f"\\node[{style}] at {_at(places[0], height)} {{{words}}};"
 

@@ -379,8 +379,9 @@ class Analysis(Result):
         ----------
         path : path
             Its folder must exist; a file that is there is replaced, by a complete one only. The suffix says what is
-            written: the report as ``.html``, or without figures as ``.md``, ``.txt`` or ``.tex``; the ranking as
-            ``.csv``; all numbers as ``.json``; the critical-difference diagram as ``.png``.
+            written: the report as ``.html``; as ``.md`` or ``.tex``, with its figures in a folder beside it,
+            ``report_files`` of ``report.tex``; without figures as ``.txt``; the ranking as ``.csv``; all numbers as
+            ``.json``; the critical-difference diagram as ``.png``.
         progress : callable, optional
             Called with the name of each step.
         escape : bool
@@ -399,6 +400,54 @@ class Analysis(Result):
         from lmemtest.report.files import save
 
         return save(self, path, escape=escape, progress=progress)
+
+    def save_paper(
+        self, folder: str | os.PathLike[str], *, overwrite: bool = False, progress: Progress | None = None
+    ) -> tuple[Path, ...]:
+        r"""Write the pieces of a paper: figures, tables, the results and methods in words, and what these cite.
+
+        Parameters
+        ----------
+        folder : path
+            It is made if it does not exist, in a folder that does.
+        overwrite : bool
+            Whether files of these names are replaced that were not written here, or were changed since.
+        progress : callable, optional
+            Called with the name of each step.
+
+        Returns
+        -------
+        tuple of Path
+            ``figure.pdf`` (the critical-difference diagram) and ``differences.pdf`` (differences from the best), 3.3
+            inches wide; ``ranking.tex`` and ``pairs.tex``, booktabs tables with their captions; ``sentence.tex`` and
+            ``sentence.txt``, the results; ``methods.tex``; ``references.bib``; ``article.tex``, which holds them all;
+            ``supplement.tex``, two pages on model, means, pairs, checks and limits; and ``files.sha256``, by which
+            files that were changed since are found. The same analysis gives the same bytes.
+
+        Raises
+        ------
+        ArgumentError
+            If the folder cannot be written, or has files that would be lost.
+        DesignError
+            If the means cannot be compared as they stand.
+
+        Notes
+        -----
+        The files compile with pdfLaTeX and T1 fonts. Characters of names that it has no sign for, such as emoji, are
+        written as their codes.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import lmemtest as lt
+        >>> analysis = lt.analyze(lt.datasets.load_hpo_runs().filter(budget=4, prior="good"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [path.name for path in analysis.save_paper(folder)][:3]
+        ['figure.pdf', 'differences.pdf', 'ranking.tex']
+        """
+        from lmemtest.report.paper import save_paper
+
+        return save_paper(self, folder, overwrite=overwrite, progress=progress)
 
     def _repr_html_(self) -> str:
         from lmemtest.report.leaders import leaders

@@ -27,15 +27,16 @@ _COORDINATES = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2)="[^"]*"|translate\([^)]*
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _BREAK, _SPACE = re.compile(r" *\n *(?=[^ <])"), re.compile(r"(?<=>)\s+(?=<)|(?<=[MLQCz]) (?=[-\d])|\s+(?=\"|[MLQCz])")
 _PART = re.compile(r'<g id="part-([0-9a-f]*)">')
-_in_words = ContextVar("figures in words only", default=False)
+_figures: ContextVar[str] = ContextVar("how figures are drawn", default="page")
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words that stand out: code, the answer, or a link to an address, from which nothing is loaded."""
+    """Words that stand out: code, the answer, a work that is cited (`href` is its key in `sources`), or a link to an
+    address, from which nothing is loaded."""
 
     text: str
-    role: Literal["code", "strong", "link"]
+    role: Literal["code", "strong", "cite", "link"]
     href: str = ""
 
 
@@ -175,13 +176,13 @@ def plain(text: Text) -> str:
 
 
 @contextmanager
-def in_words() -> Iterator[None]:
-    """Within this context figures are told and not drawn: a text needs no images, and they take most of the time."""
-    token = _in_words.set(True)
+def figures_as(kind: Literal["page", "svg", "pdf", "words"]) -> Iterator[None]:
+    """How figures are drawn within this context; as words they are not, because that takes most of the time."""
+    token = _figures.set(kind)
     try:
         yield
     finally:
-        _in_words.reset(token)
+        _figures.reset(token)
 
 
 def figure(
@@ -191,27 +192,33 @@ def figure(
 
     `tips` is what is shown where a part (see `lmemtest.plots.part`) is pointed at.
     """
-    if _in_words.get():
+    kind = _figures.get()
+    if kind == "words":
         return FigureBlock("", alt, caption)
     from lmemtest.plots import detached_figures
 
     with detached_figures():
         drawn = draw().figure
+    if kind != "page":
+        return FigureBlock("", alt, caption, ((kind, image_of(drawn, kind)),))
     svg = io.StringIO()
     drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    files = tuple((suffix, _image(drawn, suffix)) for suffix in ("svg", "png", "pdf")) if as_files else ()
+    files = tuple((suffix, image_of(drawn, suffix)) for suffix in ("svg", "png", "pdf")) if as_files else ()
     return FigureBlock(inline_svg(svg.getvalue(), tips or {}), alt, caption, files)
 
 
-def _image(drawn: Any, suffix: str) -> bytes:
-    """A drawn figure as a file that is the same for the same figure."""
+def image_of(drawn: Any, suffix: str) -> bytes:
+    """A drawn figure as a file, the same bytes for the same figure; letters of PDF as TrueType, as journals ask."""
+    from matplotlib import rc_context
+
     nameless: dict[str, Any] = {
         "svg": {"Date": None, "Creator": None},
         "png": {"Software": None},
         "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     }
     image = io.BytesIO()
-    drawn.savefig(image, format=suffix, dpi=300, metadata=nameless[suffix])
+    with rc_context({"pdf.fonttype": 42}):
+        drawn.savefig(image, format=suffix, dpi=300, metadata=nameless[suffix])
     return stable_svg(image.getvalue().decode()).encode() if suffix == "svg" else image.getvalue()
 
 

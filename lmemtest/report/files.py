@@ -5,13 +5,15 @@ Paths are checked before any work, and nothing slow is imported for that; files 
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import io
 import json
 import math
 import os
+import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,9 +30,15 @@ if TYPE_CHECKING:
     from lmemtest.report.document import Block, Document
 
 KINDS: dict[str, Any] = {".md": "markdown", ".txt": "text", ".tex": "latex"}
+FIGURES_BESIDE: dict[str, Any] = {".md": "svg", ".tex": "pdf"}
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
 MOST_SAID = 6  # sentences before the figure and table of a result
 CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
+PAPER_FILES = (
+    *("figure.pdf", "differences.pdf", "ranking.tex", "pairs.tex", "sentence.tex", "sentence.txt", "methods.tex"),
+    *("references.bib", "article.tex", "supplement.tex"),
+)
+PAPER_SUMS = "files.sha256"
 CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
 
 
@@ -61,7 +69,28 @@ def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
     return Path(os.path.abspath(target))
 
 
-def check_folder(path: Any) -> Path:
+def check_paper_folder(path: Any, *, overwrite: bool) -> Path:
+    """The absolute path of a folder for the pieces of a paper, without files that would be lost."""
+    folder = check_folder(path, "folder")
+    sums = folder / PAPER_SUMS
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
+    written = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+    def is_kept(file: Path) -> bool:
+        return file.is_file() and hashlib.sha256(file.read_bytes()).hexdigest() == written.get(file.name)
+
+    foreign = [name for name in PAPER_FILES if (folder / name).exists() and not is_kept(folder / name)]
+    foreign += [PAPER_SUMS] if sums.exists() and set(written) != set(PAPER_FILES) else []
+    if foreign and not overwrite:
+        raise ArgumentError(
+            f"{advice('typed', call='folder', command='-o')} must be a folder without files of others: "
+            f"{listed(foreign)} of {str(folder)!r} {'was' if len(foreign) == 1 else 'were'} not written here, or "
+            f"changed since. Choose another folder, or replace them with {advice('overwrite')}."
+        )
+    return folder
+
+
+def check_folder(path: Any, name: str = "output") -> Path:
     """The absolute path of a folder that exists or can be made.
 
     Examples
@@ -70,7 +99,7 @@ def check_folder(path: Any) -> Path:
     Traceback (most recent call last):
     lmemtest.errors.ArgumentError: output must be a folder in one that exists, but 'no' does not. Create it first.
     """
-    argument = advice("typed", call="output", command="-o")
+    argument = advice("typed", call=name, command="-o")
     target = _as_path(path, argument)
     there = _exists(target, argument)
     if there and not target.is_dir():
@@ -123,25 +152,38 @@ def _check_writable(folder: Path, argument: str) -> None:
 
 def write_atomically(target: Path, content: str | bytes) -> None:
     """Write beside the target, then take its name, so that a reader never meets half a file."""
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    target = target.resolve()  # through a link, not over it
-    if target.exists():
-        mode = target.stat().st_mode & 0o777
-    else:
-        mask = os.umask(0)  # the only way to read it
-        os.umask(mask)
-        mode = 0o666 & ~mask
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".lmemtest-", suffix=".tmp")
+    write_together({target: content})
+
+
+def write_together(contents: Mapping[Path, str | bytes]) -> None:
+    """Write all files beside their targets and only then give them their names: a full disk leaves what was there."""
+    staged: list[tuple[str, Path]] = []
+    target = Path()
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, mode)
-        os.replace(name, target)
+        for path, content in contents.items():
+            target = path.resolve()  # through a link, not over it
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=".lmemtest-", suffix=".tmp")
+            staged.append((name, target))
+            with os.fdopen(handle, "wb") as file:
+                file.write(content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content)
+            os.chmod(name, _mode_of(target))
+        for name, target in staged:
+            os.replace(name, target)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        for name, _ in staged:
+            Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:  # of a file that the caller knows
             raise OSError(error.errno, f"{error.strerror}; nothing was written", str(target)) from None
         raise
+
+
+def _mode_of(target: Path) -> int:
+    """The permissions of a file that is there, or of a new one."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)  # the only way to read it
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 # ------------------------------------------------------------------------------------------------ any result
@@ -156,7 +198,33 @@ def save(
 ) -> Path:
     """Write it where the path says, as its suffix says."""
     target = check_report_path(path)
-    write_atomically(target, content_of(result, target.suffix.lower(), escape=escape, progress=progress))
+    suffix = target.suffix.lower()
+    if suffix in FIGURES_BESIDE:
+        return _save_with_figures(result, target, progress)
+    write_atomically(target, content_of(result, suffix, escape=escape, progress=progress))
+    return target
+
+
+def _save_with_figures(result: Result, target: Path, progress: Callable[[str], None] | None) -> Path:
+    """A document, and its figures as files in a folder beside it."""
+    from lmemtest.report import render
+    from lmemtest.report.document import figures_as
+
+    suffix = target.suffix.lower()
+    stem = re.sub("[^A-Za-z0-9]+", "-", target.stem).strip("-")  # nothing that LaTeX or a link would read otherwise
+    folder = target.parent / f"{stem or 'report'}_files"
+    if folder.exists() and not folder.is_dir():
+        raise ArgumentError(
+            f"{advice('typed', call='path', command='-o')} needs the folder {folder.name!r} for figures beside it, but "
+            "that is a file. Choose another name."
+        )
+    with figures_as(FIGURES_BESIDE[suffix]):
+        document = document_of(result, progress)
+    images = render.image_files(document, folder.name)
+    text = render.render_text(document, KINDS[suffix], images)
+    if images:
+        folder.mkdir(exist_ok=True)
+    write_together({**{target.parent / file: block.files[0][1] for block, file in images.items()}, target: text})
     return target
 
 
@@ -171,11 +239,11 @@ def content_of(
     if suffix == ".png":
         return png_of(result.plot)
     from lmemtest.report import render
-    from lmemtest.report.document import in_words
+    from lmemtest.report.document import figures_as
 
     if suffix not in KINDS:
         return render.render_html(document_of(result, progress))
-    with in_words():
+    with figures_as("words"):
         return render.render_text(document_of(result, progress), KINDS[suffix])
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from lmemtest.bench.data.normalise import OF_ALL, of_all
@@ -16,21 +15,10 @@ from lmemtest.core.words import counted, format_level, format_number, format_p, 
 from lmemtest.report import wording
 from lmemtest.report.document import Block, Section, Text, Words, bullets, callout, code, figure, folded, paragraph
 from lmemtest.report.prose import sentences_of, texts
+from lmemtest.report.sources import reference
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
-
-# The references of adjustments and degrees of freedom, where they have one.
-_CITED = {
-    "stepdown": "shaffer",
-    "shaffer": "shaffer",
-    "tukey": "kramer",
-    "holm": "holm",
-    "fdr": "fdr",
-    "satterthwaite": "lmertest",
-    "kenward-roger": "kenward",
-}
-
 
 # ---------------------------------------------------------------------------------------------------- the model
 
@@ -116,12 +104,12 @@ def _assumptions(analysis: Analysis) -> list[Block]:
 # -------------------------------------------------------------------------------------------------- the methods
 
 
-def methods_section(analysis: Analysis) -> Section:
-    """A paragraph to be copied into a paper, and what it cites."""
+def methods_paragraph(analysis: Analysis) -> tuple[Text, ...]:
+    """A paragraph to be copied into a paper."""
     fit, means, pairs = analysis.fit, analysis.means, analysis.pairs
     moderated, several = means.moderate is not None, len(analysis.decisions.levels) > 2
     followed = bool(fit.design.random) and not analysis.own_formula
-    text = texts(
+    return texts(
         "methods.paragraph",
         runs=analysis.runs,
         fit=fit,
@@ -146,30 +134,20 @@ def methods_section(analysis: Analysis) -> Section:
         sensitivity=analysis.sensitivity,
         versions=analysis.versions,
     )
-    cited = ["bates", "searle", _CITED.get(pairs.ddf)]
-    cited += [_CITED.get(pairs.adjust), "piepho"] if several else []
-    cited += ["smyth", "phipson"] if several and moderated else []
-    cited += ["pustejovsky"] if moderated else []
-    cited += ["dispersion"] if fit.dispersion is not None else []
-    cited += ["barr"] if followed else []
-    works = [reference(key) for key in cited if key]
+
+
+def cited_in(text: Iterable[Text]) -> tuple[str, ...]:
+    """The keys of the works that a text cites, in their order."""
+    parts = (part for paragraph in text for part in paragraph)
+    return tuple(dict.fromkeys(part.href for part in parts if isinstance(part, Words) and part.role == "cite"))
+
+
+def methods_section(analysis: Analysis) -> Section:
+    """The paragraph and what it cites."""
+    text = methods_paragraph(analysis)
+    works = [reference(key) for key in cited_in(text)]
     gist = (f"Ready for a paper, with {counted(len(works), 'reference')}; adapt the names.",)
     return Section("methods", "Methods paragraph", (*text, works), summary=gist)
-
-
-def reference(key: str) -> Text:
-    """A work that the paragraph cites, from references.md, with a link to its DOI.
-
-    Examples
-    --------
-    >>> reference("piepho")[-1].text
-    'doi:10.1198/1061860043515'
-    """
-    references = files("lmemtest.report").joinpath("references.md").read_text(encoding="utf-8")
-    entry = re.search(rf"^- {key}: (.*?)(?: doi:(\S+))?$", references, re.MULTILINE)
-    assert entry is not None, key
-    text, doi = entry.groups()
-    return (text, " ", Words(f"doi:{doi}", "link", f"https://doi.org/{doi}")) if doi else (text,)
 
 
 def _size(analysis: Analysis) -> str:

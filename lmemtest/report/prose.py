@@ -1,8 +1,9 @@
 """The prose of a report: templates/*.j2, filled in with values, as texts of a document.
 
-A template has the words and the conditions, in HTML of three tags: `<p>` is one text, `<strong>` and `<code>` are words
-in it. Blanks and lines are as in HTML, and a blank before a comma or a full stop is dropped, so that a condition can
-have a line of its own. What a value holds is never read as a tag, a blank or a command of the template.
+A template has the words and the conditions, in HTML of four tags: `<p>` is one text, `<strong>` and `<code>` are words
+in it, and `<cite>` has the key of a work in `sources`. Blanks and lines are as in HTML, and a blank before a comma or a
+full stop is dropped, so that a condition can have a line of its own. What a value holds is never read as a tag, a blank
+or a command of the template.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted, format_number, joined, p_text, percent, plural
 from lmemtest.report.document import Text, Words
+from lmemtest.report.sources import in_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 _PARAGRAPH = re.compile(r"<p>(.*?)</p>", re.DOTALL)
-_WORDS = re.compile(r"<(strong|code)>(.*?)</\1>")
+_WORDS = re.compile(r"<(strong|code|cite)>(.*?)</\1>")
 _ENTITY = re.compile(r"&(?:#(\d+)|(amp|lt|gt));")
 _LOOSE = re.compile(r" +(?=[.,;:?)])")
 
@@ -56,7 +58,8 @@ def _words(line: str) -> list[str | Words]:
     start = 0
     for tagged in _WORDS.finditer(line):
         words.append(_read(line[start : tagged.start()]))
-        words.append(Words(_read(tagged[2]), tagged[1]))  # type: ignore[arg-type]
+        text, role = _read(tagged[2]), tagged[1]
+        words.append(Words(f"({in_text(text)})", "cite", text) if role == "cite" else Words(text, role))  # type: ignore[arg-type]
         start = tagged.end()
     return [word for word in (*words, _read(line[start:])) if word]
 

@@ -1,8 +1,8 @@
 """A document as text, markdown, LaTeX or HTML; everything that comes from data is escaped.
 
-templates/*.j2 say how each kind of block is written; of the first three formats, with the figures' descriptions in
-their place. The page needs nothing else: no network and no other file. Its policy allows its own script by its hash and
-no other one; without the script everything is there.
+templates/*.j2 say how each kind of block is written; of the first three formats, with the files of the figures or their
+descriptions in their place. The page needs nothing else: no network and no other file. Its policy allows its own script
+by its hash and no other one; without the script everything is there.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import hashlib
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
-from lmemtest.core.table import ResultTable, latex_text, markdown_text
+from lmemtest.core.table import ResultTable, markdown_text
+from lmemtest.core.tex import tex_text
 from lmemtest.core.text import logged, one_line
 from lmemtest.report.document import Block, Document, FigureBlock, Section, Text, Words, plain
 
@@ -30,22 +32,49 @@ if TYPE_CHECKING:
 WIDTH = 100
 
 
-def render_text(document: Document, kind: Literal["text", "markdown", "latex"]) -> str:
-    """The whole report, block by block, each by the macro of its kind."""
+def render_text(
+    document: Document,
+    kind: Literal["text", "markdown", "latex"],
+    images: Mapping[FigureBlock, str] = MappingProxyType({}),
+) -> str:
+    """The whole report, block by block, each by the macro of its kind; `images` are the files of its figures."""
     form: Any = _environment(html=False).get_template(f"{kind}.j2").module
-    parts = [form.head(document.title, document.subtitle), *(_written(block, form) for block in document.lead)]
+    parts = [form.head(document.title, document.subtitle), *(_written(block, form, images) for block in document.lead)]
     parts += [form.bullets([(badge.text,) for badge in document.badges])] if document.badges else []
-    parts += [_written(block, form) for block in document.front]
+    parts += [_written(block, form, images) for block in document.front]
     for section in document.sections:
         gist = [form.paragraph(section.summary)] if section.summary else []
-        parts += [form.heading(section.title), *gist, *(_written(block, form) for block in section.blocks)]
+        parts += [form.heading(section.title), *gist, *(_written(block, form, images) for block in section.blocks)]
     text = "\n\n".join([*parts, form.end(document.generator)])
     # without what a terminal or a log would obey; a backslash before it is one of markdown, too, but would be a command
-    # of LaTeX, where `latex_text` has left nothing to clean
+    # of LaTeX, where `tex_text` has left nothing to clean
     return f"{text if kind == 'latex' else logged(text)}\n"
 
 
-def _written(block: Block, form: Any) -> str:
+def render_paper(name: str, **values: Any) -> str:
+    """A document for LaTeX of its own, `name`, of pieces that are LaTeX already."""
+    return _environment(html=False).get_template(f"{name}.tex.j2").render(values) + "\n"
+
+
+def image_files(document: Document, folder: str) -> dict[FigureBlock, str]:
+    """The figures of a document, each with the name of its file in a folder: that of its section."""
+    files: dict[FigureBlock, str] = {}
+    for section in (Section("answer", "", document.front), *document.sections):
+        drawn = [block for block in _blocks_within(section) if isinstance(block, FigureBlock) and block.files]
+        for place, block in enumerate(dict.fromkeys(drawn), 1):
+            number = f"-{place}" * (place > 1)
+            files.setdefault(block, f"{folder}/{section.anchor}{number}.{block.files[0][0]}")
+    return files
+
+
+def _blocks_within(section: Section) -> Iterator[Block]:
+    for block in section.blocks:
+        yield block
+        if isinstance(block, Section):
+            yield from _blocks_within(block)
+
+
+def _written(block: Block, form: Any, images: Mapping[FigureBlock, str]) -> str:
     match block:
         case tuple():
             text = form.paragraph(block)
@@ -56,9 +85,9 @@ def _written(block: Block, form: Any) -> str:
         case ResultTable():
             text = form.table(block)
         case FigureBlock():
-            text = form.figure(block.alt)
+            text = form.image(images[block], block.alt, block.caption) if block in images else form.figure(block.alt)
         case Section(_, title, blocks, kind):
-            inner = [_written(part, form) for part in blocks]
+            inner = [_written(part, form, images) for part in blocks]
             text = form.details(title, inner) if kind == "details" else form.callout(f"{kind.upper()}: {title}", inner)
         case _:
             raise TypeError(f"no text for {type(block).__name__}")
@@ -143,7 +172,7 @@ def _environment(*, html: bool) -> Environment:
         "code_span": _code_span,
         "no_list": lambda line: re.sub(r"^(\s*)([-+#]|\d+[.)])(?=\s)", r"\1\\\2", line),  # nor a heading
         "quote_lines": lambda text: "\n".join(f"> {line}".rstrip() for line in text.splitlines()),
-        "latex": latex_text,
+        "latex": tex_text,
     }
     return environment
 

@@ -72,17 +72,23 @@ def alpha_text(analysis: Analysis) -> str:
 # ------------------------------------------------------------------------------------------------ the headline
 
 
+def answer(analysis: Analysis) -> tuple[Text, ...]:
+    """Who is best, by how much, for what and with which error rate: the results in a few sentences."""
+    if analysis.incomparable:
+        return _answer(analysis)
+    return (*_answer(analysis), *_by_how_much(analysis), *by_ranks(analysis), *sample_texts(analysis))
+
+
 def headline(analysis: Analysis) -> tuple[Text, ...]:
     """The answer in a few sentences, with what a reader must know before using it."""
     warning = warned(analysis)
     first, last = ((), warning) if len(analysis.comparable) < 2 else (warning, ())
     apart, ignored = _never_met(analysis), ignored_columns(analysis)
     if analysis.incomparable:
-        return (*first, *_answer(analysis), *apart, *ignored, *last)
+        return (*first, *answer(analysis), *apart, *ignored, *last)
     scale = () if analysis.check.scales_differ else _mind_the_scale(analysis)
     reservations = (*_reservations(analysis), *scale, *_mind_the_skew(analysis), *_mind_the_families(analysis))
-    answer = (*_answer(analysis), *_by_how_much(analysis), *by_ranks(analysis), *sample_texts(analysis))
-    return (*first, *answer, *apart, *ignored, *reservations, *last)
+    return (*first, *answer(analysis), *apart, *ignored, *reservations, *last)
 
 
 def ignored_columns(analysis: Analysis) -> tuple[Text, ...]:

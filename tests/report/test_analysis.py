@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -350,7 +351,11 @@ def test_every_format_escapes_what_comes_from_data(table: Make, as_runs: Make, t
     for suffix in (".md", ".txt", ".tex", ".csv", ".json", ".png", ".htm"):
         path = analysis.save(tmp_path / f"out{suffix}")
         assert path.stat().st_size > 100
-    assert (tmp_path / "out.md").read_text(encoding="utf-8") == markdown
+    for name, suffix in (("out.md", "svg"), ("out.tex", "pdf")):
+        shown = re.findall(rf"out_files/\w+\.{suffix}", (tmp_path / name).read_text(encoding="utf-8"))
+        assert len(set(shown)) == len(shown) >= 4
+        assert all((tmp_path / file).stat().st_size > 1000 for file in shown)
+    assert "out_files" not in latex + markdown  # texts without a folder have the words on the figures
 
 
 def test_progress_names_the_steps(table: Make, as_runs: Make) -> None:

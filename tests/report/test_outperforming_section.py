@@ -10,7 +10,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.report.answers import outperforming_section
-from lmemtest.report.document import Section, in_words, plain
+from lmemtest.report.document import Section, figures_as, plain
 from lmemtest.report.files import content_of
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
@@ -29,7 +29,7 @@ def runs(shifts: dict[str, np.ndarray], seeds: int = 6, noise: float = 0.3, **ro
 
 
 def section_of(table: lt.Runs) -> Section:
-    with in_words():
+    with figures_as("words"):
         found = outperforming_section(lt.analyze(table))
     assert found is not None
     return found
@@ -116,7 +116,7 @@ def test_the_section_names_the_families_it_is_about():
         lt.analyze(lt.Runs(families, **ROLES, family="space"), population=population)
         for population in ("family", "benchmark")
     )
-    with in_words():
+    with figures_as("words"):
         of_new, of_these = (outperforming_section(analysis) for analysis in (new, these))
     assert "on the same benchmark of spaces like these with the same seed?" in said(of_new, 0)
     assert "the means are about those studied here" not in said(of_new, 0)

@@ -54,4 +54,4 @@ def test_templates_have_no_tags_but_those_of_texts() -> None:
     folder = files("lmemtest.report").joinpath("templates")
     for template in (file for file in folder.iterdir() if file.name.count(".") == 1 and file.name.endswith(".j2")):
         tags = set(re.findall(r"<(/?\w+)", template.read_text(encoding="utf-8")))
-        assert tags <= {"p", "/p", "strong", "/strong", "code", "/code"}, template.name
+        assert tags <= {"p", "/p", "strong", "/strong", "code", "/code", "cite", "/cite"}, template.name

@@ -39,8 +39,10 @@ def test_the_suffix_decides_what_is_written(found, suffix, begin):
 
 
 def test_files_are_written_whole(found, tmp_path):
-    path = found.save(tmp_path / "ranking.md")
-    assert path.read_text(encoding="utf-8") == content_of(found, ".md")
+    path = found.save(tmp_path / "ranking.txt")
+    assert path.read_text(encoding="utf-8") == content_of(found, ".txt")
+    (image,) = found.save(tmp_path / "my ranking.md").with_name("my-ranking_files").iterdir()
+    assert f"](<my-ranking_files/{image.name}>)" in (tmp_path / "my ranking.md").read_text(encoding="utf-8")
     with pytest.raises(lt.errors.ArgumentError, match="path must end in one of"):
         found.save(tmp_path / "ranking.pdf")
 

@@ -410,7 +410,7 @@ def test_one_difference_is_not_a_family(two: Analysis) -> None:
     methods = text[text.index("Ready for a paper") : text.index("Whom this is about -")]
     assert (
         "Their difference was tested by a t-test, with the larger of the model's standard error and the one from the "
-        "scatter of the differences over the 8 levels of task (CR2; Pustejovsky & Tipton 2018), with Satterthwaite "
+        "CR2 variance of the differences over the 8 levels of task (Pustejovsky & Tipton 2018), with Satterthwaite "
         "degrees of freedom (Kuznetsova et al. 2017), and is called significant if its p-value is below 0.05."
     ) in methods
     for word in ("pairwise", "adjusted", "cliques", "Piepho", "Tukey"):

@@ -10,7 +10,7 @@ from lmemtest.compat.autorank.decisions import distinct, is_significant
 from lmemtest.compat.autorank.report import report_text
 from lmemtest.compat.autorank.result import RankResult, check, check_result
 from lmemtest.core.rounding import written
-from lmemtest.core.table import latex_text
+from lmemtest.core.tex import tex_text
 
 EFFECT_SYMBOLS = {"cohen_d": "$d$", "cliff_delta": r"$\delta$", "akinshin_gamma": r"$\gamma$"}
 NONE = "-"
@@ -54,7 +54,7 @@ def latex_table_text(
             columns |= {f"{heads[name]}{row}": table[column].tolist() for name, column in beside.items()}
     cells = [[_cell(value, decimals) for value in values] for values in columns.values()]
     numeric = ["r" if all(map(_is_number, values)) else "l" for values in columns.values()]
-    names = [latex_text(name) for name in distinct(table.index)]
+    names = [tex_text(name) for name in distinct(table.index)]
     return "\n".join(
         [
             r"\begin{table}[h]",
@@ -91,7 +91,7 @@ def _cell(value: Any, decimals: int) -> str:
         return NONE
     if np.isinf(value):
         return r"$\infty$" if value > 0 else r"$-\infty$"
-    return latex_text(written(float(value), f".{decimals}f"), numeric=True)
+    return tex_text(written(float(value), f".{decimals}f"), numeric=True)
 
 
 def latex_report_text(
@@ -107,7 +107,7 @@ def latex_report_text(
     text = report_text(result, decimal_places=decimal_places)
     parts = [
         "\\section{Results}\n" rf"\label{{sec:{prefix}results}}",
-        "\n".join(map(latex_text, text.split("\n"))),
+        "\n".join(map(tex_text, text.split("\n"))),
         latex_table_text(result, decimal_places=decimal_places, label=f"tbl:{prefix}stat_results"),
     ]
     if figure is not None:
