@@ -203,8 +203,11 @@ def figure(
         return FigureBlock("", alt, caption, ((kind, image_of(drawn, kind)),))
     svg = io.StringIO()
     drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    files = tuple((suffix, image_of(drawn, suffix)) for suffix in ("svg", "png", "pdf")) if as_files else ()
-    return FigureBlock(inline_svg(svg.getvalue(), tips or {}), alt, caption, files)
+    files: list[tuple[str, bytes]] = []
+    if as_files:
+        files.append(("svg", stable_svg(svg.getvalue()).encode()))
+        files += [(suffix, image_of(drawn, suffix)) for suffix in ("png", "pdf")]
+    return FigureBlock(inline_svg(svg.getvalue(), tips or {}), alt, caption, tuple(files))
 
 
 def image_of(drawn: Any, suffix: str) -> bytes:

@@ -112,7 +112,8 @@ def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     few, runs = analysis.variants == "few", analysis.table
     cost = len(analysis.fit.design.random) * (analysis.fit.nobs + len(analysis.decisions.levels) ** 2)
-    room = FEW_COST if few else math.inf
+    slopes = any(len(term.names) > 1 for term in analysis.fit.design.random)  # each variant searches for correlations
+    room = (0.0 if slopes else FEW_COST) if few else math.inf
     roles = {"benchmark": runs.benchmark, "algorithm": runs.algorithm, "family": (*runs.family, None)[0]}
     for role, column in roles.items():
         levels = runs.levels(column) if column is not None else ()
