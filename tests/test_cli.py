@@ -1059,7 +1059,7 @@ def test_the_options_of_a_command_are_the_arguments_of_its_function(name):
     parameters = inspect.signature(function_at(command.calls)).parameters
     arguments = {name if name in options else IN_PYTHON.get(name, name) for name in parameters}
     assert not options - arguments - MADE - {*RUNS, *WRITTEN}
-    assert not (arguments & set(OPTIONS)) - options - {"trials"}  # a table of trials in two of them
+    assert not (arguments & set(OPTIONS)) - options - {"trials", "variants"}  # a table of trials in two of them
 
 
 def test_a_help_shows_the_defaults_of_the_function(run):

@@ -126,7 +126,8 @@ def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
     step("analysing")
     from lmemtest.report.analysis import analyze
 
-    options = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf variants")
+    names = "formula population curves dispersion alpha adjust vcov ddf"
+    options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
     return analyze(runs, **options, progress=step)
 
 

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
@@ -61,7 +62,8 @@ def detached_figures() -> Iterator[None]:
     """
     token = _detached.set(True)
     try:
-        yield
+        with rc_context({"pdf.fonttype": 42}):  # letters of PDF as TrueType: journals refuse those of Type 3
+            yield
     finally:
         _detached.reset(token)
 

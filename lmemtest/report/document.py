@@ -212,7 +212,7 @@ def figure(
 
 def image_of(drawn: Any, suffix: str) -> bytes:
     """A drawn figure as a file, the same bytes for the same figure; letters of PDF as TrueType, as journals ask."""
-    from matplotlib import rc_context
+    from lmemtest.plots import detached_figures
 
     nameless: dict[str, Any] = {
         "svg": {"Date": None, "Creator": None},
@@ -220,7 +220,7 @@ def image_of(drawn: Any, suffix: str) -> bytes:
         "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
     }
     image = io.BytesIO()
-    with rc_context({"pdf.fonttype": 42}):
+    with detached_figures():
         drawn.savefig(image, format=suffix, dpi=300, metadata=nameless[suffix])
     return stable_svg(image.getvalue().decode()).encode() if suffix == "svg" else image.getvalue()
 

@@ -237,8 +237,8 @@ class Comparisons(Result):
         >>> scores = [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": scores}
         >>> pairs = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool").pairs()
-        >>> pairs.behind("A", "minimize")["estimate"].to_dict()
-        {'B': 0.0, 'C': 4.0}
+        >>> pairs.behind("B", "minimize").loc["C", ["estimate", "p_value"]].round(4).to_dict()
+        {'estimate': 4.0, 'p_value': 0.0004}
         """
         self.require("behind", "pairs")
         columns = ["estimate", "ci_low", "ci_high", "se", "p_value"]
