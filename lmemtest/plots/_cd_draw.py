@@ -46,8 +46,10 @@ def _line(
     dash: tuple[float, float] | None = None,
     above: int = 2,
     round_joins: bool = False,
+    part: str = "",
 ) -> None:
     style: dict[str, Any] = {"color": colour, "linewidth": width, "marker": "none", "zorder": above}
+    style |= {"gid": _style.part(part)} if part else {}
     style["linestyle"] = "-" if dash is None else (0, dash)
     if round_joins:
         style["solid_joinstyle"] = "round"
@@ -86,11 +88,12 @@ def _text(
     va: str,
     colour: str = _style.INK,
     bold: bool = False,
+    part: str = "",
 ) -> None:
     fonts = _style.font_for([text])
     weight = "bold" if bold and not fonts else "normal"  # fonts of other scripts have no bold letters
     style = _style.text_style(size, color=colour, fontweight=weight, ha=ha, va=va, **fonts)
-    ax.text(scores[0], heights[0], text, **style)
+    ax.text(scores[0], heights[0], text, gid=_style.part(part) if part else None, **style)
 
 
 def marks(plan: Plan) -> Iterator[Mark]:
@@ -99,7 +102,7 @@ def marks(plan: Plan) -> Iterator[Mark]:
     Widths and sizes are in points, too. A "line" goes through its points; `dash` holds on and off, in widths of the
     line; `label` says what it is; the higher `above`, the later. "dots" are circles ("o") or diamonds ("D"), filled
     with `face`; the rim of width `rim` has the colour; `exact` are the scores of dots whose places round them. A "text"
-    is shown literally.
+    is shown literally. `part` is whose line or text it is.
     """
     yield from _axis(plan)
     yield from _header(plan)
@@ -193,7 +196,8 @@ def _elbows(plan: Plan) -> Iterator[Mark]:
             "line",
             places,
             heights,
-            {"label": "_elbow", "colour": line, "width": 0.09 * font * (1 + chosen), "round_joins": True},
+            {"label": "_elbow", "colour": line, "width": 0.09 * font * (1 + chosen), "round_joins": True}
+            | {"part": board.names[index]},
         )
         label_at = end + outwards * 0.3 * font
         anchor = "right" if side == "left" else "left"
@@ -202,7 +206,7 @@ def _elbows(plan: Plan) -> Iterator[Mark]:
             value_at = label_at + outwards * (plan.value_width - VALUE_GAP * font) * (side == "right")
             yield _words(value_at, y, board.values[index], font, "right", "center", colour=_style.MUTED)
             label_at += outwards * plan.value_width
-        yield _words(label_at, y, name, font, anchor, "center", colour=ink, bold=chosen)
+        yield _words(label_at, y, name, font, anchor, "center", colour=ink, bold=chosen, part=board.names[index])
     yield (
         "dots",
         list(map(plan.x, board.means)),

@@ -285,6 +285,8 @@ def _draw_panel(
     for row, tick in enumerate(box.get_yticklabels()):
         colour = _style.MUTED if row in rows.headers else _style.INK
         _style.literal(tick).set(fontsize=font, color=colour, va="center", linespacing=1.05, **names)
+        if labels[row] and isinstance(rows.labels[row], str) and row not in rows.headers:
+            tick.set_gid(_style.part(str(rows.labels[row])))
     shift = 0.5 if rows.lanes > 1 else 0.0  # a line behind each row, or between rows that hold several estimates
     for row in range(len(rows.labels) - (rows.lanes > 1)):
         if row not in rows.headers:

@@ -105,8 +105,6 @@ def forest_plot(
     ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):
         _draw_group(ax, row, group, behind, decisions)
-    for label, part in zip(ax.get_yticklabels(), [*[""] * len(groups), *decisions.levels], strict=True):
-        label.set(**{"gid": _style.part(part)} if part else {})
     return ax
 
 

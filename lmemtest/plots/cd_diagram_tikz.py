@@ -108,6 +108,7 @@ def _line(
     dash: tuple[float, float] | None = None,
     above: int = 2,
     round_joins: bool = False,
+    part: str = "",  # noqa: ARG001 - of figures
 ) -> Iterator[tuple[int, str]]:
     style = [f"color={_COLOURS[colour]}", f"line width={width:.2f}bp"]
     style += [f"dash pattern=on {dash[0] * width:.2f}bp off {dash[1] * width:.2f}bp"] if dash else []
@@ -149,6 +150,7 @@ def _text(
     va: str,
     colour: str = _style.INK,
     bold: bool = False,
+    part: str = "",  # noqa: ARG001 - of figures
 ) -> Iterator[tuple[int, str]]:
     # by the base line or the middle of small letters, so that neighbours are on one line whatever their letters
     anchor = ("mid" if va == "center" else "base") + _SIDES[ha]
