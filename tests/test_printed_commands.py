@@ -58,7 +58,12 @@ def follow(run: Callable[..., Any], *arguments: str, depth: int = 3) -> list[lis
 
 
 @pytest.mark.parametrize(
-    ("name", "command"), [*((name, "rank") for name in COMMON), *((name, "check") for name in ("undirected", "wide"))]
+    ("name", "command"),
+    [
+        *((name, "rank") for name in COMMON),
+        ("undirected", "check"),
+        pytest.param("wide", "check", marks=pytest.mark.level(2)),
+    ],
 )
 def test_what_a_command_prints_about_an_ordinary_table_runs(run: Callable[..., Any], name: str, command: str) -> None:
     table: Table = TABLES[name]()

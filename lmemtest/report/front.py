@@ -103,7 +103,7 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     if wording.few_decide(analysis):
         yield Badge(f"few {analysis.sample.nouns} decide the means", "fix", "warning")
     for column, *_ in wording.turning(analysis):
-        yield Badge(f"depends on {column}", "fix", "warning")
+        yield Badge(f"depends on {column}", "metafeatures", "warning")
     others = ways(analysis)
     unlike = others[others["changed"] > 0]
     if len(unlike):

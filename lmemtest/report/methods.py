@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,11 @@ from lmemtest.core.words import counted, format_level, format_number, format_p, 
 from lmemtest.report import wording
 from lmemtest.report.document import Block, Section, Text, Words, bullets, callout, code, figure, folded, paragraph
 from lmemtest.report.prose import sentences_of, texts
-from lmemtest.report.sources import reference
+from lmemtest.report.sources import bibtex, reference
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lmemtest.report.analysis import Analysis
 
 # ---------------------------------------------------------------------------------------------------- the model
@@ -147,7 +150,8 @@ def methods_section(analysis: Analysis) -> Section:
     text = methods_paragraph(analysis)
     works = [reference(key) for key in cited_in(text)]
     gist = (f"Ready for a paper, with {counted(len(works), 'reference')}; adapt the names.",)
-    return Section("methods", "Methods paragraph", (*text, works), summary=gist)
+    entries = folded("BibTeX", code(bibtex(cited_in(text)).rstrip()))
+    return Section("methods", "Methods paragraph", (*text, works, entries), summary=gist)
 
 
 def _size(analysis: Analysis) -> str:
@@ -238,6 +242,28 @@ def _seeds(analysis: Analysis) -> str:
 # --------------------------------------------------------------------------------------------------- once again
 
 
+def digest_of(table: pd.DataFrame) -> str:
+    """SHA-256 of a table's names and values, in the order of its rows: of the same table the same everywhere.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"tool": ["A", "B"], "loss": [0.5, 0.25]})
+    >>> digest_of(table) == digest_of(table.copy()), digest_of(table) == digest_of(table[::-1])
+    (True, False)
+    """
+    from pandas.util import hash_pandas_object
+
+    digest = hashlib.sha256("\n".join(map(str, table.columns)).encode())
+    for name in table:
+        column = table[name]
+        same = (
+            column if column.dtype.kind in "biuf" else column.map(format_level)
+        )  # whatever the library keeps texts in
+        digest.update(hash_pandas_object(same, index=False, categorize=False).to_numpy().tobytes())
+    return digest.hexdigest()
+
+
 def reproduction_section(analysis: Analysis) -> Section:
     """Versions and the exact call."""
     import pandas as pd
@@ -251,7 +277,10 @@ def reproduction_section(analysis: Analysis) -> Section:
     gist = (f"The exact call, and versions: lmemtest {analysis.versions['lmemtest']} and what it rests on.",)
     blocks: tuple[Block, ...] = (
         code(analysis.call),
-        paragraph(f"The result is a function of the table and this call: {random}."),
+        paragraph(
+            f"The result is a function of the table and this call: {random}. SHA-256 of the columns that have a role: "
+        ),
+        code(digest_of(analysis.table.to_frame()[list(analysis.table.study.columns)])),
         ResultTable("Versions", versions),
     )
     return Section("reproduction", "How to reproduce this", blocks, summary=gist)

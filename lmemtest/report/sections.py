@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.benchmark.observed_advantages import leaders as first_at
 from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
@@ -78,6 +79,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         ("comparing with other analyses", _elsewhere),
         ("comparing policies for failed runs", _failures),
         ("drawing the tuning curves", curves_section),
+        ("comparing the metafeatures", _metafeatures),
         ("drawing the benchmarks", _benchmarks),
         ("describing the variation", _variation),
         ("comparing single runs", outperforming_section),
@@ -484,6 +486,30 @@ def _benchmarks(analysis: Analysis) -> Section:
         folded(f"Table of {of_whom}, observed and shrunken", _effects_table(names, shown_effects)),
     )
     return Section("benchmarks", title, blocks, summary=(wording.winners_gist(analysis),))
+
+
+def _metafeatures(analysis: Analysis) -> Section | None:
+    """Who is first at each level of each metafeature, with the test that the comparison depends on it; None without."""
+    effects = analysis.effects
+    if effects is None or not effects.wins_by:
+        return None
+    rows, gists = [], []
+    for column, by_level in effects.wins_by.items():
+        test = analysis.interactions.get(column)
+        for level, wins in by_level.items():
+            rows.append((column, level, joined(first_at(wins), most=MOST_NAMES), max(wins.values())))
+        if test is not None and test.significant(analysis.alpha):
+            gists.append(f"The comparison depends on {column} ({test.result}).")
+        elif test is not None:
+            gists.append(f"Dependence on {column} is not shown ({test.result}).")
+        else:
+            gists.append(f"The same algorithm is most often first at all levels of {column}.")
+    columns = ["metafeature", "level", "most often first", f"on so many {analysis.unit}s"]
+    note = (
+        "Observed, not tested: the best mean on each. An interaction is tested where the levels have different leaders."
+    )
+    table = ResultTable("Leaders by metafeature", pd.DataFrame(rows, columns=columns), (note,))
+    return Section("metafeatures", "Metafeatures", (table,), summary=(" ".join(gists),))
 
 
 def _effects_method(analysis: Analysis, effects: Answer) -> str:

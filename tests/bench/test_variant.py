@@ -62,7 +62,12 @@ def equal(pairs, whole):
             assert mine[name].tolist() == theirs[name].tolist()
 
 
-@pytest.mark.parametrize("case", CASES)
+QUICK = ("a benchmark", "an algorithm")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.level(2)) for case in CASES]
+)
 def test_a_variant_has_the_numbers_of_the_whole_analysis_of_what_is_left(case):
     made, part, options = CASES[case]
     table = made()

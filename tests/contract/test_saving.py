@@ -42,6 +42,7 @@ def results() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.level(2)
 def test_results_read_the_same_in_another_process(results: dict[str, Any], tmp_path: Path) -> None:
     saved = tmp_path / "results.pickle"
     with saved.open("wb") as file:

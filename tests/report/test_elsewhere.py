@@ -53,6 +53,7 @@ def test_ways_count_what_other_tests_decide_otherwise(close: Analysis) -> None:
         assert 0 <= row.changed <= row.total <= 6
 
 
+@pytest.mark.level(2)
 def test_which_variants_are_wanted(close: Analysis) -> None:
     none = analyze(close.runs, variants="none")
     assert variants(none).empty
