@@ -26,7 +26,7 @@ from lmemtest.cli.reading import (
     split_failed,
     taken,
 )
-from lmemtest.cli.rendering import INTERRUPTED, say, screen, tell, write_report
+from lmemtest.cli.rendering import INTERRUPTED, say, say_verdict, screen, tell, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,8 +162,7 @@ def paper(arguments: SimpleNamespace, step: Step) -> None:
     analysis = dataclasses.replace(_analysed(arguments, step), call=command_with(()))
     paths = analysis.save_paper(folder, overwrite=arguments.overwrite, progress=step)
     step("")
-    for sentence in analysis.sentences():
-        say(sentence)
+    say_verdict(analysis)
     for path in paths:
         typer.echo(str(path))
 

@@ -103,6 +103,12 @@ def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[
     if getattr(arguments, "json", False):
         typer.echo(analysis.to_json(), nl=False)
         return
+    say_verdict(analysis)
+    typer.echo(str(path))
+
+
+def say_verdict(analysis: Analysis) -> None:
+    """The answer in a few sentences, and what qualifies it."""
     from lmemtest.report.document import plain
     from lmemtest.report.front import badges, verdict
 
@@ -112,7 +118,6 @@ def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[
     for badge in badges(analysis):
         if badge.severity in ("error", "warning"):
             say(f"{badge.severity}: {badge.text}")
-    typer.echo(str(path))
 
 
 def write_result(
