@@ -343,7 +343,7 @@ def test_paper_writes_its_pieces_and_prints_their_paths_last(run, folder: Path) 
     outcome = run("paper", "runs.csv", *ROLES, "--alpha", "0.01")
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
-    assert lines[0] == "HB is better than RS: its mean loss is significantly lower."
+    assert lines[0].startswith("HB is better than RS.")
     assert lines[-11:] == [str(folder / "lmemtest-paper" / name) for name in PAPER]
     assert sorted(os.listdir(folder / "lmemtest-paper")) == sorted(PAPER)
     assert "-{}-alpha 0.01" in (folder / "lmemtest-paper" / "supplement.tex").read_text(encoding="utf-8")
