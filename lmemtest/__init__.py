@@ -44,6 +44,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.checks.check": ["check"],
         "bench.failures.failure_rates": ["failure_rates"],
         "bench.robustness.robustness": ["robustness"],
+        "bench.robustness.variant": ["variant"],
         "bench.checks.seed_effect": ["seed_effect"],
         "bench.benchmark.benchmark_effects": ["benchmark_effects"],
         "bench.variation.variance_sources": ["variance_sources"],

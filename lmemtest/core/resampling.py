@@ -103,13 +103,20 @@ def exchanged_within(table: Array, n_draws: int, rng: np.random.Generator) -> Ar
     >>> exchanged_within(np.array([[1.0, np.nan, 1.0]]), 2, np.random.default_rng(0)).tolist()
     [[[1.0, nan, 1.0]], [[1.0, nan, 1.0]]]
     """
-    missing = np.isnan(table)
-    places = np.argsort(missing, axis=1, kind="stable")  # columns with values first
     keys = rng.random((n_draws, *table.shape))
-    order = np.argsort(np.where(missing, 2.0, keys), axis=-1, kind="stable")
-    drawn = np.take_along_axis(np.broadcast_to(table, order.shape), order, axis=-1)
-    out = np.empty(order.shape)
-    np.put_along_axis(out, np.broadcast_to(places, order.shape), drawn, axis=-1)
+    order = np.argsort(keys, axis=-1, kind="stable")
+    order += (np.arange(len(table)) * table.shape[1])[:, None]
+    out = table.ravel().take(order)
+    missing = np.isnan(table)
+    gaps = np.flatnonzero(missing.any(axis=1))
+    if len(gaps):
+        table, missing = table[gaps], missing[gaps]
+        places = np.argsort(missing, axis=1, kind="stable")  # columns with values first
+        order = np.argsort(np.where(missing, 2.0, keys[:, gaps]), axis=-1, kind="stable")
+        part = np.empty(order.shape)
+        drawn = np.take_along_axis(np.broadcast_to(table, order.shape), order, axis=-1)
+        np.put_along_axis(part, np.broadcast_to(places, order.shape), drawn, axis=-1)
+        out[:, gaps] = part
     return out
 
 

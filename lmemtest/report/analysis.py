@@ -516,7 +516,7 @@ def analyze(
         per_run = table if parsed is not None else _reduced(table, curves, dispersion)
         runs = whole if per_run is table else _with_conditions(per_run)
         if per_run is not table:
-            check = _of_reduced(check, check_rules(runs))
+            check = _of_reduced(check, check_rules(runs, names=("scales",)))
     with step("choosing the model"):
         recommendation = recommend(per_run, population=population, curves="model")
         if parsed is not None:
@@ -543,7 +543,7 @@ def analyze(
         check = _with_shared_seeds(check, fit, runs, recommendation, alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         response = fit.design.parsed.text.split("~", 1)[0].strip()
-        dependence = interactions(runs, response, ddf=ddf) if turning else {}
+        dependence = interactions(runs, response, ddf=ddf, fit=fit) if turning else {}
     with step("checking the fit"):
         diagnosis = _diagnosed(fit)
     tuned = None

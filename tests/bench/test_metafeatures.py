@@ -11,10 +11,12 @@ import pytest
 from pytest import approx
 from refusals import refusal
 from scipy import stats
-from study import as_runs
+from study import as_runs, make_runs
 
 import lmemtest as lt
+from lmemtest.bench.benchmark import metafeature_interactions
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
+from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.benchmark.metafeature_outcomes import decided, metafeature_outcomes
 from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
@@ -595,3 +597,14 @@ def test_budgets_of_the_same_runs_add_nothing():
     many = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0, budgets=16)
     ours, theirs = (instance_contrasts(*p, n_draws=499, rng=np.random.default_rng(0))[1] for p in (one, many))
     assert ours["se"].tolist() == approx(theirs["se"].tolist())
+
+
+def test_an_interaction_in_the_model_that_was_fitted_is_tested_in_this_fit(monkeypatch):
+    """Another fit of the same model has the same test; a fit of another model is not taken."""
+    runs = make_runs(3, 8, 3, priors=2)
+    fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+    smaller = lt.fit_lmm("loss ~ algorithm + prior + (1 | benchmark)", runs)
+    alone = interactions(runs, "loss", ddf="satterthwaite")["prior"]
+    assert interactions(runs, "loss", ddf="satterthwaite", fit=smaller)["prior"] == alone
+    monkeypatch.setattr(metafeature_interactions, "fitted_quietly", None)
+    assert interactions(runs, "loss", ddf="satterthwaite", fit=fit)["prior"] == alone

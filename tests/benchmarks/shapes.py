@@ -70,6 +70,12 @@ def with_long_names(algorithms: int, benchmarks: int, seeds: int) -> lt.Runs:
     return runs_of(table)
 
 
+def with_two_values(algorithms: int, benchmarks: int, seeds: int) -> lt.Runs:
+    """Whether each run succeeded."""
+    table = crossed(algorithms, benchmarks, seeds)
+    return runs_of(table.assign(score=(table["score"] > 0).astype(int)))
+
+
 def items(models: int, tasks: int, each: int) -> pd.DataFrame:
     """Answers of models to the items of tasks, right or wrong."""
     rng = np.random.default_rng(0)
@@ -214,6 +220,14 @@ SHAPES: list[Row] = [
     by(20, 400, 5, 0.2, families=40, call="analyze", asked=lt.analyze),
     by(10, 20, 5_000, call="analyze", asked=lt.analyze),
     by(10, 20, 3, budgets=1_000, call="analyze", asked=lambda r: lt.analyze(r, curves="area")),
+    by(6, 20, 5, call="analyze", asked=lt.analyze),
+    by(13, 86, 5, families=16, call="analyze", asked=lt.analyze),
+    by(200, 15, 3, call="analyze", asked=lt.analyze),
+    by(4, 20_000, 3, call="analyze", asked=lt.analyze),
+    by(4, 20_000, 3, 0.2, call="analyze", asked=lt.analyze),
+    by(4, 20_000, 3, families=50, call="analyze", asked=lt.analyze),
+    ("4 x 20,000 x 3, two values", "analyze", lambda: with_two_values(4, 20_000, 3), lt.analyze),
+    ("60,000 bundled runs", "analyze", lt.datasets.load_hpo_runs, lt.analyze),
     ("10 x 10,000 items", "analyze", lambda: item_runs(10, 10_000), lt.analyze),
     # Reports.
     ("6 x 20 x 5", "save", analysed(6, 20, 5), saved),

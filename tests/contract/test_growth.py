@@ -30,16 +30,24 @@ def runs_of(*sizes: int) -> lt.Runs:
     """Of algorithms, benchmarks and seeds."""
     algorithms, benchmarks, seeds = ([*map(str, range(n))] for n in sizes)
     sds = {"benchmark": 1.0, "benchmark:algorithm": 0.2, "benchmark:seed": 0.1}
-    return make_runs(algorithms, benchmarks, seeds, sds=sds, noise=0.3, rng=0)
+    return make_runs(algorithms, benchmarks, seeds, sds=sds, noise=0.3, rng=1)  # one model for all sizes
 
 
 def default_pairs(runs: lt.Runs) -> Any:
     return lt.fit_lmm(lt.recommend(runs).formula, runs).emmeans("algorithm").pairs().table
 
 
+def rules_of_two_values(runs: lt.Runs) -> Any:
+    table = runs.to_frame()
+    solved = table.assign(loss=(table["loss"] > 0).astype(int))[lambda rows: rows.index % 7 > 0]
+    return lt.check(lt.Runs(solved, **runs.roles()), rules_only=True)
+
+
 CALLS: dict[str, Callable[[lt.Runs], Any]] = {
     "default pairs": default_pairs,
+    "analyze": lt.analyze,
     "check": lt.check,
+    "rules, of two values and with gaps": rules_of_two_values,
     "rank": lt.rank,
     "rank, bayesian": lambda runs: lt.rank(runs, "bayesian", n_draws=1000, rng=0),
     "seed_effect": lt.seed_effect,

@@ -63,14 +63,14 @@ class Interaction:
         )
 
 
-def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interaction]:
+def interactions(runs: Runs, response: str, *, ddf: str, fit: LmmFit | None = None) -> dict[str, Interaction]:
     """Test each metafeature for an interaction with the algorithm, by the model that its design calls for.
 
     The model is the one of `recommend` for the runs with this metafeature alone, with its means and its interaction
-    with the algorithm in the fixed part; `response` is the left side of the formula, such as ``log(loss)``. Advantages
-    may then vary between benchmarks, and between the levels of the metafeature on one benchmark, so the test is as sure
-    as these allow: a metafeature that is constant on benchmarks is tested against the variation of advantages between
-    benchmarks.
+    with the algorithm in the fixed part; `response` is the left side of the formula, such as ``log(loss)``, and `fit` a
+    fit of these runs, which is taken where its model is the same one. Advantages may then vary between benchmarks, and
+    between the levels of the metafeature on one benchmark, so the test is as sure as these allow: a metafeature that
+    is constant on benchmarks is tested against the variation of advantages between benchmarks.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
     >>> found.df_num, found.significant(0.05)
     (2, True)
     """
-    tests = [_tested(runs, name, response, ddf) for name in runs.metafeatures]
+    tests = [_tested(runs, name, response, ddf, fit) for name in runs.metafeatures]
     testable = [test for test in tests if not test.reason]
     adjusted = adjust_raw(np.array([test.p_value for test in testable]), "holm", max(len(testable), 1))
     p = dict(zip((test.metafeature for test in testable), adjusted.tolist(), strict=True))
@@ -90,7 +90,7 @@ def interactions(runs: Runs, response: str, *, ddf: str) -> dict[str, Interactio
     }
 
 
-def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interaction:
+def _tested(runs: Runs, metafeature: str, response: str, ddf: str, fit: LmmFit | None) -> Interaction:
     """The F-test of one interaction; the reason where the data do not identify it."""
     from lmemtest.bench.modelling.builder import ModelBuilder
     from lmemtest.lmm.means.f_tests import anova
@@ -102,7 +102,9 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interactio
         if metafeature not in spec.fixed_columns:
             spec = ModelBuilder.of(alone, spec).interaction(alone.algorithm, metafeature).spec
         untested = replace(untested, formula=f"{response} ~ {spec.formula.split('~', 1)[1].strip()}")
-        table = anova(fitted_quietly(untested.formula, alone), ddf=ddf).to_frame()
+        if fit is None or fit.formula != untested.formula or fit.dispersion is not None or not fit.reml:
+            fit = fitted_quietly(untested.formula, alone)
+        table = anova(fit, ddf=ddf).to_frame()
     except LmemtestError:
         return untested
     wanted = {runs.algorithm, metafeature}

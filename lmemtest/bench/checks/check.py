@@ -348,9 +348,12 @@ def check(
     return _checked(_Subject(runs=runs, alpha=alpha, form=form, rng=rng, modelled=None), names, progress)
 
 
-def check_rules(runs: Runs, modelled: tuple[str, Callable[[Any], Any]] | None = None) -> RunsCheck:
-    """The rules alone, with the scales of what a model takes of the score: a function and how it is written."""
-    return _checked(_Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), RULES, None)
+def check_rules(
+    runs: Runs, modelled: tuple[str, Callable[[Any], Any]] | None = None, *, names: Sequence[str] = RULES
+) -> RunsCheck:
+    """The rules alone, or some of them, with the scales of what a model takes of the score: a function and how it is
+    written."""
+    return _checked(_Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), names, None)
 
 
 def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:

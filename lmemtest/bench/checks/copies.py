@@ -294,19 +294,18 @@ def _chance(curve: NDArray[np.int64], others: NDArray[np.int64]) -> float:
 
 
 def _same_seeds(curves: pd.DataFrame) -> list[list[Any]]:
-    rows = []
-    curves = curves.assign(repeated=curves.duplicated(["instance", "algorithm", "curve"]))
-    groups = curves.groupby(["benchmark", "algorithm"], dropna=False, sort=False)
-    for (benchmark, algorithm), part in curves[groups["repeated"].transform("any")].groupby(
-        ["benchmark", "algorithm"], dropna=False, sort=False
-    ):
-        repeated = part["repeated"]
-        equal = int((repeated & (part["distinct"] >= LONG)).sum())
-        if equal < SHARE_LONG * len(part):
-            equal = int((repeated & (part["distinct"] >= _CERTAIN)).sum())
-        if equal:
-            rows.append(["seed", benchmark, None, algorithm, len(part), equal, equal / len(part)])
-    return rows
+    """Algorithms some of whose runs on a benchmark have the curve of an earlier run there."""
+    repeated = curves.duplicated(["instance", "algorithm", "curve"]).to_numpy()
+    place = curves.groupby(["benchmark", "algorithm"], dropna=False, sort=False).ngroup().to_numpy()
+    n = np.bincount(place)
+    long, certain = (
+        np.bincount(place[repeated & (curves["distinct"] >= fewest).to_numpy()], minlength=len(n))
+        for fewest in (LONG, _CERTAIN)
+    )
+    equal = np.where(long >= SHARE_LONG * n, long, certain)
+    first = curves.iloc[np.unique(place, return_index=True)[1]]
+    numbers = zip(first["benchmark"], first["algorithm"], n.tolist(), equal.tolist(), strict=True)
+    return [["seed", place, None, algorithm, n, equal, equal / n] for place, algorithm, n, equal in numbers if equal]
 
 
 def _enough(curves: pd.DataFrame) -> bool:

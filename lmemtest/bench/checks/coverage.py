@@ -94,17 +94,17 @@ def unpaired_seeds(study: Study) -> list[Finding]:
     user = np.sort(runs)[first] % n_algorithms
     instance, seed = pair // len(study.names("seed")), pair % len(study.names("seed"))
     unpaired = users < members[instance, group[instance, user]]
+    n_runs = np.bincount(study.benchmark_of[runs // (n_algorithms * len(study.names("seed")))])
     found = []
-    for b, benchmark in enumerate(study.names("benchmark")):
-        rows = study.benchmark_of == b
-        found += _apart(study, benchmark, group[rows], members[rows])
-        here = rows[instance]
-        lone = here & unpaired
-        if not lone.any():
+    instances, pairs = _of_each(study.benchmark_of), _of_each(study.benchmark_of[instance])
+    for benchmark, rows, here, n in zip(study.names("benchmark"), instances, pairs, n_runs.tolist(), strict=True):
+        found += _apart(study, benchmark, group[rows], members[rows], n)
+        lone = here[unpaired[here]]
+        if not len(lone):
             continue
-        count, total = int(lone.sum()), int(here.sum())
+        count, total = len(lone), len(here)
         examples = [str(study.names("seed")[i]) for i in dict.fromkeys(seed[lone].tolist())]
-        what = f"combinations of seed and {listed(study.runs.metafeatures)}" if rows.sum() > 1 else "seeds"
+        what = f"combinations of seed and {listed(study.runs.metafeatures)}" if len(rows) > 1 else "seeds"
         were = "was" if count == 1 else "were"
         every = "every algorithm" if (members[rows] > 0).sum(axis=1).max() == 1 else "every algorithm that shares seeds"
         finding = Finding(
@@ -121,7 +121,12 @@ def unpaired_seeds(study: Study) -> list[Finding]:
     return found
 
 
-def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray) -> list[Finding]:
+def _of_each(code: np.ndarray) -> list[np.ndarray]:
+    """The places of each of the codes 0, 1, ..., in their order."""
+    return np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
+
+
+def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray, n_runs: int) -> list[Finding]:
     """A note where algorithms ran on seeds of their own: nothing is missing, but nothing is paired either."""
     groups = (members > 0).sum(axis=1)
     if groups.max() < 2:
@@ -147,7 +152,7 @@ def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray)
         message,
         _UNPAIRED,
         benchmark=benchmark,
-        count=len(np.unique(study.code("run")[study.code("benchmark") == study.names("benchmark").index(benchmark)])),
+        count=n_runs,
     )
     return [finding]
 

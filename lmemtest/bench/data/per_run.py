@@ -421,16 +421,17 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
     if has_baseline(runs):
         return instance
     cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
-    means = cells.frame.assign(score=cells.mean)
-    conditions = list(runs.study.conditions)
-    if conditions:  # what a condition does to an algorithm everywhere is no difficulty of benchmarks
-        means["score"] -= means.groupby([*conditions, runs.algorithm], observed=True)["score"].transform("mean")
-    relative = any(
-        vary_less_than_by_chance(
-            means.pivot_table("score", list(places), runs.algorithm, observed=True).dropna().to_numpy()
-        )
-        for places in dict.fromkeys([instance[:1], instance])
-    )
+    score, algorithm = cells.mean, cells.groups([runs.algorithm])
+    if conditions := list(runs.study.conditions):  # what one does to an algorithm everywhere is no difficulty
+        condition = cells.groups([*conditions, runs.algorithm])
+        score = score - (np.bincount(condition, score) / np.bincount(condition))[condition]
+    relative = False
+    for places in dict.fromkeys([instance[:1], instance]):
+        row, k = cells.groups(places), len(runs.algorithms)
+        n = np.bincount(row * k + algorithm, minlength=k * (int(row.max()) + 1)).reshape(-1, k)
+        sums = np.bincount(row * k + algorithm, score, n.size).reshape(n.shape)
+        complete = n.all(axis=1)
+        relative = relative or vary_less_than_by_chance(sums[complete] / n[complete])
     return instance if relative else ()
 
 

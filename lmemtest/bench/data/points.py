@@ -136,9 +136,11 @@ def _distinct_scores(study: Study) -> np.ndarray:
         return _distinct_scores_of_rows(study)
     good = points.valid > 0
     cell, mean = cell[good], points.mean[good]
-    order = np.argsort(cell.astype(np.uint16) if size < 2**16 else cell, kind="stable")
-    parts = np.split(mean[order], np.cumsum(np.bincount(cell, minlength=size))[:-1])
-    return np.array([len(np.unique(part)) for part in parts])
+    order = np.lexsort((mean, cell))
+    cell, mean = cell[order], mean[order]
+    first = np.ones(len(cell), dtype=bool)
+    first[1:] = (cell[1:] != cell[:-1]) | (mean[1:] != mean[:-1])
+    return np.bincount(cell[first], minlength=size)
 
 
 def _distinct_scores_of_rows(study: Study) -> np.ndarray:

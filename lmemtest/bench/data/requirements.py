@@ -327,20 +327,18 @@ def crossing(runs: Runs) -> Crossing | None:
     """
     if runs.benchmark is None:
         return None
-    import pandas as pd
     from scipy.sparse import csr_array
 
-    cells = runs.study.distinct([runs.benchmark, runs.algorithm])
-    at = {level: i for i, level in enumerate(runs.algorithms)}
-    algorithm = np.array([at[level] for level in cells[runs.algorithm].tolist()], dtype=np.intp)
-    benchmark, levels = pd.factorize(cells[runs.benchmark])
-    ran = csr_array((np.ones(len(cells), dtype=np.int64), (algorithm, benchmark)), shape=(len(at), len(levels)))
+    keys = runs.study.groups([runs.benchmark, runs.algorithm]).keys
+    benchmark, algorithm = keys.codes
+    n_benchmarks = int(benchmark.max()) + 1
+    ran = csr_array((np.ones(keys.size, dtype=np.int64), (algorithm, benchmark)), (len(runs.algorithms), n_benchmarks))
     return Crossing(
         benchmark=runs.benchmark,
         algorithm=runs.algorithm,
         algorithms=runs.algorithms,
         common=(ran @ ran.T).toarray(),
-        n_benchmarks=len(levels),
+        n_benchmarks=n_benchmarks,
         n_rows=runs.n_rows,
     )
 

@@ -58,13 +58,28 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
     DataError
         If a value does not occur, or nothing that can be compared is left.
     """
+    wanted = levels_named(runs, conditions, "filter")
+    frame = runs.frame
+    for column, values in wanted.items():
+        frame = frame.filter(nw.col(column).is_in(values))
+    known = runs.study.seen(wanted)
+    one = runs.algorithm in wanted  # asked for: looked at, not compared
+    if known:
+        found = runs.restricted(frame, [subset(groups, wanted) for groups in known], several=not one)
+    else:
+        found = runs._with(frame, several=not one)
+    return found.following(runs, lambda runs: runs.filter(**wanted))
+
+
+def levels_named(runs: Runs, conditions: Mapping[str, Any], argument: str) -> dict[str, list[Any]]:
+    """The values that are named of each column, itself named by its role or as it is; each of them occurs."""
     columns = runs.columns
     roles = {role: getattr(runs, role) for role in SINGLE_ROLES if role not in columns and getattr(runs, role)}
     if len(runs.family) == 1 and "family" not in columns:
         roles["family"] = runs.family[0]
-    by_column = {roles.get(name, name): wanted for name, wanted in conditions.items()}
-    check_columns(tuple(by_column), columns, argument="filter")
-    frame, wanted = runs.frame, dict[str, Any]()
+    by_column = {roles.get(name, name): named for name, named in conditions.items()}
+    check_columns(tuple(by_column), columns, argument=argument)
+    wanted = dict[str, list[Any]]()
     for column, given in by_column.items():
         several = isinstance(given, (Sequence, set, frozenset)) or (hasattr(given, "__array__") and given.ndim == 1)
         values = list(given) if several and not isinstance(given, str) else [given]
@@ -73,18 +88,11 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
         for value in values:
             if value not in set(levels):
                 raise DataError(
-                    f"filter: {value!r} does not occur in the column {column!r}. "
+                    f"{argument}: {value!r} does not occur in the column {column!r}. "
                     f"Its values: {listed(map(repr, levels))}.{suggest(str(value), map(str, levels))}"
                 )
-        frame = frame.filter(nw.col(column).is_in(values))
         wanted[column] = values
-    known = runs.study.seen(wanted) if runs.is_lazy else ()
-    one = runs.algorithm in wanted  # asked for: looked at, not compared
-    if known:
-        found = runs.restricted(frame, [subset(groups, wanted) for groups in known], several=not one)
-    else:
-        found = runs._with(frame, several=not one)
-    return found.following(runs, lambda runs: runs.filter(**wanted))
+    return wanted
 
 
 def drop_missing(runs: Runs) -> Runs:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
 
 
 # Where the terms are held: at these levels the rate of false findings of both steps together stays at 7 % from six
@@ -79,30 +79,31 @@ def shared_seeds(runs: Runs) -> Answer:
     >>> found.df_num, found.df_den, found.verdict
     (120, 2280, 'not shown')
     """
-    table = _one_score_each(runs)
+    where, algorithm, seed, y = _one_score_each(runs)
     seeds = len(runs.levels(str(runs.seed)))
     if seeds < 2:
         raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
-    where = group_numbers(table, [str(runs.benchmark)])
-    algorithm, seed = group_numbers(table, [runs.algorithm]), group_numbers(table, [str(runs.seed)])
-    y = table["\0y"].to_numpy(dtype=float)
-    paired = all(_complete(algorithm[where == b], seed[where == b]) for b in range(int(where.max()) + 1))
     group = np.unique(algorithm.astype(np.int64) * (int(seed.max()) + 1) + seed, return_inverse=True)[1]
-    n = int(group.max()) + 1
-    sums, squares, df = np.zeros(n), 0.0, 0
+    order = np.lexsort((group, where))  # benchmark after benchmark
+    where, algorithm, seed, group = (codes[order] for codes in (where, algorithm, seed, group))
+    y = y[order]
+    blocks = [where.astype(np.int64) * (int(codes.max()) + 1) + codes for codes in (algorithm, seed)]
+    first = [where[np.unique(codes, return_index=True)[1]] for codes in blocks]
+    n_runs, n_algorithms, n_seeds = (np.bincount(of, minlength=int(where[-1]) + 1) for of in (where, *first))
+    paired = bool((n_runs == n_algorithms * n_seeds).all())
+    rest = _off(blocks if paired else blocks[:1], y)
+    squares = float(rest @ rest)
+    df = int(((n_algorithms - 1) * (n_seeds - 1) if paired else n_runs - n_algorithms).sum())
     # benchmarks with the same groups: one row each, the fixed blocks that they fall into, and how many they are
     patterns: dict[bytes, tuple[NDArray[np.intp], list[NDArray[np.intp]]]] = {}
     times: Counter[bytes] = Counter()
-    for b in range(int(where.max()) + 1):
-        rows = np.flatnonzero(where == b)
-        rows = rows[np.argsort(group[rows], kind="stable")]
-        blocks = [algorithm[rows], seed[rows]] if paired else [algorithm[rows]]
-        patterns[key := group[rows].tobytes()] = group[rows], blocks
-        times[key] += 1
-        rest = _off(blocks, y[rows])
-        sums[group[rows]] += rest
-        squares += float(rest @ rest)
-        df += _df_within(blocks)
+    stop = 0
+    for n in n_runs.tolist():
+        rows = slice(stop, stop := stop + n)
+        times[key := group[rows].tobytes()] += 1
+        if key not in patterns:
+            patterns[key] = group[rows], [algorithm[rows], seed[rows]] if paired else [algorithm[rows]]
+    sums = np.bincount(group, rest).astype(float)
     statistic, r = _between(sums, [(*pattern, times[key]) for key, pattern in patterns.items()])
     if np.isnan(statistic):
         return _answer(np.nan, 0, 0, np.nan, seeds)
@@ -134,8 +135,8 @@ def _answer(statistic: float, df_num: int, df_den: int, p_value: float, seeds: i
     )
 
 
-def _one_score_each(runs: Runs) -> pd.DataFrame:
-    """One score per benchmark, algorithm and seed, free of what conditions do to the algorithms."""
+def _one_score_each(runs: Runs) -> tuple[Index, Index, Index, Array]:
+    """One score per benchmark, algorithm and seed, free of what conditions do to the algorithms, and their codes."""
     keys = [str(runs.benchmark), runs.algorithm, str(runs.seed)]
     if runs.budget is not None or len(runs.study.instance) > 1:
         try:
@@ -145,14 +146,12 @@ def _one_score_each(runs: Runs) -> pd.DataFrame:
         else:
             centre = frame.groupby(["instance", "algorithm"], observed=True)["score"].transform("mean")
             table = frame[["benchmark", "algorithm", "seed"]].set_axis(keys, axis=1)
-            return group_means(table.assign(**{"\0y": frame["score"] - centre}), keys, "\0y")[0]
+            table = group_means(table.assign(**{"\0y": frame["score"] - centre}), keys, "\0y")[0]
+            where, algorithm, seed = (group_numbers(table, [name]) for name in keys)
+            return where, algorithm, seed, table["\0y"].to_numpy(dtype=float)
     cells = compress(runs, by=keys, score=runs.score)
-    return cells.frame.assign(**{"\0y": cells.mean})
-
-
-def _complete(algorithm: NDArray[np.intp], seed: NDArray[np.intp]) -> bool:
-    """Whether every algorithm of a benchmark has every seed of it."""
-    return len(algorithm) == len(np.unique(algorithm)) * len(np.unique(seed))
+    where, algorithm, seed = (cells.groups([name]) for name in keys)
+    return where, algorithm, seed, cells.mean
 
 
 def _df_within(blocks: list[NDArray[np.intp]]) -> int:

@@ -183,8 +183,9 @@ def exchange_p(scores: Array, *, rng: int | np.random.Generator | None = None, e
 
 def unequal(size: Array) -> Array:
     """Spread of the mean absolute advantages between algorithms, ``(...)`` of ``(..., benchmarks, algorithms)``."""
-    n = np.isfinite(size).sum(axis=-2)
-    mean = np.nansum(size, axis=-2) / n
+    known = np.isfinite(size)
+    n = np.full_like(size[..., 0, :], size.shape[-2]) if known.all() else known.sum(axis=-2)
+    mean = (size.sum(axis=-2) if known.all() else np.nansum(size, axis=-2)) / n
     centre = (n * mean).sum(axis=-1, keepdims=True) / n.sum(axis=-1, keepdims=True)
     return np.asarray((n * (mean - centre) ** 2).sum(axis=-1))
 

@@ -370,18 +370,26 @@ def zero_slopes(problem: Problem, absent: Sequence[int], rest: Problem, at: Crit
         return None
     cells, p = cast(CellColumns, problem.system.source), system.p
     out = np.empty(len(absent))
-    for place, i in enumerate(absent):
+    for number, i in enumerate(absent):
         (block,) = group_terms([cells.terms[i]])
         weight = block.basis[:, 0] * cells.omega
-        diagonal = np.bincount(block.codes, block.basis[:, 0] * weight, block.q).astype(float)  # of Z'V^-1 Z
+        trace = float(block.basis[:, 0] @ weight)  # of Z'V^-1 Z
         cross = cells.sums(block.codes, weight, block.q, slice(None))  # Z'V^-1 [X y]
         for step in at.sweep.steps:
-            V = dense_cross(step.stage.block, [block], cells)
-            of_Z, of_D = V[:, :, : block.q], V[:, :, block.q :]
+            met = step.stage.block
+            # the levels that occur in each group, side by side: all at once would be groups x levels
+            pairs, pair = np.unique(met.codes * block.q + block.codes[met.cells], return_inverse=True)
+            group, level = np.divmod(pairs, block.q)
+            place = np.arange(len(pairs)) - np.searchsorted(group, group)
+            local = np.zeros_like(block.codes)
+            local[met.cells] = place[pair]
+            r = int(place.max()) + 1
+            V = dense_cross(met, [replace(block, q=r, codes=local)], cells)
+            of_Z, of_D = V[:, :, :r], V[:, :, r:]
             QZ = step.Q @ of_Z
-            diagonal -= np.einsum("gkl,gkl->l", QZ, of_Z)
-            cross -= np.einsum("gkl,gkc->lc", QZ, of_D, optimize=True)
+            trace -= float(np.vdot(QZ, of_Z))
+            np.subtract.at(cross, level, (QZ.transpose(0, 2, 1) @ of_D)[group, place])
         seen = solve_lower(at.RX, cross[:, :p].T)
         residual = cross[:, p] - cross[:, :p] @ at.b
-        out[place] = float(diagonal.sum() - np.vdot(seen, seen) - at.weight * (residual @ residual))
+        out[number] = trace - float(np.vdot(seen, seen)) - at.weight * float(residual @ residual)
     return out

@@ -327,10 +327,11 @@ class _Parts:
         everything = range(len(self.blocks))
         m = sum(b.size for b in border) + p + 1
         K = self.widths(everything)
-        if float(K @ (K + m)) < _MAX_ELEMENTS:
+        whole = float(K @ (K + m)) < _MAX_ELEMENTS
+        if whole:
             cost = self.cost(everything, m)
             yield cost, lambda: (self.merged(), border)
-        if self.alike or len(self.blocks) < 2:
+        if (self.alike and whole) or len(self.blocks) < 2:
             return
         yield from self._nested(border, m)
         for i, lead in enumerate(self.blocks):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from growth import exponent, peak
 from pytest import approx
 
 from lmemtest.lmm.engine import ddf, optimize, products, residual, span, structure
@@ -284,6 +287,39 @@ def test_terms_without_variance_are_left_out_and_nothing_else_changes(monkeypatc
             np.testing.assert_allclose(getattr(got, name), getattr(plain, name), rtol=1e-7, atol=1e-9)
     assert left_out >= 4
     assert exact >= 2
+
+
+def slopes_without_benchmarks(benchmarks: int) -> Callable[[], Any]:
+    """The slope of a variance of benchmarks in a table with gaps, whose other variances belong to benchmarks."""
+    rng = np.random.default_rng(0)
+    a, b, s = (i.ravel() for i in np.indices((4, benchmarks, 3)))
+    kept = rng.random(len(a)) > 0.1
+    a, b, s = a[kept], b[kept], s[kept]
+    one = np.ones((len(a), 1))
+    terms = [RandomTerm(one, c, int(c.max()) + 1) for c in (b, a + 4 * b, s + 3 * b)]
+    n = one[:, 0]
+    made = build_problem(terms, np.eye(4)[a], rng.normal(size=len(a)), n=n, weight=n, ss=0.0 * n, reml=True)
+    rest = made.without((0,))
+    at = rest.evaluate(np.array([0.3, 0.2]))
+    assert not rest.system.tail
+    return lambda: zero_slopes(made, (0,), rest, at)
+
+
+def test_slopes_of_variances_that_are_zero_take_the_memory_of_the_cells():
+    few, many = slopes_without_benchmarks(100), slopes_without_benchmarks(400)
+    assert exponent(peak, few, many) < 1.4  # 2 with a column of every benchmark for each
+
+
+def test_families_that_are_alike_and_too_large_go_after_their_benchmarks(monkeypatch):
+    """In whole families the products would not fit into memory; without another way 600 seeds were crossed."""
+    monkeypatch.setattr(structure, "_MAX_ELEMENTS", 1e4)
+    monkeypatch.setattr(structure, "_CHEAP", 0.0)
+    a, b, s = (i.ravel() for i in np.indices((4, 200, 3)))
+    f, one = b // 20, np.ones((len(a), 1))
+    terms = [RandomTerm(one, c, int(c.max()) + 1) for c in (f, a + 4 * f, b, a + 4 * b, s + 3 * b)]
+    chain, tail = structure.choose(terms, 4, one[:, 0])
+    assert not tail
+    assert [(block.q, len(block.members)) for block in chain] == [(200, 3), (10, 2)]
 
 
 def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families_with_their_benchmarks():

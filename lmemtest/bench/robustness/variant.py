@@ -1,0 +1,157 @@
+"""The pairs of the algorithms in one other analysis: a part of the runs, another scale, population or level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
+from lmemtest.bench.data.normalise import METHODS
+from lmemtest.bench.data.per_run import CURVE_CHOICES
+from lmemtest.bench.data.runs import require_runs
+from lmemtest.bench.data.selection import levels_named
+from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
+from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.core.hints import guided
+from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.words import format_level, joined
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.emmeans import emmeans
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.means.comparisons import Comparisons
+
+__all__ = ["variant"]
+
+_MOST = 4  # levels that a note names
+
+
+@guided
+@one_blas_thread()
+def variant(
+    runs: Runs,
+    *,
+    without: Mapping[str, Any] | None = None,
+    only: Mapping[str, Any] | None = None,
+    scale: str | None = None,
+    population: str | None = None,
+    curves: str | None = None,
+    alpha: float = 0.05,
+    adjust: str | None = None,
+    vcov: str | None = None,
+    ddf: str = "satterthwaite",
+) -> Comparisons:
+    """All pairs of algorithms, as `analyze` compares them, in a variant of the analysis.
+
+    The variant is what `analyze` would say of the reduced table: the model is recommended anew, fitted and compared.
+    Checks, diagnoses and figures are left out, and rows are not read again, so that it takes milliseconds.
+
+    Parameters
+    ----------
+    runs : Runs
+        The whole table. The more that is asked of the same runs the less each variant has to do: their rows are
+        grouped once.
+    without : mapping of str to a value or values, optional
+        What is left out: ``{"benchmark": "adult"}``, ``{"algorithm": ["RS", "HB"]}``. Names are roles or columns, as in
+        `Runs.filter`; of several columns everything that has one of the values of any.
+    only : mapping of str to a value or values, optional
+        What is kept, as in `Runs.filter`: ``{"budget": 8}``.
+    scale : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret"}, optional
+        The scores that are left are normalised by this method of `Runs.normalize`, of normalised runs from the raw
+        score. By default they stay as they are: ranks among all algorithms also where one is left out.
+    population : {"family", "benchmark", "run"}, optional
+        What the claims are about; see `recommend`.
+    curves : {"mean", "last", "best", "area", "model"}, optional
+        What the scores of a run over its budgets count; see `recommend`.
+    alpha : float in (0, 1), default 0.05
+        Level of the intervals, for all pairs together.
+    adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        As in `analyze`.
+    vcov : {"moderated", "model"}, optional
+        As in `analyze`.
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Degrees of freedom.
+
+    Returns
+    -------
+    Comparisons
+        Of all pairs. ``decisions(alpha=...)`` are the verdicts at any level, ``estimates.pairs(adjust=...)`` the same
+        pairs adjusted otherwise: neither needs another fit. The notes say what is another one than in the whole table.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown.
+    UnknownColumnError
+        If `without` or `only` name no column.
+    DataError
+        If a value does not occur, nothing is left, or the scores cannot be normalised.
+    DesignError
+        If what is left identifies no model.
+
+    Notes
+    -----
+    Each variant keeps its level by itself. Who looks at many and reports the one that pleases does not: state the
+    analysis beforehand, and variants as what they are.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> pairs = lt.variant(runs, without={"algorithm": "RS"}, scale="rank")
+    >>> pairs.notes[-1]
+    'A variant of the analysis: without algorithm RS, by loss_rank. Its level holds for this one variant.'
+    >>> pairs.decisions(alpha=0.01).alpha
+    0.01
+    """
+    require_runs(runs)
+    left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
+    alpha = check_fraction(alpha, "alpha")
+    choices = {
+        "scale": (scale, METHODS),
+        "population": (population, POPULATIONS),
+        "curves": (curves, CURVE_CHOICES),
+        "adjust": (adjust, REPORT_ADJUSTMENTS),
+        "vcov": (vcov, VCOV),
+    }
+    for name, (value, allowed) in choices.items():
+        if value is not None:
+            check_choice(value, name, allowed)
+    check_choice(ddf, "ddf", DDF_METHODS)
+    part = runs.filter(**kept) if kept else runs
+    for column, levels in left_out.items():
+        part = part.filter(**{column: [level for level in part.levels(column) if level not in set(levels)]})
+    if scale is not None:
+        raw = raw_runs(part) or part
+        part = raw.normalize(scale, name=free_name(raw, scale))
+    part = part.with_named_algorithms()
+    model = recommend(part, population=population, curves=curves)
+    fit = fitted_quietly(model.formula, model.runs, model.spec.dispersion)
+    pairs = emmeans(fit, part.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, vcov=vcov)
+    changes = [
+        f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
+        for word, named in (("without", left_out), ("only", kept))
+        for column, levels in named.items()
+    ]
+    changes += [f"by {part.score}"] if scale is not None else []
+    changes += [f"for {model.claim}"] if population is not None else []
+    if not changes:
+        return pairs
+    note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
+    return replace(pairs, notes=(*pairs.notes, note))
+
+
+def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
+    """Columns and the levels of them that are named."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping) or not values:
+        raise ArgumentError(
+            f"{argument} must be a mapping of columns or roles to values, such as {{'benchmark': "
+            f"{runs.levels(runs.benchmark or runs.algorithm)[0]!r}}}, got {values!r}."
+        )
+    return levels_named(runs, values, argument)
