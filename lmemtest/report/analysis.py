@@ -24,7 +24,7 @@ from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
-from lmemtest.bench.data.per_run import CURVE_CHOICES, MOST_FIXED, reduced
+from lmemtest.bench.data.per_run import MOST_FIXED, reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import (
@@ -38,19 +38,19 @@ from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
+from lmemtest.bench.robustness.variant import check_formula, checked_options
 from lmemtest.bench.robustness.variants import populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS, NEEDED, REPORT_ADJUSTMENTS, VCOV
+from lmemtest.core.options import NEEDED
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
-from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
+from lmemtest.core.validate import check_callable, check_fraction
+from lmemtest.errors import ArgumentError, DataWarning, LmemtestError
 from lmemtest.lmm.diagnostics.advantages import advantage_shape
-from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.f_tests import f_test
@@ -504,7 +504,7 @@ def analyze(
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
                "alpha": alpha, "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
-    parsed = _checked(options, runs)
+    parsed = checked_options(options, runs)
     seconds: dict[str, float] = {}
     step = partial(_timed, seconds, progress or (lambda _: None))
 
@@ -520,7 +520,7 @@ def analyze(
     with step("choosing the model"):
         recommendation = recommend(per_run, population=population, curves="model")
         if parsed is not None:
-            _check_formula(parsed, runs)
+            check_formula(parsed, runs)
     with step("fitting the model"):
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
         fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
@@ -582,37 +582,6 @@ def _timed(seconds: dict[str, float], progress: Progress, step: str) -> Iterator
     start = time.perf_counter()
     yield
     seconds[step] = time.perf_counter() - start
-
-
-def _checked(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
-    """Each option by its rule; a formula of one's own, read."""
-    formula, population, curves, dispersion = (
-        options[name] for name in ("formula", "population", "curves", "dispersion")
-    )
-    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
-    for name, allowed in choices.items():
-        if name == "ddf" or options[name] is not None:
-            check_choice(options[name], name, allowed)
-    if dispersion is not None:
-        check_columns(dispersion, runs.columns, argument="dispersion")
-        if not isinstance(dispersion, str):
-            raise ArgumentError(
-                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
-            )
-    if formula is None:
-        return None
-    parsed = parse_formula(formula)
-    if population is not None:
-        raise ArgumentError(
-            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
-            "effect of families and algorithms makes families the sample."
-        )
-    if curves not in (None, "model"):
-        raise ArgumentError(
-            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
-            f"are: give one of them, or the formula for runs.per_run({curves!r})."
-        )
-    return parsed
 
 
 def _pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
@@ -789,20 +758,6 @@ def _modelled(parsed: ParsedFormula | None) -> tuple[str, Callable[[Any], Any]] 
     if parsed is None or parsed.response_function is None or parsed.response_transform is None:
         return None
     return f"{parsed.response_function}({parsed.response})", parsed.response_transform
-
-
-def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
-    if parsed.response != runs.score:
-        raise FormulaError(
-            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
-            f"{runs.score!r} on the left, or give the runs another score."
-        )
-    parsed.check_columns(runs.columns)
-    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
-        raise FormulaError(
-            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
-        )
 
 
 def _call(runs: Runs, options: dict[str, Any], curves: TuningCurves | None) -> str:

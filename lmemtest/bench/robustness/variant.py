@@ -16,14 +16,18 @@ from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.validate import check_choice, check_columns, check_fraction
 from lmemtest.core.words import format_level, joined
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, FormulaError
+from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.result import Answer
+    from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.model import LmmFit
 
 __all__ = ["variant"]
 
@@ -44,6 +48,8 @@ def variant(
     adjust: str | None = None,
     vcov: str | None = None,
     ddf: str = "satterthwaite",
+    formula: str | None = None,
+    dispersion: str | None = None,
 ) -> Comparisons:
     """All pairs of algorithms, as `analyze` compares them, in a variant of the analysis.
 
@@ -75,6 +81,8 @@ def variant(
         As in `analyze`.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
+    formula, dispersion : str, optional
+        As in `analyze`: a model of one's own instead of the recommended one, and the column whose levels scatter.
 
     Returns
     -------
@@ -86,6 +94,8 @@ def variant(
     ------
     ArgumentError
         If an option is unknown.
+    FormulaError
+        If the formula cannot be read, models another score, or lacks the algorithms.
     UnknownColumnError
         If `without` or `only` name no column.
     DataError
@@ -108,20 +118,47 @@ def variant(
     >>> pairs.decisions(alpha=0.01).alpha
     0.01
     """
+    return varied(
+        runs,
+        without=without,
+        only=only,
+        scale=scale,
+        population=population,
+        curves=curves,
+        alpha=alpha,
+        adjust=adjust,
+        vcov=vcov,
+        ddf=ddf,
+        formula=formula,
+        dispersion=dispersion,
+    )[-1]
+
+
+def varied(
+    runs: Runs,
+    *,
+    without: Mapping[str, Any] | None = None,
+    only: Mapping[str, Any] | None = None,
+    scale: str | None = None,
+    population: str | None = None,
+    curves: str | None = None,
+    alpha: float = 0.05,
+    adjust: str | None = None,
+    vcov: str | None = None,
+    ddf: str = "satterthwaite",
+    formula: str | None = None,
+    dispersion: str | None = None,
+) -> tuple[Runs, Answer, LmmFit, Comparisons]:
+    """The part of the runs that a variant is of, the model that is recommended for it, the fit and its pairs."""
     require_runs(runs)
     left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
     alpha = check_fraction(alpha, "alpha")
-    choices = {
-        "scale": (scale, METHODS),
-        "population": (population, POPULATIONS),
-        "curves": (curves, CURVE_CHOICES),
-        "adjust": (adjust, REPORT_ADJUSTMENTS),
-        "vcov": (vcov, VCOV),
-    }
-    for name, (value, allowed) in choices.items():
+    for name, value, allowed in (("scale", scale, METHODS), ("population", population, POPULATIONS)):
         if value is not None:
             check_choice(value, name, allowed)
-    check_choice(ddf, "ddf", DDF_METHODS)
+    options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
+               "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
+    parsed = checked_options(options, runs)
     part = runs.filter(**kept) if kept else runs
     for column, levels in left_out.items():
         part = part.filter(**{column: [level for level in part.levels(column) if level not in set(levels)]})
@@ -129,8 +166,11 @@ def variant(
         raw = raw_runs(part) or part
         part = raw.normalize(scale, name=free_name(raw, scale))
     part = part.with_named_algorithms()
-    model = recommend(part, population=population, curves=curves)
-    fit = fitted_quietly(model.formula, model.runs, model.spec.dispersion)
+    model = recommend(part, population=population, curves=curves if parsed is None else "model")
+    if parsed is not None:
+        check_formula(parsed, part)
+    scatter = dispersion if parsed is not None else dispersion or model.spec.dispersion
+    fit = fitted_quietly(formula or model.formula, model.runs, scatter)
     pairs = emmeans(fit, part.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, vcov=vcov)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
@@ -139,10 +179,10 @@ def variant(
     ]
     changes += [f"by {part.score}"] if scale is not None else []
     changes += [f"for {model.claim}"] if population is not None else []
-    if not changes:
-        return pairs
-    note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
-    return replace(pairs, notes=(*pairs.notes, note))
+    if changes:
+        note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
+        pairs = replace(pairs, notes=(*pairs.notes, note))
+    return part, model, fit, pairs
 
 
 def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
@@ -155,3 +195,49 @@ def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
             f"{runs.levels(runs.benchmark or runs.algorithm)[0]!r}}}, got {values!r}."
         )
     return levels_named(runs, values, argument)
+
+
+def checked_options(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
+    """Each option by its rule; a formula of one's own, read."""
+    formula, population, curves, dispersion = (
+        options[name] for name in ("formula", "population", "curves", "dispersion")
+    )
+    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
+    for name, allowed in choices.items():
+        if name == "ddf" or options[name] is not None:
+            check_choice(options[name], name, allowed)
+    if dispersion is not None:
+        check_columns(dispersion, runs.columns, argument="dispersion")
+        if not isinstance(dispersion, str):
+            raise ArgumentError(
+                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
+            )
+    if formula is None:
+        return None
+    parsed = parse_formula(formula)
+    if population is not None:
+        raise ArgumentError(
+            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
+            "effect of families and algorithms makes families the sample."
+        )
+    if curves not in (None, "model"):
+        raise ArgumentError(
+            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
+            f"are: give one of them, or the formula for runs.per_run({curves!r})."
+        )
+    return parsed
+
+
+def check_formula(parsed: ParsedFormula, runs: Runs) -> None:
+    """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
+    if parsed.response != runs.score:
+        raise FormulaError(
+            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"{runs.score!r} on the left, or give the runs another score."
+        )
+    parsed.check_columns(runs.columns)
+    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
+        raise FormulaError(
+            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
+            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
+        )
