@@ -20,7 +20,7 @@ from lmemtest.core.options import NEEDED
 from lmemtest.core.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from types import SimpleNamespace
 
@@ -196,17 +196,21 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
     long = long and not any(getattr(options, name) for name in _PREPARING)
     long = long and (export is None or export.tool == EVALUATE)
     words = {
-        "runs": [*_typed(options, RUNS), *(["--yes"] if lacking and not options.yes else [])],
-        "table": _typed(options, TABLE) if long else [],
+        "runs": [
+            str(options.table),
+            *typed_words(options, RUNS[1:]),
+            *(["--yes"] if lacking and not options.yes else []),
+        ],
+        "table": [str(options.table), *typed_words(options, TABLE[1:])] if long else [],
     }
     answers = answers_of(runs, export=export, frame=frame, guessed=lacking, effect=options.effect, words=words)
     return answers, runs, refusal
 
 
-def _typed(options: SimpleNamespace, names: Sequence[str]) -> list[str]:
-    """What was typed of some options, the file first."""
-    words = [str(options.table)]
-    for name in names[1:]:
+def typed_words(options: SimpleNamespace, names: Iterable[str]) -> list[str]:
+    """What was typed of some options."""
+    words: list[str] = []
+    for name in names:
         value = getattr(options, name)
         for one in value if isinstance(value, list) else [value]:
             words += [flags(name)[0], *([] if one is True else [str(one)])] if one not in (None, False) else []

@@ -325,6 +325,32 @@ class Analysis(Result):
         """Draw which algorithms differ: `lmemtest.plots.cd_diagram` of the decisions, with its options."""
         return self.decisions.plot(ax, **options)
 
+    def explore(self) -> Any:
+        """Variants of the analysis in a notebook: what is left out, scales, options and roles, each a control.
+
+        The verdict of this analysis, which is the plan, stays in sight; every variant that is looked at is counted. At
+        the command line the same page is ``lmemtest explore``.
+
+        Returns
+        -------
+        anywidget.AnyWidget
+            To be shown; ``state`` is what was chosen, as the query of an address, and can be set; ``answer`` is what
+            the page shows, with the ``code`` that gives it again.
+
+        Raises
+        ------
+        ArgumentError
+            If anywidget is not installed.
+
+        Notes
+        -----
+        Each variant keeps its level by itself. Who looks at many and reports the one that pleases does not: what is
+        copied from a variant says that it is exploratory.
+        """
+        from lmemtest.report.serve import widget
+
+        return widget(self)
+
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
         return self._as(".html", progress)
@@ -510,13 +536,13 @@ def analyze(
 
     with step("checking the table"):
         table = runs.with_named_algorithms()
-        whole = _with_conditions(table)
+        whole = with_conditions(table)
         check = check_rules(whole, _modelled(parsed))
         _refuse_unnamed(whole, check, parsed, dispersion)
         per_run = table if parsed is not None else _reduced(table, curves, dispersion)
-        runs = whole if per_run is table else _with_conditions(per_run)
+        runs = whole if per_run is table else with_conditions(per_run)
         if per_run is not table:
-            check = _of_reduced(check, check_rules(runs, names=("scales",)))
+            check = of_reduced(check, check_rules(runs, names=("scales",)))
     with step("choosing the model"):
         recommendation = recommend(per_run, population=population, curves="model")
         if parsed is not None:
@@ -540,7 +566,7 @@ def analyze(
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):
         effects = observed_advantages(fit, runs, alpha=alpha)
-        check = _with_shared_seeds(check, fit, runs, recommendation, alpha)
+        check = with_shared_seeds(check, fit, runs, recommendation, alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         response = fit.design.parsed.text.split("~", 1)[0].strip()
         dependence = interactions(runs, response, ddf=ddf, fit=fit) if turning else {}
@@ -608,7 +634,7 @@ def _on_another_score(
     return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
 
 
-def _with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
+def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
     """The checks with what the fit says of runs of different algorithms with the same seed."""
     finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
     if finding is None:
@@ -625,7 +651,7 @@ def _with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation
     return replace(check, outcomes=(*check.outcomes, outcome))
 
 
-def _with_conditions(runs: Runs) -> Runs:
+def with_conditions(runs: Runs) -> Runs:
     """The runs without metafeatures that tell kinds of algorithms apart."""
     kept = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
     return runs if kept == runs.metafeatures else runs.with_metafeatures(*kept)
@@ -645,7 +671,7 @@ def _reduced(table: Runs, curves: str | None, dispersion: str | None) -> Runs:
     return trials
 
 
-def _of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
+def of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
     """The checks of a table whose curves were reduced: what concerns scales is judged by what is compared.
 
     What a mean over rows would do is settled, so it is not found again.

@@ -194,7 +194,7 @@ def _forest(names: Analysis) -> Any:
 
 
 def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:
-    """Algorithms, best first: ranks that are left open, means, and differences to the best, or another, with intervals."""
+    """Algorithms, best first: ranks left open, means, and differences to the best, or to another, with intervals."""
     decisions, direction = analysis.decisions, analysis.runs.direction
     ranked = analysis.ranking()
     behind = analysis.pairs.behind(reference or decisions.levels[0], direction).reindex(ranked["algorithm"])

@@ -118,7 +118,7 @@ def variant(
     >>> pairs.decisions(alpha=0.01).alpha
     0.01
     """
-    return varied(
+    *_, pairs, changes = varied(
         runs,
         without=without,
         only=only,
@@ -131,7 +131,11 @@ def variant(
         ddf=ddf,
         formula=formula,
         dispersion=dispersion,
-    )[-1]
+    )
+    if not changes:
+        return pairs
+    note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
+    return replace(pairs, notes=(*pairs.notes, note))
 
 
 def varied(
@@ -148,8 +152,8 @@ def varied(
     ddf: str = "satterthwaite",
     formula: str | None = None,
     dispersion: str | None = None,
-) -> tuple[Runs, Answer, LmmFit, Comparisons]:
-    """The part of the runs that a variant is of, the model that is recommended for it, the fit and its pairs."""
+) -> tuple[Runs, Answer, LmmFit, Comparisons, list[str]]:
+    """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one."""
     require_runs(runs)
     left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
     alpha = check_fraction(alpha, "alpha")
@@ -179,10 +183,7 @@ def varied(
     ]
     changes += [f"by {part.score}"] if scale is not None else []
     changes += [f"for {model.claim}"] if population is not None else []
-    if changes:
-        note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
-        pairs = replace(pairs, notes=(*pairs.notes, note))
-    return part, model, fit, pairs
+    return part, model, fit, pairs, changes
 
 
 def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
