@@ -93,6 +93,8 @@ def explorer(
             analysis, changes = _analysis(table, {**planned, **_arguments(state)})
             while len(seen) >= KEPT:
                 del seen[next(iter(seen))]
+            if "population" in planned and "population" not in state:
+                changes.pop()  # what it is about is as planned
             changes = [*_readings_in_words(state), *changes, *_options_in_words(state)]
             seen[key] = analysis, {"changes": changes, **_shown(analysis, state.get("reference"))}
         return seen[key]
@@ -135,21 +137,26 @@ def explorer(
 
 def plan_of(analysis: Analysis) -> dict[str, Any]:
     """The arguments of `variant` that give the pairs of an analysis: what differs from the defaults."""
-    _, model, fit, pairs, _ = varied(analysis.table)
-    curve = analysis.runs.curve if analysis.runs is not analysis.table else None
-    chosen = {
+    table, errors = analysis.table, analysis.pairs.errors
+    chosen, like = dict[str, Any](), dict[str, Any]()
+    if analysis.own_formula:
+        chosen = like = {"formula": analysis.formula}
+    else:
+        model = varied(table)[1]
+        curves, usual = ((runs.curve.how if runs.curve else "model") for runs in (analysis.runs, model.runs))
+        chosen |= {"curves": curves} if curves != usual else {}
+        like = {"population": analysis.recommendation.population}
+        chosen |= like if like["population"] != model.population else {}
+    _, _, fit, pairs, _ = varied(table, **like)
+    same = pairs if pairs.errors == errors else varied(table, **like, vcov=errors)[3]  # has an adjustment of its own
+    options = {
         "alpha": (analysis.alpha, 0.05),
-        "adjust": (analysis.pairs.adjust, pairs.adjust),
-        "vcov": (analysis.pairs.errors, pairs.errors),
+        "adjust": (analysis.pairs.adjust, same.adjust),
+        "vcov": (errors, pairs.errors),
         "ddf": (analysis.pairs.ddf, "satterthwaite"),
         "dispersion": (analysis.fit.dispersion, fit.dispersion),
     }
-    if analysis.own_formula:
-        return {"formula": analysis.formula} | {name: ours for name, (ours, usual) in chosen.items() if ours != usual}
-    usual_curve = model.runs.curve if model.runs is not analysis.table else None
-    chosen["population"] = (analysis.recommendation.population, model.population)
-    chosen["curves"] = tuple("model" if one is None else one.how for one in (curve, usual_curve))  # type: ignore[assignment]
-    return {name: ours for name, (ours, usual) in chosen.items() if ours != usual}
+    return {**chosen, **{name: ours for name, (ours, usual) in options.items() if ours != usual}}
 
 
 # ------------------------------------------------------------------------------------------- an address and a state
@@ -229,11 +236,11 @@ def _options_of(fields: Iterable[tuple[str, str]], runs: Runs, problems: list[st
     state: dict[str, Any] = {}
     levels: dict[str, dict[str, Any]] = {}
     for name, value in fields:
-        place, dot, column = name.partition(".")
+        place, dot, named_column = name.partition(".")
         try:
             if place in ("without", "only") and dot:
-                column = getattr(runs, column, None) if column in ("benchmark", "algorithm", "seed", "budget") and (
-                    column not in runs.columns) else column  # fmt: skip
+                role = named_column in _ONE[1:4] and named_column not in runs.columns
+                column = str(getattr(runs, named_column)) if role else named_column
                 if column not in levels:
                     check_column(column, runs.columns, argument=name)
                     levels[column] = {format_level(level): level for level in runs.levels(column)}
@@ -483,10 +490,11 @@ def _code(
 
 def _controls(runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
     """What can be chosen, and how it is now."""
-    columns = {table.benchmark: "benchmark", **dict.fromkeys(table.family, "family"), table.algorithm: "algorithm"}
-    columns |= {table.seed: "seed", table.budget: "budget", **dict.fromkeys(table.metafeatures, "metafeature")}
+    columns = [(table.benchmark, "benchmark"), *((name, "family") for name in table.family)]
+    columns += [(table.algorithm, "algorithm"), (table.seed, "seed"), (table.budget, "budget")]
+    columns += [(name, "metafeature") for name in table.metafeatures]
     without, only, boxes = state.get("without", {}), state.get("only", {}), []
-    for column, role in columns.items():
+    for column, role in columns:
         if column is None:
             continue
         levels = table.levels(column)

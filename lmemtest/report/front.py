@@ -196,8 +196,9 @@ def _forest(names: Analysis) -> Any:
 def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:
     """Algorithms, best first: ranks left open, means, and differences to the best, or to another, with intervals."""
     decisions, direction = analysis.decisions, analysis.runs.direction
-    ranked = analysis.ranking()
-    behind = analysis.pairs.behind(reference or decisions.levels[0], direction).reindex(ranked["algorithm"])
+    levels = [*analysis.comparable, *(level for level in decisions.levels if level not in analysis.comparable)]
+    ranked, means = decisions.columns(levels), dict(zip(decisions.levels, decisions.means, strict=True))
+    behind = analysis.pairs.behind(reference or decisions.levels[0], direction).reindex(levels)
     se = behind["se"].to_numpy(dtype=float)
     positive = se[np.isfinite(se) & (se > 0)]
     write = wording.writer(float(np.median(positive))) if len(positive) else format_number
@@ -208,9 +209,9 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
     gap_name = f"behind {reference or 'the best'} ({100 * analysis.pairs.level:.4g} % CI)"
     frame = pd.DataFrame(
         {
-            analysis.runs.algorithm: ranked["algorithm"],
+            analysis.runs.algorithm: levels,
             "rank": [rank_span(*ends) for ends in zip(ranked["rank_low"], ranked["rank_high"], strict=True)],
-            "mean": ranked["emmean"],
+            "mean": [means[level] for level in levels],
             gap_name: gaps,
             "p": behind["p_value"].to_numpy(),
         }

@@ -59,7 +59,7 @@ def serving(ask: Ask, title: str) -> Iterator[str]:
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             _, given, *place = parts.path.split("/")
-            host = f"127.0.0.1:{self.server.server_address[1]}"
+            host = f"127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
             own = self.headers.get("Origin", f"http://{host}") == f"http://{host}"
             site, mode = (self.headers.get(f"Sec-Fetch-{name}", "none") for name in ("Site", "Mode"))
             own = own and (site in ("none", "same-origin") or (mode == "navigate" and place == [""]))  # a link to it
@@ -97,7 +97,7 @@ def serving(ask: Ask, title: str) -> Iterator[str]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/{token}/"
+        yield f"http://127.0.0.1:{server.server_port}/{token}/"
     finally:
         server.shutdown()
         server.server_close()
