@@ -74,7 +74,7 @@ function matrix({ codes, p, tips }, levels) {
   const size = Math.min(44, (WIDTH - 152) / levels.length), left = 150, top = 22;
   const told = new Map(tips.flatMap(([a, b, tip]) => [[`${a} ${b}`, tip], [`${b} ${a}`, tip]]));
   const chance = new Map(p.flatMap(([a, b, text]) => [[`${a} ${b}`, text], [`${b} ${a}`, text]]));
-  const signs = { 1: "<", "-1": ">", 0: "·", 2: "≈", 3: "?" };
+  const signs = { 1: "+", "-1": "−", 0: "·", 2: "≈", 3: "?" };
   const drawn = levels.map((name, i) => label(left + size * (i + 0.5), 15, `${i + 1}`, "middle", MUTED, "small"));
   levels.forEach((name, i) => {
     const y = top + Math.min(size, 26) * i, height = Math.min(size, 26);
@@ -84,12 +84,12 @@ function matrix({ codes, p, tips }, levels) {
       const code = codes[i][j], kind = { 1: "win", "-1": "loss" }[code] ?? "even";
       const cell = svg("g", {}, svg("title", {}, told.get(`${i} ${j}`) ?? "no test"));
       add(cell, svg("rect", { x: left + size * j + 1, y: y + 1, width: size - 2, height: height - 2, class: kind }));
-      const text = size > 38 ? chance.get(`${i} ${j}`) ?? "?" : signs[code] ?? "?";
+      const text = size > 38 && code !== 3 ? chance.get(`${i} ${j}`) ?? "?" : signs[code] ?? "?";
       row.append(add(cell, label(left + size * (j + 0.5), y + height / 2 + 4, text, "middle", INK, "small")));
     });
     drawn.push(row);
   });
-  const caption = "Row against column. Dark: the row is better. Grey: it is worse. Framed: not distinguishable, or no test.";
+  const caption = "Row against column. Dark: the row is better. Grey: it is worse. Framed: not distinguishable; ?: no test.";
   return figure(top + Math.min(size, 26) * levels.length + 6, `Verdicts on all pairs: ${tips.map(([, , tip]) => tip).join(" ")}`, caption, drawn);
 }
 
