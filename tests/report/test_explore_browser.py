@@ -269,6 +269,9 @@ def test_hostile_names_stay_text_and_nothing_overflows(tab: Tab, width: int, sch
 
 def test_it_can_be_read_aloud_and_used_by_keyboard(tab: Tab, address: str) -> None:
     visit(tab, address)
+    for name in "ABC":
+        texts = f"[...e.querySelectorAll('text')].some((text) => text.textContent === '{name}')"
+        assert tab.run(f"[...document.querySelectorAll('svg')].map((e) => {texts})") == [True, True, True]
     tab.run("document.querySelectorAll('details').forEach((section) => section.open = true)")
     roles: dict[str, list[str]] = {}
     for node in tab.send("Accessibility.getFullAXTree")["nodes"]:

@@ -8,7 +8,17 @@ const svg = (tag, attributes = {}, ...children) => {
   return element;
 };
 const add = (parent, ...children) => (parent.append(...children), parent);
-const short = (text, most = 22) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+const short = (text, room) => { // both ends of a name, within so many units of a figure
+  if (ruler.measureText(text).width <= room) return text;
+  const letters = [...text];
+  for (let kept = letters.length - 1; kept > 1; kept--) {
+    const cut = `${letters.slice(0, Math.ceil(kept / 2)).join("")}…${letters.slice(-Math.floor(kept / 2)).join("")}`;
+    if (ruler.measureText(cut).width <= room) return cut;
+  }
+  return "…";
+};
 const paragraph = (parts, attributes = {}) =>
   add(make("p", attributes), ...parts.map((part) => (Array.isArray(part) ? make(part[1] === "link" ? "span" : part[1], {}, part[0]) : part)));
 const plainly = (texts) => texts.map((parts) => parts.map((part) => (Array.isArray(part) ? part[0] : part)).join("")).join(" ");
@@ -37,7 +47,7 @@ function forest({ rows, ticks, what, reference }) {
     const [at, low, high] = row.ends, y = 18 + 26 * i;
     const differs = row.code === 1 || row.code === -1;
     const group = svg("g", { "data-a": row.name }, svg("title", {}, `${row.name}: ${row.name === reference ? "the reference" : row.text}`));
-    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, short(row.name, 19), "end"));
+    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, short(row.name, 122), "end"));
     if (low !== null) group.append(line(x(low), y, x(high), y, INK, 1.6));
     if (at === null) group.append(label(148, y + 4, "no test", "start", MUTED));
     else group.append(svg("circle", { cx: x(at), cy: y, r: 4.5, fill: differs || row.name === reference ? INK : PAPER, stroke: INK, "stroke-width": 1.6 }));
@@ -64,7 +74,7 @@ function diagram({ means, texts, groups, ticks, turned, what }, levels) {
     const left = order < half, y = first + 18 * (left ? order : shown.length - 1 - order), at = x(means[i]);
     const group = svg("g", { "data-a": levels[i] }, svg("title", {}, `${levels[i]}: mean ${texts[i]}`));
     add(group, svg("path", { d: `M${at} ${top}V${y}H${left ? 117 : 323}`, fill: "none", stroke: MUTED }), svg("circle", { cx: at, cy: top, r: 2.6, fill: INK }));
-    drawn.push(add(group, label(left ? 113 : 327, y + 4, short(levels[i], 17), left ? "end" : "start")));
+    drawn.push(add(group, label(left ? 113 : 327, y + 4, short(levels[i], 108), left ? "end" : "start")));
   });
   const alt = `${what}: ${shown.map((i) => `${levels[i]} ${texts[i]}`).join(", ")}. Not distinguishable: ${bars.map((group) => group.map((i) => levels[i]).join(", ")).join("; ") || "none"}.`;
   return figure(first + 18 * half, alt, `${what}, the best at the left. Bars join what is not distinguishable.`, drawn);
@@ -78,7 +88,7 @@ function matrix({ codes, p, tips }, levels) {
   const drawn = levels.map((name, i) => label(left + size * (i + 0.5), 15, `${i + 1}`, "middle", MUTED, "small"));
   levels.forEach((name, i) => {
     const y = top + Math.min(size, 26) * i, height = Math.min(size, 26);
-    const row = svg("g", { "data-a": name }, label(left - 8, y + height / 2 + 4, `${short(name, 18)}  ${i + 1}`, "end"));
+    const row = svg("g", { "data-a": name }, label(left - 28, y + height / 2 + 4, short(name, 116), "end"), label(left - 7, y + height / 2 + 4, `${i + 1}`, "end", MUTED, "small"));
     levels.forEach((_, j) => {
       if (i === j) return;
       const code = codes[i][j], kind = { 1: "win", "-1": "loss" }[code] ?? "even";
@@ -89,7 +99,7 @@ function matrix({ codes, p, tips }, levels) {
     });
     drawn.push(row);
   });
-  const caption = "Row against column. Dark: the row is better. Grey: it is worse. Framed: not distinguishable; ?: no test.";
+  const caption = "Row against column. Blue: the row is better. Grey: it is worse. Framed: not distinguishable; ?: no test.";
   return figure(top + Math.min(size, 26) * levels.length + 6, `Verdicts on all pairs: ${tips.map(([, , tip]) => tip).join(" ")}`, caption, drawn);
 }
 
