@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,11 +146,13 @@ def explore(arguments: SimpleNamespace, step: Step) -> None:
     runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None)
     plan = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf")
     step("analysing")
+    from lmemtest.core.caller import shell_line
     from lmemtest.report.explore import explorer
-    from lmemtest.report.serve import serving
+    from lmemtest.report.serve import serving, until_interrupted
 
-    prepared = (name for name in RUNS if name not in ("table", "yes", *ROLES))
-    ask = explorer(runs, plan=plan, source={"path": str(arguments.table), "typed": typed_words(arguments, prepared)})
+    typed = typed_words(arguments, (name for name in RUNS if name not in ("table", "yes", *ROLES)))
+    source = {"path": str(arguments.table), "typed": typed, "line": shell_line}
+    ask = explorer(runs, plan=plan, source=source)
     planned = ask("answer", "")
     step("")
     if "error" in planned:
@@ -163,10 +164,7 @@ def explore(arguments: SimpleNamespace, step: Step) -> None:
             import webbrowser
 
             webbrowser.open(address)
-        try:
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            say("closed", err=True)
+        until_interrupted()
 
 
 @command(app, "demo", ("output",), "Write the report of the bundled runs.", needed=())

@@ -38,8 +38,7 @@ from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
-from lmemtest.bench.robustness.variant import check_formula, checked_options
-from lmemtest.bench.robustness.variants import populations_compared
+from lmemtest.bench.robustness.variants import check_formula, checked_options, populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.options import NEEDED

@@ -21,7 +21,6 @@ from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.variant import varied
-from lmemtest.core.caller import shell_line
 from lmemtest.core.options import (
     ADJUSTMENT_NAMES,
     CURVE_CHOICES,
@@ -75,7 +74,8 @@ def explorer(
     plan : mapping, optional
         Arguments of `variant` of the planned analysis; those of `analyze` by default.
     source : mapping, optional
-        Where the table is from, for the code that gives an answer again: ``path``, and the words that were ``typed``.
+        Where the table is from, for the code that gives an answer again: ``path``, the words that were ``typed``, and
+        ``line``, which writes the words of a command.
 
     Returns
     -------
@@ -485,7 +485,7 @@ def _code(
     for name, value in arguments.items():
         if name not in ("without", "only"):
             words += [f"--{'normalize' if name == 'scale' else name}", f"{value:g}" if name == "alpha" else str(value)]
-    return {"python": python, "command": shell_line(["lmemtest", "report", str(path), *words]), "why": ""}
+    return {"python": python, "command": origin["line"](["lmemtest", "report", str(path), *words]), "why": ""}
 
 
 def _controls(runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -101,6 +101,12 @@ def serving(ask: Ask, title: str) -> Iterator[str]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def until_interrupted() -> None:
+    """Wait for Ctrl-C."""
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
 
 
 def widget(analysis: Analysis) -> Any:

@@ -198,7 +198,7 @@ def test_the_plan_of_curves_says_how_they_are_reduced() -> None:
 def test_the_code_gives_the_same_answer(runs: lt.Runs, run: Any, tmp_path: Any, query: str) -> None:
     path = tmp_path / "my runs.csv"
     runs.to_frame().to_csv(path, index=False)
-    answer = explorer(runs, source={"path": str(path)})("answer", query)
+    answer = explorer(runs, source={"path": str(path), "line": shlex.join})("answer", query)
     space: dict[str, Any] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(answer["code"]["python"], space)
@@ -213,7 +213,7 @@ def test_the_code_gives_the_same_answer(runs: lt.Runs, run: Any, tmp_path: Any, 
 
 
 def test_there_is_no_command_where_it_would_prepare_other_scores(runs: lt.Runs) -> None:
-    source = {"path": "runs.csv", "typed": ["--normalize", "rank"]}
+    source = {"path": "runs.csv", "typed": ["--normalize", "rank"], "line": shlex.join}
     ask = explorer(runs.normalize("rank"), source=source)
     assert ask("answer", "")["code"]["command"].startswith("lmemtest report runs.csv --normalize rank")
     code = ask("answer", "without.algorithm=A")["code"]

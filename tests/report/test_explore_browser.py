@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,7 +47,7 @@ def runs() -> lt.Runs:
 
 @pytest.fixture(scope="module")
 def ask(runs: lt.Runs) -> Any:
-    return explorer(runs, source={"path": "runs.csv"})
+    return explorer(runs, source={"path": "runs.csv", "line": shlex.join})
 
 
 @pytest.fixture(scope="module")

@@ -8,24 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
 from lmemtest.bench.data.normalise import METHODS
-from lmemtest.bench.data.per_run import CURVE_CHOICES
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
 from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.bench.robustness.variants import check_formula, checked_options
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_columns, check_fraction
+from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level, joined
-from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.lmm.formula.bars import parse_formula
+from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.result import Answer
-    from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.model import LmmFit
 
@@ -196,49 +193,3 @@ def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
             f"{runs.levels(runs.benchmark or runs.algorithm)[0]!r}}}, got {values!r}."
         )
     return levels_named(runs, values, argument)
-
-
-def checked_options(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
-    """Each option by its rule; a formula of one's own, read."""
-    formula, population, curves, dispersion = (
-        options[name] for name in ("formula", "population", "curves", "dispersion")
-    )
-    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
-    for name, allowed in choices.items():
-        if name == "ddf" or options[name] is not None:
-            check_choice(options[name], name, allowed)
-    if dispersion is not None:
-        check_columns(dispersion, runs.columns, argument="dispersion")
-        if not isinstance(dispersion, str):
-            raise ArgumentError(
-                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
-            )
-    if formula is None:
-        return None
-    parsed = parse_formula(formula)
-    if population is not None:
-        raise ArgumentError(
-            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
-            "effect of families and algorithms makes families the sample."
-        )
-    if curves not in (None, "model"):
-        raise ArgumentError(
-            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
-            f"are: give one of them, or the formula for runs.per_run({curves!r})."
-        )
-    return parsed
-
-
-def check_formula(parsed: ParsedFormula, runs: Runs) -> None:
-    """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
-    if parsed.response != runs.score:
-        raise FormulaError(
-            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
-            f"{runs.score!r} on the left, or give the runs another score."
-        )
-    parsed.check_columns(runs.columns)
-    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
-        raise FormulaError(
-            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
-        )
