@@ -39,12 +39,12 @@ class Tab:
                 return message["result"]
             self.events.append(message)
 
-    def open(self, path: Path, width: int = 1280, height: int = 800) -> None:
-        """Load a file at a size of the window, and wait until its script has run."""
+    def open(self, path: Path | str, width: int = 1280, height: int = 800) -> None:
+        """Load a file, or an address, at a size of the window, and wait until its script has run."""
         self.events.clear()
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
         self.send("Emulation.setDeviceMetricsOverride", **size)
-        self.send("Page.navigate", url=path.absolute().as_uri())
+        self.send("Page.navigate", url=path if isinstance(path, str) else path.absolute().as_uri())
         for _ in range(200):
             if self.run("document.readyState === 'complete' && performance.now() > 50"):
                 return
@@ -56,6 +56,20 @@ class Tab:
         answer = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def until(self, script: str) -> None:
+        """Wait until an expression in the page is true."""
+        for _ in range(400):
+            if self.run(script):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"never true: {script}")
+
+    def another(self) -> Tab:
+        """A second tab of the same browser."""
+        host, port = self.socket.sock.getpeername()[:2]
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        return Tab(f"ws://{host}:{port}/devtools/page/{target}")
 
     def key(self, name: str, text: str = "") -> None:
         """Press and release a key."""

@@ -25,6 +25,7 @@ from lmemtest.cli.reading import (
     settled_curves,
     split_failed,
     taken,
+    typed_words,
 )
 from lmemtest.cli.rendering import INTERRUPTED, say, say_verdict, screen, tell, write_report
 
@@ -165,6 +166,49 @@ def paper(arguments: SimpleNamespace, step: Step) -> None:
     say_verdict(analysis)
     for path in paths:
         typer.echo(str(path))
+
+
+@command(
+    app,
+    "explore",
+    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "no_browser"),
+    "Look at variants of the analysis in a browser.",
+    calls="bench.robustness.variant:variant",
+)
+def explore(arguments: SimpleNamespace, step: Step) -> None:
+    """Open a page on which the analysis can be varied: benchmarks, algorithms, scales, options, roles.
+
+    Only this computer can open it, and it ends with Ctrl-C or the terminal. The options are the plan, whose verdict
+    stays in sight; variants are exploratory, and are counted. The page gives each of them as code.
+
+    \b
+    Example:
+      lmemtest explore runs.csv --yes
+      lmemtest explore runs.csv --score loss --direction minimize --algorithm tool --benchmark task --alpha 0.01
+    """
+    check_options(arguments)
+    runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None)
+    plan = chosen(arguments, "formula population curves dispersion alpha adjust vcov ddf")
+    step("analysing")
+    from lmemtest.core.caller import shell_line
+    from lmemtest.report.explore import explorer
+    from lmemtest.report.serve import serving, until_interrupted
+
+    typed = typed_words(arguments, (name for name in RUNS if name not in ("table", "yes", *ROLES)))
+    source = {"path": str(arguments.table), "typed": typed, "line": shell_line}
+    ask = explorer(runs, plan=plan, source=source)
+    planned = ask("answer", "")
+    step("")
+    if "error" in planned:
+        tell(f"The plan has no answer; correct it on the page. {planned['error']}")
+    with serving(ask, f"Algorithms by {runs.score}") as address:
+        typer.echo(address)
+        say("Only this computer can open it. Ctrl-C ends it.", err=True)
+        if not arguments.no_browser:
+            import webbrowser
+
+            webbrowser.open(address)
+        until_interrupted()
 
 
 @command(app, "demo", ("output",), "Write the report of the bundled runs.", needed=())

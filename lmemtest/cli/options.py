@@ -232,6 +232,8 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "frame": ([float], "NUMBER", "The budgets of curves, in their order; repeated."),
     "single_trials": (bool, "", "Scores of single trials instead of the best one so far."),
     "convert.output": (Path, "FILE", "To write: .csv or .parquet."),
+    # the explorer
+    "no_browser": (bool, "", "Print the address, and open no browser."),
     # what is written
     "json": (bool, "", "Print the results as json instead of sentences."),
     "raw_csv": (bool, "", "In csv, leave texts that a spreadsheet would evaluate (=1+1) without apostrophe."),

@@ -21,7 +21,7 @@ from lmemtest.core.options import NEEDED
 from lmemtest.core.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
     from types import SimpleNamespace
 
@@ -217,7 +217,7 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
     step("what the table can answer")
     long = frame is None or likeliest is None or {likeliest.score, likeliest.algorithm} <= {*frame.columns}
     long = long and not any(getattr(options, name) for name in _PREPARING) and of_runs and not words
-    typed, sure = _typed(options, RUNS), readings is not None and readings.sure
+    typed, sure = [str(options.table), *typed_words(options, RUNS[1:])], readings is not None and readings.sure
     if readings is not None and len(readings.readings) > 1:
         typed += readings.readings[0].options(roles, wide=options.wide)
     elif lacking and not options.yes:
@@ -228,16 +228,16 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
         frame=frame,
         readings=readings,
         effect=options.effect,
-        words={"runs": typed, "table": _typed(options, TABLE) if long else []},
+        words={"runs": typed, "table": [str(options.table), *typed_words(options, TABLE[1:])] if long else []},
         unread=words,
     )
     return answers, likeliest if runs is not None or (sure and words) else None, refusal
 
 
-def _typed(options: SimpleNamespace, names: Sequence[str]) -> list[str]:
-    """What was typed of some options, the file first."""
-    words = [str(options.table)]
-    for name in names[1:]:
+def typed_words(options: SimpleNamespace, names: Iterable[str]) -> list[str]:
+    """What was typed of some options."""
+    words: list[str] = []
+    for name in names:
         value = getattr(options, name)
         for one in value if isinstance(value, list) else [value]:
             words += [flags(name)[0], *([] if one is True else [str(one)])] if one not in (None, False) else []

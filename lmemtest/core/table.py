@@ -87,7 +87,7 @@ class ResultTable:
 
     def to_text(self) -> str:
         """Aligned columns for a terminal."""
-        columns = [_aligned([one_line(name), *map(one_line, cells)], right) for name, cells, right in self._rendered()]
+        columns = [_aligned([one_line(name), *map(one_line, cells)], right) for name, cells, right in self.rendered()]
         lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         if columns:
             lines.insert(1, "  ".join("-" * _width(column[0]) for column in columns))
@@ -97,7 +97,7 @@ class ResultTable:
 
     def to_markdown(self) -> str:
         """A pipe table, with everything that markdown would interpret escaped."""
-        columns = self._rendered()
+        columns = self.rendered()
         rows = [[markdown_text(name) for name, _, _ in columns]]
         rows.append(["---:" if right else ":---" for _, _, right in columns])
         rows += [[markdown_text(cell) for cell in row] for row in self._rows(columns)]
@@ -107,7 +107,7 @@ class ResultTable:
 
     def to_html(self) -> str:
         """A ``<table class="lt-table">`` with scoped headers; all text is escaped."""
-        columns = self._rendered()
+        columns = self.rendered()
         head = "".join(
             f'<th scope="col"{_NUMERIC if right else ""}>{html_text(name)}</th>' for name, _, right in columns
         )
@@ -134,7 +134,7 @@ class ResultTable:
         pages : bool
             Whether many rows may go on over several pages (``\\usepackage{longtable}``); else the table is a float.
         """
-        columns = self._rendered()
+        columns = self.rendered()
         size, spec, rooms = _columns_of_a_line(columns, characters)
 
         # \\ is another command in the ragged lines of a last column
@@ -164,7 +164,7 @@ class ResultTable:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def _rendered(self) -> list[tuple[str, list[str], bool]]:
+    def rendered(self) -> list[tuple[str, list[str], bool]]:
         """Each column as its name, its cells as text, and whether it is aligned to the right."""
         formats = self.formats or {}
         columns = []

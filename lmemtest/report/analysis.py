@@ -24,7 +24,7 @@ from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
-from lmemtest.bench.data.per_run import CURVE_CHOICES, MOST_FIXED, reduced
+from lmemtest.bench.data.per_run import MOST_FIXED, reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import (
@@ -38,19 +38,18 @@ from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
-from lmemtest.bench.robustness.variants import populations_compared
+from lmemtest.bench.robustness.variants import check_formula, checked_options, populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS, NEEDED, REPORT_ADJUSTMENTS, VCOV
+from lmemtest.core.options import NEEDED
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
-from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
+from lmemtest.core.validate import check_callable, check_choice, check_fraction
+from lmemtest.errors import ArgumentError, DataWarning, LmemtestError
 from lmemtest.lmm.diagnostics.advantages import advantage_shape
-from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.f_tests import f_test
@@ -328,6 +327,32 @@ class Analysis(Result):
         """Draw which algorithms differ: `lmemtest.plots.cd_diagram` of the decisions, with its options."""
         return self.decisions.plot(ax, **options)
 
+    def explore(self) -> Any:
+        """Variants of the analysis in a notebook: what is left out, scales, options and roles, each a control.
+
+        The verdict of this analysis, which is the plan, stays in sight; every variant that is looked at is counted. At
+        the command line the same page is ``lmemtest explore``.
+
+        Returns
+        -------
+        anywidget.AnyWidget
+            To be shown; ``state`` is what was chosen, as the query of an address, and can be set; ``answer`` is what
+            the page shows, with the ``code`` that gives it again.
+
+        Raises
+        ------
+        ArgumentError
+            If anywidget is not installed.
+
+        Notes
+        -----
+        Each variant keeps its level by itself. Who looks at many and reports the one that pleases does not: what is
+        copied from a variant says that it is exploratory.
+        """
+        from lmemtest.report.serve import widget
+
+        return widget(self)
+
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
         return self._as(".html", progress)
@@ -560,23 +585,23 @@ def analyze(
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
                "alpha": alpha, "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
-    parsed = _checked(options, runs)
+    parsed = checked_options(options, runs)
     seconds: dict[str, float] = {}
     step = partial(_timed, seconds, progress or (lambda _: None))
 
     with step("checking the table"):
         table = runs.with_named_algorithms()
-        whole = _with_conditions(table)
+        whole = with_conditions(table)
         check = check_rules(whole, _modelled(parsed))
         _refuse_unnamed(whole, check, parsed, dispersion)
         per_run = table if parsed is not None else _reduced(table, curves, dispersion)
-        runs = whole if per_run is table else _with_conditions(per_run)
+        runs = whole if per_run is table else with_conditions(per_run)
         if per_run is not table:
-            check = _of_reduced(check, check_rules(runs, names=("scales",)))
+            check = of_reduced(check, check_rules(runs, names=("scales",)))
     with step("choosing the model"):
         recommendation = recommend(per_run, population=population, curves="model")
         if parsed is not None:
-            _check_formula(parsed, runs)
+            check_formula(parsed, runs)
     with step("fitting the model"):
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
         fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
@@ -596,7 +621,7 @@ def analyze(
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):
         effects = observed_advantages(fit, runs, alpha=alpha)
-        check = _with_shared_seeds(check, fit, runs, recommendation, alpha)
+        check = with_shared_seeds(check, fit, runs, recommendation, alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         response = fit.design.parsed.text.split("~", 1)[0].strip()
         dependence = interactions(runs, response, ddf=ddf, fit=fit) if turning else {}
@@ -641,37 +666,6 @@ def _timed(seconds: dict[str, float], progress: Progress, step: str) -> Iterator
     seconds[step] = time.perf_counter() - start
 
 
-def _checked(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
-    """Each option by its rule; a formula of one's own, read."""
-    formula, population, curves, dispersion = (
-        options[name] for name in ("formula", "population", "curves", "dispersion")
-    )
-    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
-    for name, allowed in choices.items():
-        if name == "ddf" or options[name] is not None:
-            check_choice(options[name], name, allowed)
-    if dispersion is not None:
-        check_columns(dispersion, runs.columns, argument="dispersion")
-        if not isinstance(dispersion, str):
-            raise ArgumentError(
-                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
-            )
-    if formula is None:
-        return None
-    parsed = parse_formula(formula)
-    if population is not None:
-        raise ArgumentError(
-            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
-            "effect of families and algorithms makes families the sample."
-        )
-    if curves not in (None, "model"):
-        raise ArgumentError(
-            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
-            f"are: give one of them, or the formula for runs.per_run({curves!r})."
-        )
-    return parsed
-
-
 def _pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
     means = emmeans(fit, runs.algorithm, ddf=options["ddf"], alpha=options["alpha"])
     return means.pairs(adjust=options["adjust"], vcov=options["vcov"])
@@ -696,7 +690,7 @@ def _on_another_score(
     return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
 
 
-def _with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
+def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
     """The checks with what the fit says of runs of different algorithms with the same seed."""
     finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
     if finding is None:
@@ -713,7 +707,7 @@ def _with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation
     return replace(check, outcomes=(*check.outcomes, outcome))
 
 
-def _with_conditions(runs: Runs) -> Runs:
+def with_conditions(runs: Runs) -> Runs:
     """The runs without metafeatures that tell kinds of algorithms apart."""
     kept = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
     return runs if kept == runs.metafeatures else runs.with_metafeatures(*kept)
@@ -733,7 +727,7 @@ def _reduced(table: Runs, curves: str | None, dispersion: str | None) -> Runs:
     return trials
 
 
-def _of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
+def of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
     """The checks of a table whose curves were reduced: what concerns scales is judged by what is compared.
 
     What a mean over rows would do is settled, so it is not found again.
@@ -846,20 +840,6 @@ def _modelled(parsed: ParsedFormula | None) -> tuple[str, Callable[[Any], Any]] 
     if parsed is None or parsed.response_function is None or parsed.response_transform is None:
         return None
     return f"{parsed.response_function}({parsed.response})", parsed.response_transform
-
-
-def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
-    if parsed.response != runs.score:
-        raise FormulaError(
-            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
-            f"{runs.score!r} on the left, or give the runs another score."
-        )
-    parsed.check_columns(runs.columns)
-    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
-        raise FormulaError(
-            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
-        )
 
 
 def _call(runs: Runs, options: dict[str, Any], curves: TuningCurves | None) -> str:

@@ -31,6 +31,11 @@ FOREST_WIDTH = 5.6  # inches of half a page
 
 def verdict(analysis: Analysis) -> tuple[Text, ...]:
     """The answer in at most three sentences: who leads, by how much and for whom, and what may change it."""
+    return (*bare_verdict(analysis), *_but(analysis))
+
+
+def bare_verdict(analysis: Analysis) -> tuple[Text, ...]:
+    """Who leads, by how much and for whom: what needs no check of the table."""
     compared = len(analysis.comparable) > 1
     best, worse, level, untested = wording.against_the_best(analysis) if compared else ("", [], [], [])
     answer = texts(
@@ -56,13 +61,21 @@ def verdict(analysis: Analysis) -> tuple[Text, ...]:
         sample=analysis.sample,
         claim=analysis.claim,
     )
+    return (*answer, *lead)
+
+
+def _but(analysis: Analysis) -> tuple[Text, ...]:
+    """What may change the verdict; nothing where none follows."""
+    if len(analysis.comparable) < 2 or analysis.incomparable:
+        return ()
+    best = analysis.comparable[0]
     check, ranks = wording.cautious(analysis), analysis.on_ranks
     contradicted = [] if check is None else wording.contradicted(analysis, check)
     by_ranks = None
     if ranks is not None and wording.few_decide(analysis):
         first, *rest = ranks.levels
         by_ranks = {"best": first, "worse": [name for name in rest if ranks.significant.loc[first, name]]}
-    but = texts(
+    return texts(
         "verdict.but",
         lacking=analysis.missing,
         errors=[kind for severity, kind in _kinds(analysis) if severity == "error"],
@@ -71,7 +84,6 @@ def verdict(analysis: Analysis) -> tuple[Text, ...]:
         by_ranks=by_ranks,
         nouns=analysis.sample.nouns,
     )
-    return (*answer, *lead, *but)
 
 
 def _kinds(analysis: Analysis) -> list[tuple[str, str]]:
@@ -183,12 +195,12 @@ def _forest(names: Analysis) -> Any:
     return forest_plot(names.pairs, decisions=names.decisions, what=what, width=FOREST_WIDTH)
 
 
-def ranking_table(analysis: Analysis) -> ResultTable:
-    """Algorithms, best first: ranks that are left open, means, and differences to the best with intervals."""
+def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:
+    """Algorithms, best first: ranks left open, means, and differences to the best, or to another, with intervals."""
     decisions, direction = analysis.decisions, analysis.runs.direction
-    ranked = analysis.ranking()
-    best = decisions.levels[0]
-    behind = analysis.pairs.behind(best, direction).reindex(ranked["algorithm"])
+    levels = [*analysis.comparable, *(level for level in decisions.levels if level not in analysis.comparable)]
+    ranked, means = decisions.columns(levels), dict(zip(decisions.levels, decisions.means, strict=True))
+    behind = analysis.pairs.behind(reference or decisions.levels[0], direction).reindex(levels)
     se = behind["se"].to_numpy(dtype=float)
     positive = se[np.isfinite(se) & (se > 0)]
     write = wording.writer(float(np.median(positive))) if len(positive) else format_number
@@ -196,12 +208,12 @@ def ranking_table(analysis: Analysis) -> ResultTable:
         MISSING if not np.isfinite(gap) else f"{write(gap)} ({write(low)} to {write(high)})"
         for gap, low, high in behind[["estimate", "ci_low", "ci_high"]].itertuples(index=False, name=None)
     ]
-    gap_name = f"behind the best ({100 * analysis.pairs.level:.4g} % CI)"
+    gap_name = f"behind {reference or 'the best'} ({100 * analysis.pairs.level:.4g} % CI)"
     frame = pd.DataFrame(
         {
-            analysis.runs.algorithm: ranked["algorithm"],
+            analysis.runs.algorithm: levels,
             "rank": [rank_span(*ends) for ends in zip(ranked["rank_low"], ranked["rank_high"], strict=True)],
-            "mean": ranked["emmean"],
+            "mean": [means[level] for level in levels],
             gap_name: gaps,
             "p": behind["p_value"].to_numpy(),
         }

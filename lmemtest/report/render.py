@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import json
 import re
 import textwrap
@@ -112,16 +113,24 @@ def _code_span(text: str) -> str:
 def render_html(document: Document) -> str:
     """The whole page, HTML5 in UTF-8."""
     style, script = (resource(name) for name in ("report.css", "report.js"))
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
     names = json.dumps(document.names, ensure_ascii=True)
     for mark in "<>&":  # no name ends the element that holds it
         names = names.replace(mark, f"\\u{ord(mark):04x}")
     parts = {"style": style, "script": script, "names": names}
     page = _environment(html=True).get_template("page.html.j2")
-    return page.render(document=document, policy=policy, **{name: Markup(text) for name, text in parts.items()}) + "\n"
+    marked = {name: Markup(text) for name, text in parts.items()}
+    return page.render(document=document, policy=_policy(style, script), **marked) + "\n"
+
+
+def explorer_page(title: str) -> tuple[str, str]:
+    """The page of the explorer, which asks its own address for answers, and its policy, to be sent as a header."""
+    style = f"{resource('report.css')}\n{resource('explore.css')}"
+    script = f"{resource('report.js')}\n{resource('explore.js')}\ninBrowser();\n"
+    generator = f"lmemtest {importlib.import_module('lmemtest').__version__}"
+    page = _environment(html=True).get_template("explore.html.j2")
+    marked = {"style": Markup(style), "script": Markup(script)}
+    policy = f"{_policy(style, script)}; connect-src 'self'; frame-ancestors 'none'"
+    return page.render(title=title, generator=generator, **marked) + "\n", policy
 
 
 def resource(name: str) -> str:
@@ -129,8 +138,13 @@ def resource(name: str) -> str:
     return files("lmemtest.report").joinpath("templates").joinpath(name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
+def _policy(*texts: str) -> str:
+    """Nothing but a style and a script, by their hashes."""
+    style, script = (f"sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode('ascii')}" for t in texts)
+    return (
+        f"default-src 'none'; img-src data:; style-src '{style}'; script-src '{script}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
 
 
 _MEDIA = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}

@@ -177,7 +177,7 @@ def calls() -> dict[str, Call]:
         "failure_rates": (lt.failure_rates, {"runs": failing(), "rng": 1}),
         "robustness": (lt.robustness, {"runs": failing(), "of": "failures"}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
-        "variant": (lt.variant, {"runs": few(), "without": {"seed": 1}}),
+        "variant": (lt.variant, {"runs": few(), "without": {"task": "t1"}}),
         "seed_effect": (lt.seed_effect, {"runs": few(), "rng": 1}),
         "select_model": (lt.select_model,
          {"runs": few(), "method": "best", "depth": 2, "candidates": menu, "rng": 1}),

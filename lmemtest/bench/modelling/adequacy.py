@@ -95,20 +95,12 @@ def _variance_between(fit: LmmFit, runs: Runs, columns: tuple[str, ...]) -> floa
     if runs.study.count(*cells) >= runs.n_rows:
         return float("nan")
     variances = [
-        _mean_variance(fit, runs, index)
+        pair_variance(fit, runs, index, *runs.levels(runs.algorithm))  # of the first and each of the others
         for index, bar in enumerate(fit.design.parsed.bars)
         if _same_groups(runs, bar.groups, cells) or _same_groups(runs, bar.groups, columns)
     ]
     parts = [variance for variance in variances if variance is not None]
     return sum(parts) if parts else None
-
-
-def _mean_variance(fit: LmmFit, runs: Runs, index: int) -> float | None:
-    """What one term adds to the variance of differences from the first algorithm, averaged over the others."""
-    first, *others = runs.levels(runs.algorithm)
-    parts = [pair_variance(fit, runs, index, first, other) for other in others]
-    variances = [part for part in parts if part is not None]
-    return float(np.mean(variances)) if variances else None
 
 
 def of_advantages(runs: Runs, bars: Iterable[Bar]) -> list[Bar]:
@@ -205,7 +197,10 @@ def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:
         level = np.allclose(term.basis @ np.linalg.lstsq(term.basis, ones, rcond=None)[0], ones)
         if level and _same_groups(runs, bar.groups, wanted.groups):
             return True
-        if _same_groups(runs, bar.groups, others) and _mean_variance(fit, runs, index) is not None:
+        if (
+            _same_groups(runs, bar.groups, others)
+            and pair_variance(fit, runs, index, *runs.levels(runs.algorithm)) is not None
+        ):
             return True
     factors = set(fit.design.factors)
     return any(set(wanted.groups) <= set(term.columns) <= factors for term in parsed.fixed_terms)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
 from lmemtest.bench.data.normalise import METHODS
-from lmemtest.bench.data.per_run import CURVE_CHOICES
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
 from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
 from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.bench.robustness.variants import check_formula, checked_options
 from lmemtest.core.hints import guided
-from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level, joined
@@ -23,7 +22,9 @@ from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.model import LmmFit
 
 __all__ = ["variant"]
 
@@ -44,6 +45,8 @@ def variant(
     adjust: str | None = None,
     vcov: str | None = None,
     ddf: str = "satterthwaite",
+    formula: str | None = None,
+    dispersion: str | None = None,
 ) -> Comparisons:
     """All pairs of algorithms, as `analyze` compares them, in a variant of the analysis.
 
@@ -76,6 +79,8 @@ def variant(
         As in `analyze`.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
+    formula, dispersion : str, optional
+        As in `analyze`: a model of one's own instead of the recommended one, and the column whose levels scatter.
 
     Returns
     -------
@@ -87,6 +92,8 @@ def variant(
     ------
     ArgumentError
         If an option is unknown.
+    FormulaError
+        If the formula cannot be read, models another score, or lacks the algorithms.
     UnknownColumnError
         If `without` or `only` name no column.
     DataError
@@ -109,20 +116,51 @@ def variant(
     >>> pairs.decisions(alpha=0.01).alpha
     0.01
     """
+    *_, pairs, changes = varied(
+        runs,
+        without=without,
+        only=only,
+        scale=scale,
+        population=population,
+        curves=curves,
+        alpha=alpha,
+        adjust=adjust,
+        vcov=vcov,
+        ddf=ddf,
+        formula=formula,
+        dispersion=dispersion,
+    )
+    if not changes:
+        return pairs
+    note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
+    return replace(pairs, notes=(*pairs.notes, note))
+
+
+def varied(
+    runs: Runs,
+    *,
+    without: Mapping[str, Any] | None = None,
+    only: Mapping[str, Any] | None = None,
+    scale: str | None = None,
+    population: str | None = None,
+    curves: str | None = None,
+    alpha: float = 0.05,
+    adjust: str | None = None,
+    vcov: str | None = None,
+    ddf: str = "satterthwaite",
+    formula: str | None = None,
+    dispersion: str | None = None,
+) -> tuple[Runs, Answer, LmmFit, Comparisons, list[str]]:
+    """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one."""
     require_runs(runs)
     left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
     alpha = check_fraction(alpha, "alpha")
-    choices = {
-        "scale": (scale, METHODS),
-        "population": (population, POPULATIONS),
-        "curves": (curves, CURVE_CHOICES),
-        "adjust": (adjust, REPORT_ADJUSTMENTS),
-        "vcov": (vcov, VCOV),
-    }
-    for name, (value, allowed) in choices.items():
+    for name, value, allowed in (("scale", scale, METHODS), ("population", population, POPULATIONS)):
         if value is not None:
             check_choice(value, name, allowed)
-    check_choice(ddf, "ddf", DDF_METHODS)
+    options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
+               "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
+    parsed = checked_options(options, runs)
     part = runs.filter(**kept) if kept else runs
     for column, levels in left_out.items():
         part = part.filter(**{column: [level for level in part.levels(column) if level not in set(levels)]})
@@ -130,8 +168,11 @@ def variant(
         raw = raw_runs(part) or part
         part = raw.normalize(scale, name=free_name(raw, scale))
     part = part.with_named_algorithms()
-    model = recommend(part, population=population, curves=curves)
-    fit = fitted_quietly(model.formula, model.runs, model.spec.dispersion)
+    model = recommend(part, population=population, curves=curves if parsed is None else "model")
+    if parsed is not None:
+        check_formula(parsed, part)
+    scatter = dispersion if parsed is not None else dispersion or model.spec.dispersion
+    fit = fitted_quietly(formula or model.formula, model.runs, scatter)
     pairs = emmeans(fit, part.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, vcov=vcov)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
@@ -140,10 +181,7 @@ def variant(
     ]
     changes += [f"by {part.score}"] if scale is not None else []
     changes += [f"for {model.claim}"] if population is not None else []
-    if not changes:
-        return pairs
-    note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
-    return replace(pairs, notes=(*pairs.notes, note))
+    return part, model, fit, pairs, changes
 
 
 def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.per_run import CURVE_CHOICES
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
+from lmemtest.core.validate import check_choice, check_columns
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text, plural
-from lmemtest.errors import DesignError, LmemtestError
+from lmemtest.errors import ArgumentError, DesignError, FormulaError, LmemtestError
+from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Codes
+    from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
 
     Way = tuple[str, str, Comparisons, str]
@@ -309,3 +314,52 @@ def populations_compared(
     }
     among = " and ".join(f"for {claim}" for claim in claims.values())
     return side_by_side(ways, of="population", among=among, alpha=alpha)
+
+
+# ------------------------------------------------------------------------------------------------- the options of one
+
+
+def checked_options(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
+    """Each option by its rule; a formula of one's own, read."""
+    formula, population, curves, dispersion = (
+        options[name] for name in ("formula", "population", "curves", "dispersion")
+    )
+    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
+    for name, allowed in choices.items():
+        if name == "ddf" or options[name] is not None:
+            check_choice(options[name], name, allowed)
+    if dispersion is not None:
+        check_columns(dispersion, runs.columns, argument="dispersion")
+        if not isinstance(dispersion, str):
+            raise ArgumentError(
+                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
+            )
+    if formula is None:
+        return None
+    parsed = parse_formula(formula)
+    if population is not None:
+        raise ArgumentError(
+            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
+            "effect of families and algorithms makes families the sample."
+        )
+    if curves not in (None, "model"):
+        raise ArgumentError(
+            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
+            f"are: give one of them, or the formula for runs.per_run({curves!r})."
+        )
+    return parsed
+
+
+def check_formula(parsed: ParsedFormula, runs: Runs) -> None:
+    """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
+    if parsed.response != runs.score:
+        raise FormulaError(
+            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"{runs.score!r} on the left, or give the runs another score."
+        )
+    parsed.check_columns(runs.columns)
+    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
+        raise FormulaError(
+            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
+            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
+        )

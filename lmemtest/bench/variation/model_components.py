@@ -130,15 +130,18 @@ def own_difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     return difference_sd(again, two, left, right)
 
 
-def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, right: Any) -> float | None:
-    """What one random term adds to the variance of the difference of two algorithms; None if it adds to none."""
+def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, *others: Any) -> float | None:
+    """What one random term adds to the variance of the difference of two algorithms; None if it adds to none.
+
+    Of several others the average over those to whose differences it adds.
+    """
     bar, S = fit.design.parsed.bars[index], fit.covariances[index]
     columns = {name: fit.cells.frame[name].iloc[0] for name in bar.groups if name in fit.cells.frame}
     conditions = [[(name, level) for level in runs.levels(name)] for name in runs.metafeatures if name not in columns]
     try:  # algorithms are compared by their average over the conditions
         basis = np.mean(
             [
-                fit.design.random_rows(index, pd.DataFrame({**columns, **dict(at), runs.algorithm: [left, right]}))[0]
+                fit.design.random_rows(index, pd.DataFrame({**columns, **dict(at), runs.algorithm: [left, *others]}))[0]
                 for at in itertools.product(*conditions)
             ],
             axis=0,
@@ -146,11 +149,11 @@ def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, right: Any) ->
     except UnknownColumnError:  # a slope on something that is not known of a benchmark
         return None
     if runs.algorithm in bar.groups:
-        return float(basis[0] @ S @ basis[0] + basis[1] @ S @ basis[1])
-    if np.array_equal(basis[0], basis[1]):
-        return None
-    gap = basis[0] - basis[1]
-    return float(gap @ S @ gap)
+        variances = [float(basis[0] @ S @ basis[0] + row @ S @ row) for row in basis[1:]]
+    else:
+        gaps = [basis[0] - row for row in basis[1:] if not np.array_equal(basis[0], row)]
+        variances = [float(gap @ S @ gap) for gap in gaps]
+    return float(np.mean(variances)) if variances else None
 
 
 def share_of_benchmarks(difference: float, sd: float) -> float:

@@ -242,14 +242,15 @@ class Comparisons(Result):
         """
         self.require("behind", "pairs")
         columns = ["estimate", "ci_low", "ci_high", "se", "p_value"]
-        right = self.table[self.table["left"] == best].set_index("right")[columns]
-        left = self.table[self.table["right"] == best].set_index("left")[columns]
-        ends = ["estimate", "ci_low", "ci_high"]
-        turned = right if direction == "minimize" else left  # left - right: the smaller score is the better one
-        turned[ends] = -turned[["estimate", "ci_high", "ci_low"]].to_numpy(dtype=float)
-        rows = {**left.T, **right.T}
-        behind = type(left)({name: rows[name] for name in self.levels if name in rows}, index=columns).T
-        return behind.rename_axis(None)
+        left, right = (self.table[name].to_numpy() for name in ("left", "right"))
+        rows = np.flatnonzero((left == best) | (right == best))
+        other: list[str] = np.where(left[rows] == best, right[rows], left[rows]).tolist()
+        values = self.table[columns].to_numpy(dtype=float)[rows]
+        turned = (left[rows] == best) == (direction == "minimize")  # left - right: the smaller score is the better one
+        values[turned, :3] = -values[turned][:, [0, 2, 1]]
+        place = {level: i for i, level in enumerate(self.levels)}
+        order = sorted(range(len(rows)), key=lambda i: place[other[i]])
+        return type(self.table)(values[order], index=[other[i] for i in order], columns=columns)
 
     def ratios(self) -> pd.DataFrame:
         """The differences of a model of logarithms as ratios of geometric means, left over right.

@@ -1,7 +1,6 @@
 // The page without this script says everything; with it tables sort, filter and copy, and names are shown everywhere.
 // Only text nodes are made, numbers stay as they were written, and nothing is asked of the network.
 
-const names = new Set(JSON.parse(document.getElementById("names").textContent));
 const make = (tag, attributes = {}, text = "") => {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -109,57 +108,63 @@ function equip(table) {
 
 // ------------------------------------------------------------------------------------ one name, shown everywhere
 
-const parts = new Map([...names].map((name) => [name, []]));
-const mark = (element, name) => {
-  element.dataset.a = name;
-  parts.get(name).push(element);
-};
-
-function point(name) {
-  document.body.classList.toggle("pointing", name !== null);
-  for (const [other, elements] of parts) for (const element of elements) element.classList.toggle("on", other === name);
-}
-
-for (const element of document.querySelectorAll("svg [data-a]")) if (parts.has(element.dataset.a)) mark(element, element.dataset.a);
-for (const row of document.querySelectorAll("tbody tr"))
-  for (const cell of row.cells) if (names.has(words(cell))) mark(cell === row.cells[0] && cell.tagName === "TH" ? row : cell, words(cell));
-for (const [name, elements] of parts)
-  for (const element of elements) {
-    element.addEventListener("mouseenter", () => point(name));
-    element.addEventListener("mouseleave", () => point(null));
+function highlight(root, names) {
+  const parts = new Map([...names].map((name) => [name, []]));
+  const mark = (element, name) => {
+    element.dataset.a = name;
+    parts.get(name).push(element);
+  };
+  const point = (name) => {
+    (root.body ?? root).classList.toggle("pointing", name !== null);
+    for (const [other, elements] of parts) for (const element of elements) element.classList.toggle("on", other === name);
+  };
+  for (const element of root.querySelectorAll("svg [data-a]")) if (parts.has(element.dataset.a)) mark(element, element.dataset.a);
+  for (const row of root.querySelectorAll("tbody tr"))
+    for (const cell of row.cells) if (parts.has(words(cell))) mark(cell === row.cells[0] && cell.tagName === "TH" ? row : cell, words(cell));
+  for (const [name, elements] of parts)
+    for (const element of elements) {
+      element.addEventListener("mouseenter", () => point(name));
+      element.addEventListener("mouseleave", () => point(null));
+    }
+  for (const row of root.querySelectorAll(".front tbody tr[data-a]")) {
+    row.tabIndex = 0;
+    row.addEventListener("focus", () => point(row.dataset.a));
+    row.addEventListener("blur", () => point(null));
   }
-for (const row of document.querySelectorAll(".front tbody tr[data-a]")) {
-  row.tabIndex = 0;
-  row.addEventListener("focus", () => point(row.dataset.a));
-  row.addEventListener("blur", () => point(null));
 }
 
 // ------------------------------------------------------------------------------------------------------- sections
 
-const sections = [...document.querySelectorAll("details")];
-const open = () => {
-  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  if (section?.tagName === "DETAILS") section.open = true;
-  section?.scrollIntoView();
-};
-addEventListener("hashchange", open);
-for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListener("click", () => setTimeout(open));
-if (location.hash) open();
-let closed = [];
-addEventListener("beforeprint", () => (closed = sections.filter((section) => !section.open)).forEach((section) => (section.open = true)));
-addEventListener("afterprint", () => closed.forEach((section) => (section.open = false)));
+function report(names) {
+  highlight(document, names);
+  const sections = [...document.querySelectorAll("details")];
+  const open = () => {
+    const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (section?.tagName === "DETAILS") section.open = true;
+    section?.scrollIntoView();
+  };
+  addEventListener("hashchange", open);
+  for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListener("click", () => setTimeout(open));
+  if (location.hash) open();
+  let closed = [];
+  addEventListener("beforeprint", () => (closed = sections.filter((section) => !section.open)).forEach((section) => (section.open = true)));
+  addEventListener("afterprint", () => closed.forEach((section) => (section.open = false)));
 
-for (const table of document.querySelectorAll("table")) equip(table);
-const sentence = document.getElementById("sentence");
-const tools = document.querySelector(".front div:last-child .take") ?? sentence.parentElement.appendChild(make("p", { class: "take" }));
-tools.prepend(copier("copy sentence", () => [...sentence.children].map(words).join(" ")));
-const folded = document.querySelectorAll("details.section");
-if (folded.length) {
-  const all = make("button", { type: "button" }, "open all");
-  all.addEventListener("click", () => {
-    const wanted = all.textContent === "open all";
-    for (const section of folded) section.open = wanted;
-    all.textContent = wanted ? "close all" : "open all";
-  });
-  folded[0].before(make("p", { class: "take all" }, all));
+  for (const table of document.querySelectorAll("table")) equip(table);
+  const sentence = document.getElementById("sentence");
+  const tools = document.querySelector(".front div:last-child .take") ?? sentence.parentElement.appendChild(make("p", { class: "take" }));
+  tools.prepend(copier("copy sentence", () => [...sentence.children].map(words).join(" ")));
+  const folded = document.querySelectorAll("details.section");
+  if (folded.length) {
+    const all = make("button", { type: "button" }, "open all");
+    all.addEventListener("click", () => {
+      const wanted = all.textContent === "open all";
+      for (const section of folded) section.open = wanted;
+      all.textContent = wanted ? "close all" : "open all";
+    });
+    folded[0].before(make("p", { class: "take all" }, all));
+  }
 }
+
+const named = document.querySelector("script#names");
+if (named) report(JSON.parse(named.textContent));

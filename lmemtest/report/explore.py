@@ -1,0 +1,530 @@
+"""The explorer: a state, which is the query of an address, and what a page shows of the analysis that it names.
+
+Every number is that of `variant`, in the words of the report; nothing here knows of a server or a notebook. A state
+says what differs from the plan: ``without.benchmark=adult&alpha=0.01&role.prior=ignore``.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from lmemtest.bench.benchmark.observed_advantages import observed_advantages
+from lmemtest.bench.checks.check import check_rules
+from lmemtest.bench.checks.rules import refuse_unnamed
+from lmemtest.bench.data.normalise import METHODS
+from lmemtest.bench.data.roles import command_of, keywords_of
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.modelling.recommend import POPULATIONS
+from lmemtest.bench.robustness.variant import varied
+from lmemtest.core.options import (
+    ADJUSTMENT_NAMES,
+    CURVE_CHOICES,
+    DDF_METHODS,
+    DDF_NAMES,
+    DIRECTIONS,
+    ERROR_NAMES,
+    REPORT_ADJUSTMENTS,
+    VCOV,
+)
+from lmemtest.core.text import one_line
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_column, check_fraction
+from lmemtest.core.words import counted, format_level, format_number, format_p, listed, suggest
+from lmemtest.errors import ArgumentError, LmemtestError, UnknownColumnError
+from lmemtest.lmm.means.comparisons import intervals_text
+from lmemtest.report import wording
+from lmemtest.report.analysis import Analysis, of_reduced, with_conditions, with_shared_seeds
+from lmemtest.report.document import Text, Words, plain
+from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
+from lmemtest.report.leaders import leaders, left_out
+
+__all__ = ["explorer", "plan_of"]
+
+MOST_LEVELS = 300  # of a column, for which the page has a box each; an address can name any
+MOST_FIELDS = 5000  # of an address
+KEPT = 64  # answers that need not be made again, for the way back
+_ONE, _SEVERAL = ("score", "algorithm", "benchmark", "budget", "failed"), ("seed", "family", "metafeatures", "ignore")
+ROLES = (*_ONE, *_SEVERAL, "none")
+CHOICES = {
+    "scale": METHODS,
+    "population": POPULATIONS,
+    "curves": CURVE_CHOICES,
+    "adjust": REPORT_ADJUSTMENTS,
+    "vcov": VCOV,
+    "ddf": DDF_METHODS,
+}
+ARGUMENTS = ("without", "only", *CHOICES, "alpha", "formula")  # of `variant`, that an address can have
+_OPTIONS = ("role", "direction", *ARGUMENTS, "reference")
+
+
+def explorer(
+    runs: Runs, *, plan: Mapping[str, Any] | None = None, source: Mapping[str, Any] | None = None
+) -> Callable[[str, str], dict[str, Any]]:
+    """A function that answers what is asked of a state.
+
+    Parameters
+    ----------
+    runs : Runs
+        The whole table.
+    plan : mapping, optional
+        Arguments of `variant` of the planned analysis; those of `analyze` by default.
+    source : mapping, optional
+        Where the table is from, for the code that gives an answer again: ``path``, the words that were ``typed``, and
+        ``line``, which writes the words of a command.
+
+    Returns
+    -------
+    callable
+        Of "answer" or "checks", and a state as a query: what the page shows, as values of JSON. An error of the
+        package is its ``error``. Variants that were looked at are counted, each once. Threads take turns.
+    """
+    planned, origin = dict(plan or {}), dict(source or {})
+    readings, looked, lock = {"": runs}, set[str](), threading.Lock()
+    seen: dict[str, tuple[Analysis, dict[str, Any]]] = {}
+
+    def look(state: dict[str, Any], table: Runs) -> tuple[Analysis, dict[str, Any]]:
+        key = _query(state)
+        if key not in seen:
+            analysis, changes = _analysis(table, {**planned, **_arguments(state)})
+            while len(seen) >= KEPT:
+                del seen[next(iter(seen))]
+            if "population" in planned and "population" not in state:
+                changes.pop()  # what it is about is as planned
+            changes = [*_readings_in_words(state), *changes, *_options_in_words(state)]
+            seen[key] = analysis, {"changes": changes, **_shown(analysis, state.get("reference"))}
+        return seen[key]
+
+    def asked(what: str, query: str, problems: list[str], answer: dict[str, Any]) -> None:
+        state, fields = _roles_of(query, runs, problems)
+        key = _query(state)
+        if key not in readings:
+            readings[key] = _read_otherwise(runs, state)
+        table = readings[key]
+        state = {**state, **_options_of(fields, table, problems)}
+        if what == "checks":
+            answer |= _checks(look(state, table)[0])
+            return
+        answer["controls"] = _controls(runs, table, state, planned)  # also where there is no answer: they can mend it
+        answer |= look(state, table)[1]
+        varies = _query({**state, "reference": None})
+        looked.update([varies] if varies else [])
+        told = {name: value for name, value in state.items() if name in ("role", "direction")}
+        answer |= {
+            "state": _fields(state),
+            "plan": look(told, table)[1]["verdict"] if varies else answer["verdict"],
+            "exported": _exported(answer, len(looked)),
+            "code": _code(runs, table, state, planned, origin),
+        }
+
+    @one_blas_thread()
+    def ask(what: str, query: str) -> dict[str, Any]:
+        problems: list[str] = []
+        answer: dict[str, Any] = {}
+        with lock:
+            try:
+                asked(what, query, problems, answer)
+            except LmemtestError as error:
+                answer["error"] = str(error)
+            return {**answer, "query": query, "problems": problems, "looked": len(looked)}
+
+    return ask
+
+
+def plan_of(analysis: Analysis) -> dict[str, Any]:
+    """The arguments of `variant` that give the pairs of an analysis: what differs from the defaults."""
+    table, errors = analysis.table, analysis.pairs.errors
+    chosen, like = dict[str, Any](), dict[str, Any]()
+    if analysis.own_formula:
+        chosen = like = {"formula": analysis.formula}
+    else:
+        model = varied(table)[1]
+        curves, usual = ((runs.curve.how if runs.curve else "model") for runs in (analysis.runs, model.runs))
+        chosen |= {"curves": curves} if curves != usual else {}
+        like = {"population": analysis.recommendation.population}
+        chosen |= like if like["population"] != model.population else {}
+    _, _, fit, pairs, _ = varied(table, **like)
+    same = pairs if pairs.errors == errors else varied(table, **like, vcov=errors)[3]  # has an adjustment of its own
+    options = {
+        "alpha": (analysis.alpha, 0.05),
+        "adjust": (analysis.pairs.adjust, same.adjust),
+        "vcov": (errors, pairs.errors),
+        "ddf": (analysis.pairs.ddf, "satterthwaite"),
+        "dispersion": (analysis.fit.dispersion, fit.dispersion),
+    }
+    return {**chosen, **{name: ours for name, (ours, usual) in options.items() if ours != usual}}
+
+
+# ------------------------------------------------------------------------------------------- an address and a state
+
+
+def _roles_of(query: str, runs: Runs, problems: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What a query says of the roles of columns, and its other fields."""
+    try:
+        fields = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        problems.append(f"The address has more than {MOST_FIELDS:,} fields, and is not used.")
+        return {}, []
+    state: dict[str, Any] = {}
+    now, rest = _role_by_column(runs), []
+    for name, value in fields:
+        place, dot, column = name.partition(".")
+        if place != "role" and name != "direction":
+            rest.append((name, value))
+            continue
+        try:
+            if not _raw(runs):
+                raise ArgumentError("The table was prepared for these roles. Give others when it is read.")
+            if name == "direction":
+                if check_choice(value, "direction", DIRECTIONS) != runs.direction:
+                    state["direction"] = value
+                continue
+            if column not in now or not dot:
+                raise UnknownColumnError(f"There is no such column.{suggest(column, now)} Columns: {listed(now)}.")
+            if check_choice(value, "role", ROLES) != now[column]:
+                state.setdefault("role", {})[column] = value
+        except LmemtestError as error:
+            problems.append(_not_used(name, value, error))
+    return state, rest
+
+
+def _raw(runs: Runs) -> bool:
+    """Whether nothing was done to the table that rests on its roles."""
+    return runs.scale is None and runs.failures is None and runs.curve is None
+
+
+def _role_by_column(runs: Runs) -> dict[str, str]:
+    """The role of each column of the table, "none" without one."""
+    roles = {name: "none" for name in runs.columns if name != runs.seed or len(runs.seeds) < 2}
+    for role in (*_ONE, *_SEVERAL):
+        named = runs.seeds if role == "seed" else getattr(runs, role)
+        for column in (named,) if isinstance(named, str) else named or ():
+            if column in roles:
+                roles[column] = role
+    return roles
+
+
+def _read_otherwise(runs: Runs, state: Mapping[str, Any]) -> Runs:
+    """The table with other roles; a column that takes the role of another one leaves it without."""
+    now, changed = _role_by_column(runs), state.get("role", {})
+    by_column = {column: role for column, role in now.items() if column not in changed} | changed
+    roles: dict[str, Any] = {**runs.roles(), "direction": state.get("direction", runs.direction)}
+    for role in _ONE:
+        named = [column for column in by_column if by_column[column] == role]
+        newly = [column for column in named if column in changed]
+        if len(newly) > 1:
+            raise ArgumentError(f"{role} is one column, and {listed(newly)} are named. Give one of them another role.")
+        if role != "failed" or runs.failed in now or named:  # "missing" is no column
+            roles[role] = next(iter(newly or named), None)
+    roles |= {role: tuple(name for name in by_column if by_column[name] == role) for role in _SEVERAL}
+    roles["seed"] = roles["seed"] or None
+    roles["family"] = tuple(sorted(roles["family"], key=lambda name: (*runs.family, name).index(name)))
+    for role in ("score", "algorithm"):
+        if roles[role] is None:
+            raise ArgumentError(f"There is no {role}. Give a column this role: one is needed.")
+    table = Runs(runs.frame, **roles)
+    refuse_unnamed(table)
+    return table
+
+
+def _options_of(fields: Iterable[tuple[str, str]], runs: Runs, problems: list[str]) -> dict[str, Any]:
+    """What a query says beside roles, as arguments of `variant` and the reference; what cannot be is told and left."""
+    state: dict[str, Any] = {}
+    levels: dict[str, dict[str, Any]] = {}
+    for name, value in fields:
+        place, dot, named_column = name.partition(".")
+        try:
+            if place in ("without", "only") and dot:
+                role = named_column in _ONE[1:4] and named_column not in runs.columns
+                column = str(getattr(runs, named_column)) if role else named_column
+                if column not in levels:
+                    check_column(column, runs.columns, argument=name)
+                    levels[column] = {format_level(level): level for level in runs.levels(column)}
+                if value not in levels[column]:
+                    raise ArgumentError(
+                        f"It does not occur in the column {column!r}.{suggest(value, levels[column])} Its values: "
+                        f"{listed(map(repr, levels[column]))}."
+                    )
+                named = state.setdefault(place, {}).setdefault(column, [])
+                named += [levels[column][value]] if levels[column][value] not in named else []
+            elif name in CHOICES:
+                state[name] = check_choice(value, name, CHOICES[name])
+            elif name == "alpha":
+                state[name] = check_fraction(float(value), name)
+            elif name == "formula":
+                state |= {name: value} if value.strip() else {}
+            elif name == "reference":
+                if value not in map(format_level, runs.algorithms):
+                    raise ArgumentError(f"It is no algorithm.{suggest(value, map(format_level, runs.algorithms))}")
+                state[name] = value
+            else:
+                raise ArgumentError(f"There is no such option.{suggest(place, _OPTIONS)} Options: {listed(_OPTIONS)}.")
+        except (LmemtestError, ValueError) as error:
+            problems.append(_not_used(name, value, error))
+    return state
+
+
+def _not_used(name: str, value: str, error: Exception) -> str:
+    reason = str(error) if isinstance(error, LmemtestError) else "It is no number."
+    return f"{one_line(name)[:80]}={one_line(value)[:80]} in the address is not used. {reason}"
+
+
+def _arguments(state: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in state.items() if name in ARGUMENTS and value is not None}
+
+
+def _fields(state: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The fields of an address for a state, in one order."""
+    fields: list[tuple[str, str]] = [(f"role.{column}", role) for column, role in sorted(state.get("role", {}).items())]
+    for place in ("without", "only"):
+        for column, levels in sorted(state.get(place, {}).items()):
+            fields += [(f"{place}.{column}", text) for text in sorted(map(format_level, levels))]
+    for name in (*CHOICES, "direction", "alpha", "formula", "reference"):
+        value = state.get(name)
+        fields += [] if value is None else [(name, f"{value:g}" if name == "alpha" else value)]
+    return fields
+
+
+def _query(state: Mapping[str, Any]) -> str:
+    return urlencode(_fields(state))
+
+
+# ---------------------------------------------------------------------------------------------- what a state gives
+
+
+def _analysis(runs: Runs, arguments: dict[str, Any]) -> tuple[Analysis, list[str]]:
+    """The analysis as far as its pairs need it, and what is another one in it."""
+    part, model, fit, pairs, changes = varied(runs, **arguments)
+    own = arguments.get("formula") is not None
+    analysis = Analysis(
+        runs=part if own else model.runs,
+        table=part,
+        check=None,  # type: ignore[arg-type]  # it takes longer than all the rest, and is asked for by itself
+        recommendation=model,
+        own_formula=own,
+        fit=fit,
+        joint=None,
+        pairs=replace(pairs, direction=part.direction),
+        decisions=pairs.decisions(alpha=pairs.alpha, direction=part.direction),
+        effects=None,
+        call="",
+        timings={},
+    )
+    return analysis, changes
+
+
+def _checks(analysis: Analysis) -> dict[str, Any]:
+    """What the rows, and the means on each benchmark, say of the claim: as the first screen of a report has it."""
+    whole, runs = with_conditions(analysis.table), analysis.runs
+    check = check_rules(whole)
+    if runs.curve is not None and runs is not analysis.table:
+        check = of_reduced(check, check_rules(runs, names=("scales",)))
+    effects = observed_advantages(analysis.fit, runs, alpha=analysis.alpha)
+    check = with_shared_seeds(check, analysis.fit, runs, analysis.recommendation, analysis.alpha)
+    full = replace(analysis, table=whole, check=check, effects=effects)
+    problems = [
+        {
+            "severity": outcome.severity,
+            "title": outcome.check,
+            "text": f"{check.in_sum(outcome)} {outcome.advice}".strip(),
+        }
+        for outcome in check.to_fix
+    ]
+    return {
+        "verdict": _parts(verdict(full)),
+        "badges": [[badge.text, badge.severity] for badge in badges(full)],
+        "problems_of_table": problems,
+        "cautions": [plain(text) for text in wording.cautions(full)],
+        "overview": check.overview,
+    }
+
+
+def _shown(analysis: Analysis, reference: str | None) -> dict[str, Any]:
+    """Verdict, ranking, forest, diagram and matrix of an analysis: texts beside the values that give their places."""
+    levels = analysis.decisions.levels
+    reference = reference if reference in levels else None
+    table = ranking_table(analysis, reference)
+    names = leaders(analysis)
+    columns = table.rendered()
+    text = dict(zip(columns[0][1], zip(columns[2][1], columns[3][1], strict=True), strict=True))
+    shown = names.decisions
+    against = reference or shown.levels[0]
+    behind = analysis.pairs.behind(against, analysis.runs.direction).reindex(list(shown.levels))
+    ends = {name: [_json(x) for x in row] for name, *row in behind.iloc[:, :3].itertuples(name=None)}
+    ends[against] = [0.0, None, None]
+    verdicts = shown.among([*shown.levels, against])[:-1, -1].tolist()
+    pairs = names.pairs.table
+    tips = names.pairs.sentences()
+    places = {name: i for i, name in enumerate(shown.levels)}
+    return {
+        "verdict": _parts(bare_verdict(analysis)),
+        "formula": analysis.formula,
+        "notes": [*analysis.pairs.notes, *analysis.decisions.notes],
+        "left_out": left_out(analysis),
+        "levels": list(shown.levels),
+        "ranking": {
+            "title": table.title,
+            "notes": list(table.notes),
+            "columns": [name for name, *_ in columns],
+            "right": [right for *_, right in columns],
+            "rows": [list(row) for row in zip(*(cells for _, cells, _ in columns), strict=True)],
+        },
+        "forest": {
+            "what": f"Difference to {against}, positive: worse ({intervals_text(analysis.pairs)})",
+            "reference": against,
+            "rows": [
+                {"name": name, "ends": ends[name], "text": text.get(name, ("", ""))[1], "code": code}
+                for name, code in zip(shown.levels, verdicts, strict=True)
+            ],
+            "ticks": _ticks([x for row in ends.values() for x in row]),
+        },
+        "diagram": {
+            "what": f"Mean {wording.measured(analysis)}",
+            "means": [_json(x) for x in shown.means],
+            "texts": [text.get(name, ("",))[0] for name in shown.levels],
+            "groups": [[places[name] for name in group] for group in shown.groups if len(group) > 1],
+            "ticks": _ticks([_json(x) for x in shown.means]),
+            "turned": analysis.runs.direction == "maximize",
+        },
+        "matrix": {
+            "codes": shown.codes.tolist(),
+            "p": [[places[a], places[b], format_p(p)] for a, b, p in pairs[["left", "right", "p_value"]].values],
+            "tips": [
+                [places[a], places[b], tip] for (a, b), tip in zip(pairs[["left", "right"]].values, tips, strict=True)
+            ],
+        },
+    }
+
+
+def _json(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _ticks(values: Iterable[float | None]) -> list[tuple[float, str]]:
+    """About five round numbers over the range of some values, as places and texts."""
+    finite = [value for value in values if value is not None]
+    low, high = min(finite, default=0.0), max(finite, default=0.0)
+    span = high - low
+    if not span > 0.0:
+        return [(low, format_number(low))]
+    power = 10.0 ** math.floor(math.log10(span / 4))
+    step = power * next(factor for factor in (1, 2, 5, 10) if 4 * factor * power >= span * (1 - 1e-9))
+    first = math.ceil(low / step - 1e-9)
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [(i * step, f"{i * step + 0.0:,.{decimals}f}") for i in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def _parts(paragraphs: Iterable[Text]) -> list[list[Any]]:
+    """Texts with what stands out in them."""
+    return [[[p.text, p.role] if isinstance(p, Words) else p for p in text] for text in paragraphs]
+
+
+def _readings_in_words(state: Mapping[str, Any]) -> list[str]:
+    words = {"ignore": "{} ignored", "none": "{} without a role", "metafeatures": "{} as a metafeature"}
+    changes = [words.get(role, f"{{}} as {role}").format(column) for column, role in state.get("role", {}).items()]
+    return changes + ([f"{state['direction']} it"] if "direction" in state else [])
+
+
+def _options_in_words(state: Mapping[str, Any]) -> list[str]:
+    words = {
+        "curves": lambda how: f"of curves the {how}" if how != "model" else "with curves in the model",
+        "alpha": lambda alpha: f"at alpha = {alpha:g}",
+        "adjust": lambda name: f"with {ADJUSTMENT_NAMES[name]} adjustment",
+        "vcov": lambda name: f"with {ERROR_NAMES[name]} standard errors",
+        "ddf": lambda name: f"with {DDF_NAMES[name]} degrees of freedom",
+        "formula": lambda text: f"by the model {one_line(text)}",
+    }
+    return [write(state[name]) for name, write in words.items() if state.get(name) is not None]
+
+
+def _exported(answer: Mapping[str, Any], looked: int) -> str:
+    """The verdict as a sentence to be copied, with what it is among the variants that were looked at."""
+    said = " ".join("".join(p if isinstance(p, str) else p[0] for p in text) for text in answer["verdict"])
+    if answer["changes"]:
+        return (
+            f"{said} Exploratory: {', '.join(answer['changes'])}. {counted(looked, 'variant')} of the planned analysis "
+            f"{'was' if looked == 1 else 'were'} looked at; the level holds for one stated beforehand."
+        )
+    beside = f"{counted(looked, 'variant')} {'was' if looked == 1 else 'were'} looked at beside it."
+    return f"{said} This is the analysis as planned{f'; {beside}' if looked else '.'}"
+
+
+# ------------------------------------------------------------------------------------------------ code and controls
+
+
+def _code(
+    runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mapping[str, Any], origin: Mapping[str, Any]
+) -> dict[str, str]:
+    """The same answer in Python and by a command; an empty command where there is none, and why."""
+    arguments = {**planned, **_arguments(state)}
+    called = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    path, typed = origin.get("path"), list(origin.get("typed", ()))
+    roles = {**table.roles(), "seed": table.seeds if len(table.seeds) > 1 else table.seed}
+    if path is not None and not typed and _raw(runs):
+        first = f"runs = lt.read_runs({str(path)!r}, {keywords_of(roles)})"
+    elif table is not runs:
+        first = f"runs = lt.Runs(runs.frame, {keywords_of(roles)})"
+    else:
+        first = f"# runs: those that were explored, lt.Runs(table, {keywords_of(roles)})"
+    python = (
+        f"import lmemtest as lt\n\n{first}\npairs = lt.variant(runs{called})\nprint(pairs.decisions(alpha=pairs.alpha))"
+    )
+    parts = any(name in state for name in ("without", "only"))
+    if path is None:
+        return {"python": python, "command": "", "why": "The table is not from a file."}
+    if not _raw(runs) and (parts or "scale" in state):
+        return {"python": python, "command": "", "why": "A command would prepare the scores anew, of what is left."}
+    words = [*typed, *command_of(roles)]
+    for sign, place in (("!=", "without"), ("=", "only")):
+        for column, levels in state.get(place, {}).items():
+            words += [part for level in levels for part in ("--where", f"{column}{sign}{format_level(level)}")]
+    for name, value in arguments.items():
+        if name not in ("without", "only"):
+            words += [f"--{'normalize' if name == 'scale' else name}", f"{value:g}" if name == "alpha" else str(value)]
+    return {"python": python, "command": origin["line"](["lmemtest", "report", str(path), *words]), "why": ""}
+
+
+def _controls(runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be chosen, and how it is now."""
+    columns = [(table.benchmark, "benchmark"), *((name, "family") for name in table.family)]
+    columns += [(table.algorithm, "algorithm"), (table.seed, "seed"), (table.budget, "budget")]
+    columns += [(name, "metafeature") for name in table.metafeatures]
+    without, only, boxes = state.get("without", {}), state.get("only", {}), []
+    for column, role in columns:
+        if column is None:
+            continue
+        levels = table.levels(column)
+        kept = set(only.get(column, levels)) - set(without.get(column, ()))
+        few = levels if len(levels) <= MOST_LEVELS else ()
+        boxes.append(
+            {
+                "column": column,
+                "role": role,
+                "levels": [[format_level(level), level in kept] for level in few],
+                "count": len(levels),
+                "more": "" if few else f"{len(levels):,} values: name them in the address, only.{column}=VALUE.",
+            }
+        )
+    usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
+             "vcov": "recommended", "ddf": "satterthwaite"}  # fmt: skip
+    offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
+    roles = _role_by_column(table) if _raw(runs) else {}
+    return {
+        "columns": boxes,
+        "choices": [
+            {"name": name, "planned": planned.get(name, usual[name]), "values": list(values), "now": state.get(name)}
+            for name, values in offered.items()
+        ],
+        "alpha": f"{state.get('alpha', planned.get('alpha', 0.05)):g}",
+        "formula": state.get("formula", ""),
+        "formula_planned": planned.get("formula", ""),
+        "algorithms": [format_level(level) for level in table.algorithms],
+        "reference": state.get("reference"),
+        "roles": list(roles.items()),
+        "role_names": list(ROLES),
+        "direction": table.direction,
+    }

@@ -1,0 +1,309 @@
+// The explorer: a state is the query of the address; Python answers it, and this draws the answer. Texts come as they are
+// written, numbers give places alone. Below it stands what report.js does with tables and names.
+
+const svg = (tag, attributes = {}, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
+const add = (parent, ...children) => (parent.append(...children), parent);
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+const short = (text, room) => { // both ends of a name, within so many units of a figure
+  if (ruler.measureText(text).width <= room) return text;
+  const letters = [...text];
+  for (let kept = letters.length - 1; kept > 1; kept--) {
+    const cut = `${letters.slice(0, Math.ceil(kept / 2)).join("")}…${letters.slice(-Math.floor(kept / 2)).join("")}`;
+    if (ruler.measureText(cut).width <= room) return cut;
+  }
+  return "…";
+};
+const paragraph = (parts, attributes = {}) =>
+  add(make("p", attributes), ...parts.map((part) => (Array.isArray(part) ? make(part[1] === "link" ? "span" : part[1], {}, part[0]) : part)));
+const plainly = (texts) => texts.map((parts) => parts.map((part) => (Array.isArray(part) ? part[0] : part)).join("")).join(" ");
+
+// ------------------------------------------------------------------------------------------------------- figures
+
+const INK = "#1a1a1a", MUTED = "#5f5f5f", FAINT = "#d9d9d9", PAPER = "#ffffff", WIDTH = 440;
+const line = (x1, y1, x2, y2, stroke, width = 1) => svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width });
+const label = (x, y, text, anchor = "start", fill = INK, kind = "") => svg("text", { x, y, "text-anchor": anchor, fill, class: kind }, text);
+const figure = (height, alt, caption, drawn) => {
+  const plate = make("div", { class: "plate", role: "img", "aria-label": alt });
+  plate.append(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}` }, ...drawn));
+  return add(make("figure"), plate, make("figcaption", {}, caption));
+};
+const scaleOf = (values, left, right) => {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return (value) => (high > low ? left + ((right - left) * (value - low)) / (high - low) : (left + right) / 2);
+};
+
+function forest({ rows, ticks, what, reference }) {
+  const values = rows.flatMap((row) => row.ends).filter((value) => value !== null);
+  const [x, bottom] = [scaleOf([0, ...values], 140, WIDTH - 18), 16 + 26 * rows.length];
+  const drawn = [line(x(0), 4, x(0), bottom, INK), line(140, bottom, WIDTH - 18, bottom, MUTED)];
+  for (const [at, text] of ticks) drawn.push(line(x(at), bottom, x(at), bottom + 4, MUTED), label(x(at), bottom + 17, text, "middle", MUTED, "small"));
+  rows.forEach((row, i) => {
+    const [at, low, high] = row.ends, y = 18 + 26 * i;
+    const differs = row.code === 1 || row.code === -1;
+    const group = svg("g", { "data-a": row.name }, svg("title", {}, `${row.name}: ${row.name === reference ? "the reference" : row.text}`));
+    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, short(row.name, 122), "end"));
+    if (low !== null) group.append(line(x(low), y, x(high), y, INK, 1.6));
+    if (at === null) group.append(label(148, y + 4, "no test", "start", MUTED));
+    else group.append(svg("circle", { cx: x(at), cy: y, r: 4.5, fill: differs || row.name === reference ? INK : PAPER, stroke: INK, "stroke-width": 1.6 }));
+    drawn.push(group);
+  });
+  const caption = `${what}. Filled: differs from ${reference}. Hollow: not distinguishable from it.`;
+  return figure(bottom + 24, `${what}: ${rows.map((row) => `${row.name} ${row.text}`).join("; ")}.`, caption, drawn);
+}
+
+function diagram({ means, texts, groups, ticks, turned, what }, levels) {
+  const shown = levels.map((_, i) => i).filter((i) => means[i] !== null);
+  if (shown.length < 2) return null;
+  const values = shown.map((i) => means[i]);
+  const place = scaleOf(values, 0, 1), x = (value) => 125 + 190 * (turned ? 1 - place(value) : place(value));
+  const bars = groups.map((group) => group.filter((i) => means[i] !== null)).filter((group) => group.length > 1);
+  const half = Math.ceil(shown.length / 2), top = 34, first = top + 18 + 7 * bars.length;
+  const drawn = [line(125, top, 315, top, INK)];
+  for (const [at, text] of ticks) drawn.push(line(x(at), top - 5, x(at), top, INK), label(x(at), top - 9, text, "middle", MUTED, "small"));
+  bars.forEach((group, i) => {
+    const ends = group.map((one) => x(means[one])), y = top + 10 + 7 * i;
+    drawn.push(line(Math.min(...ends) - 3, y, Math.max(...ends) + 3, y, INK, 3.5));
+  });
+  shown.forEach((i, order) => {
+    const left = order < half, y = first + 18 * (left ? order : shown.length - 1 - order), at = x(means[i]);
+    const group = svg("g", { "data-a": levels[i] }, svg("title", {}, `${levels[i]}: mean ${texts[i]}`));
+    add(group, svg("path", { d: `M${at} ${top}V${y}H${left ? 117 : 323}`, fill: "none", stroke: MUTED }), svg("circle", { cx: at, cy: top, r: 2.6, fill: INK }));
+    drawn.push(add(group, label(left ? 113 : 327, y + 4, short(levels[i], 108), left ? "end" : "start")));
+  });
+  const alt = `${what}: ${shown.map((i) => `${levels[i]} ${texts[i]}`).join(", ")}. Not distinguishable: ${bars.map((group) => group.map((i) => levels[i]).join(", ")).join("; ") || "none"}.`;
+  return figure(first + 18 * half, alt, `${what}, the best at the left. Bars join what is not distinguishable.`, drawn);
+}
+
+function matrix({ codes, p, tips }, levels) {
+  const size = Math.min(44, (WIDTH - 152) / levels.length), left = 150, top = 22;
+  const told = new Map(tips.flatMap(([a, b, tip]) => [[`${a} ${b}`, tip], [`${b} ${a}`, tip]]));
+  const chance = new Map(p.flatMap(([a, b, text]) => [[`${a} ${b}`, text], [`${b} ${a}`, text]]));
+  const signs = { 1: "+", "-1": "−", 0: "·", 2: "≈", 3: "?" };
+  const drawn = levels.map((name, i) => label(left + size * (i + 0.5), 15, `${i + 1}`, "middle", MUTED, "small"));
+  levels.forEach((name, i) => {
+    const y = top + Math.min(size, 26) * i, height = Math.min(size, 26);
+    const row = svg("g", { "data-a": name }, label(left - 28, y + height / 2 + 4, short(name, 116), "end"), label(left - 7, y + height / 2 + 4, `${i + 1}`, "end", MUTED, "small"));
+    levels.forEach((_, j) => {
+      if (i === j) return;
+      const code = codes[i][j], kind = { 1: "win", "-1": "loss" }[code] ?? "even";
+      const cell = svg("g", {}, svg("title", {}, told.get(`${i} ${j}`) ?? "no test"));
+      add(cell, svg("rect", { x: left + size * j + 1, y: y + 1, width: size - 2, height: height - 2, class: kind }));
+      const text = size > 38 && code !== 3 ? chance.get(`${i} ${j}`) ?? "?" : signs[code] ?? "?";
+      row.append(add(cell, label(left + size * (j + 0.5), y + height / 2 + 4, text, "middle", INK, "small")));
+    });
+    drawn.push(row);
+  });
+  const caption = "Row against column. Blue: the row is better. Grey: it is worse. Framed: not distinguishable; ?: no test.";
+  return figure(top + Math.min(size, 26) * levels.length + 6, `Verdicts on all pairs: ${tips.map(([, , tip]) => tip).join(" ")}`, caption, drawn);
+}
+
+function ranking({ title, columns, right, rows, notes }) {
+  const kind = (i) => (right[i] ? { class: "lt-num" } : {});
+  const table = make("table", { class: "lt-table" });
+  const head = add(make("tr"), ...columns.map((name, i) => make("th", { scope: "col", ...kind(i) }, name)));
+  const body = rows.map((row) => add(make("tr"), ...row.map((cell, i) => (i === 0 && !right[0] ? make("th", { scope: "row" }, cell) : make("td", kind(i), cell)))));
+  add(table, make("caption", {}, title), add(make("thead"), head), add(make("tbody"), ...body));
+  const region = add(make("div", { class: "scroll", role: "region", "aria-label": title, tabindex: "0" }), table);
+  return [table, add(make("div"), region, ...notes.map((note) => make("p", { class: "note" }, note)))];
+}
+
+// ------------------------------------------------------------------------------------------------------ controls
+
+function controls(form, answer, change) {
+  const { columns, choices, roles, role_names: names, direction, algorithms, alpha, formula, formula_planned: planned, reference } = answer.controls;
+  const chooser = (title, key, values, now, first, send = (value) => [[key, value]]) => {
+    const select = make("select", { name: key });
+    for (const value of [...(first === null ? [] : [first]), ...values]) select.append(make("option", { value: value === first ? "" : value }, value));
+    select.value = now ?? "";
+    select.addEventListener("change", () => change([key], select.value === "" ? [] : send(select.value)));
+    return add(make("label", {}, title), " ", select);
+  };
+  const typed = (title, key, now, attributes) => {
+    const input = make("input", { name: key, ...attributes });
+    input.value = now;
+    input.addEventListener("change", () => change([key], input.value.trim() === "" ? [] : [[key, input.value.trim()]]));
+    return add(make("label", {}, title), input);
+  };
+  const group = (title, ...parts) => add(make("fieldset"), make("legend", {}, title), ...parts);
+  const boxes = columns.map(({ column, role, levels, count, more }) => {
+    const inputs = levels.map(([text, kept]) => {
+      const input = make("input", { type: "checkbox", name: `${role}.${column}`, value: text });
+      input.checked = kept;
+      return input;
+    });
+    const send = () => {
+      const [on, off] = [inputs.filter((input) => input.checked), inputs.filter((input) => !input.checked)];
+      const fewer = off.length > on.length && on.length ? ["only", on] : ["without", off];
+      change([`without.${column}`, `only.${column}`], fewer[1].map((input) => [`${fewer[0]}.${column}`, input.value]));
+    };
+    const list = add(make("div", { class: "boxes" }), ...inputs.map((input) => add(make("label"), input, make("span", {}, input.value))));
+    list.addEventListener("change", send);
+    const all = make("button", { type: "button" }, "all");
+    all.addEventListener("click", () => (inputs.forEach((input) => (input.checked = true)), send()));
+    const title = `${role === column ? role : `${role}: ${column}`} (${levels.length ? `${levels.filter(([, kept]) => kept).length} of ` : ""}${count})`;
+    const whole = make("details", { "data-column": column });
+    whole.open = role !== "seed" && count <= 12;
+    return add(whole, make("summary", {}, title), add(group("", ...(more ? [make("p", { class: "note" }, more)] : [list, all]))));
+  });
+  const titles = { scale: "score scale", population: "claims about", curves: "curves over the budget", adjust: "adjustment", vcov: "standard errors", ddf: "degrees of freedom" };
+  const opened = new Map([...form.querySelectorAll("details")].map((one) => [one.dataset.column, one.open]));
+  const focused = form.getRootNode().activeElement;
+  const [held, at] = form.contains(focused) ? [focused.name, focused.type === "checkbox" ? focused.value : null] : [null, null];
+  const scrolls = new Map([...form.querySelectorAll("details")].map((one) => [one.dataset.column, one.querySelector(".boxes")?.scrollTop ?? 0]));
+  const rest = make("details", { "data-column": "…roles" });
+  const fixed = make("p", { class: "note" }, "The scores were prepared for these roles; give others when the table is read.");
+  add(rest, make("summary", {}, "roles of the columns"), group("", ...(roles.length ? roles.map(([column, role]) => chooser(column, `role.${column}`, names, role, null)) : [fixed])));
+  if (roles.length) rest.lastChild.append(chooser("better scores", "direction", ["minimize", "maximize"], direction, null));
+  form.replaceChildren(
+    group("analysis",
+      ...choices.map(({ name, planned: usual, values, now }) => chooser(titles[name], name, values, now, `as planned: ${usual}`)),
+      typed("alpha", "alpha", alpha, { type: "number", min: "0", max: "1", step: "any", inputmode: "decimal" }),
+      chooser("reference", "reference", algorithms, reference, "the best"),
+      typed("formula of your own", "formula", formula, { type: "text", placeholder: planned || "as recommended", spellcheck: "false" })),
+    ...boxes, rest);
+  for (const one of form.querySelectorAll("details")) {
+    if (opened.has(one.dataset.column)) one.open = opened.get(one.dataset.column);
+    if (one.querySelector(".boxes")) one.querySelector(".boxes").scrollTop = scrolls.get(one.dataset.column) ?? 0;
+  }
+  if (held) [...form.elements].find((input) => input.name === held && (at === null || input.value === at))?.focus({ preventScroll: true });
+}
+
+// -------------------------------------------------------------------------------------------------------- the page
+
+const CHECKED_AFTER = 300, WORKING_AFTER = 150; // milliseconds: without a new question; before a slow one is told
+
+function explorer(root, ask, { state = "", remember = () => {} } = {}) {
+  const form = make("form", { class: "controls", "aria-label": "What is varied" });
+  const [plan, exploratory] = [make("p", { class: "plan" }), make("p", { class: "exploratory" })];
+  const live = make("div", { class: "sentence", "aria-live": "polite" });
+  const status = make("p", { class: "status", role: "status" });
+  const trouble = make("div", { role: "alert" });
+  const [results, checks, codes] = [make("div", { class: "results" }), make("section", { "aria-label": "Checks" }), make("section", { "aria-label": "The same as code" })];
+  const answer = add(make("section", { class: "answer", "aria-label": "The answer" }), plan, trouble, live, exploratory, status);
+  add(root, add(make("div", { class: "explorer" }), form, add(make("div"), answer, results, checks, codes)));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  let [newest, fields] = [0, [...new URLSearchParams(state)]];
+  const callout = (severity, title, text) =>
+    add(make("div", { class: `callout callout-${severity}` }), add(make("p", { class: "callout-title" }), make("span", { class: "tag" }, severity), ` ${title}`), make("p", {}, text));
+
+  const change = (dropped, added) => {
+    fields = [...fields.filter(([name]) => !dropped.includes(name)), ...added];
+    const query = `${new URLSearchParams(fields)}`;
+    remember(query);
+    look(query);
+  };
+
+  async function look(query) {
+    const number = ++newest;
+    const slow = setTimeout(() => (status.textContent = "working …"), WORKING_AFTER);
+    let found;
+    try {
+      found = await ask("answer", query);
+    } catch {
+      found = { error: "The explorer has been closed. Start it again where it was started, and open the address that it prints.", problems: [] };
+    }
+    clearTimeout(slow);
+    if (number !== newest) return; // a newer question has been asked
+    status.textContent = "";
+    trouble.replaceChildren(...(found.problems ?? []).map((text) => callout("warning", "The address", text)));
+    for (const part of [live, exploratory, results, checks, codes]) part.classList.toggle("stale", Boolean(found.error));
+    if (found.controls && !form.children.length) controls(form, found, change);
+    if (found.error) return void trouble.append(callout("error", "No answer", found.error));
+    fields = found.state;
+    show(found);
+    await new Promise((done) => setTimeout(done, CHECKED_AFTER));
+    if (number !== newest) return;
+    status.textContent = "checking the table …";
+    const more = await ask("checks", query).catch(() => ({ error: "The explorer has been closed." }));
+    if (number !== newest) return;
+    status.textContent = "";
+    showChecks(more);
+  }
+
+  function show(found) {
+    const counted = `${found.looked} ${found.looked === 1 ? "variant" : "variants"} looked at`;
+    const varied = found.changes.length > 0;
+    plan.replaceChildren(varied ? `As planned: ${plainly(found.plan)}` : "This is the analysis as planned.");
+    exploratory.replaceChildren(varied ? `Exploratory: ${found.changes.join(", ")}. ${counted}; the level holds for one analysis that was stated beforehand.` : found.looked ? `${counted} beside the plan.` : "");
+    live.replaceChildren(...found.verdict.map((parts) => paragraph(parts)));
+    const [table, listed] = ranking(found.ranking);
+    const drawn = [diagram(found.diagram, found.levels), matrix(found.matrix, found.levels)].filter(Boolean);
+    results.replaceChildren(
+      add(make("div", { class: "front" }), add(make("div"), forest(found.forest)), listed),
+      add(make("div", { class: "tiles" }), ...drawn),
+      ...(found.left_out ? [make("p", { class: "note" }, found.left_out)] : []),
+      add(make("p", { class: "note" }, "Model: "), make("code", {}, found.formula)),
+      ...found.notes.map((note) => make("p", { class: "note" }, note)),
+    );
+    equip(table);
+    listed.querySelector(".take").prepend(copier("copy sentence", () => found.exported));
+    highlight(results, found.levels);
+    controls(form, found, change);
+    checks.replaceChildren();
+    codes.replaceChildren(
+      ...[["as Python", found.code.python, ""], ["as command", found.code.command, found.code.why]].map(([title, text, why]) => {
+        const whole = make("details", { class: "code" });
+        if (!text) return add(whole, make("summary", {}, title), make("p", { class: "note" }, why));
+        return add(whole, make("summary", {}, title), add(make("pre", { tabindex: "0" }), make("code", {}, text)), add(make("p", { class: "take" }), copier(`copy ${title}`, () => text)));
+      }),
+    );
+  }
+
+  function showChecks(more) {
+    if (more.error) return checks.replaceChildren(callout("error", "No checks", more.error));
+    live.replaceChildren(...more.verdict.map((parts) => paragraph(parts)));
+    checks.replaceChildren(
+      make("h2", {}, "Checks"),
+      add(make("ul", { class: "badges" }), ...more.badges.map(([text, severity]) => add(make("li"), make("span", { class: `flag badge-${severity}` }, text)))),
+      ...more.problems_of_table.map(({ severity, title, text }) => callout(severity, title, text)),
+      ...more.cautions.map((text) => callout("note", "mind", text)),
+      make("p", { class: "note" }, more.overview),
+    );
+  }
+
+  look(state);
+  return (query) => {
+    fields = [...new URLSearchParams(query)];
+    look(query);
+  };
+}
+
+function inBrowser() {
+  const place = location.pathname;
+  const ask = async (what, query) => {
+    const reply = await fetch(`${place}${what}?${query}`, { headers: { Accept: "application/json" } });
+    return reply.ok ? reply.json() : { error: (await reply.text()).trim(), problems: [] };
+  };
+  const remember = (query) => history.pushState(null, "", `${place}${query ? `?${query}` : ""}`);
+  const back = explorer(document.getElementById("explorer"), ask, { state: location.search.slice(1), remember });
+  addEventListener("popstate", () => back(location.search.slice(1)));
+}
+
+function inNotebook({ model, el }) {
+  const page = make("div", { class: "page" });
+  add(el.attachShadow({ mode: "open" }), make("style", {}, model.get("style_text")), add(page, make("h1", {}, model.get("title"))));
+  const places = { answer: ["state", "answer"], checks: ["wanted", "checks"] };
+  const ask = (what, query) =>
+    new Promise((done) => {
+      const [key, place] = places[what];
+      const take = () => {
+        if (model.get(place).query !== query) return;
+        model.off(`change:${place}`, take);
+        done(model.get(place));
+      };
+      model.on(`change:${place}`, take);
+      model.set(key, query);
+      model.save_changes();
+      take();
+    });
+  let last = model.get("state");
+  const remember = (query) => (last = query);
+  const back = explorer(page, ask, { state: last, remember });
+  model.on("change:state", () => model.get("state") !== last && back((last = model.get("state")))); // set in Python
+}
