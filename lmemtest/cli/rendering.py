@@ -42,9 +42,14 @@ def say(sentence: str, *, err: bool = False) -> None:
     typer.echo(logged(one_line(sentence)), err=err)
 
 
+_told: set[str] = set()  # by the command that runs: a table that is read again says nothing twice
+
+
 def tell(message: str) -> None:
-    """A message, perhaps of several lines, on standard error."""
-    typer.echo(logged(message), err=True)
+    """A message, perhaps of several lines, on standard error, once in a command."""
+    if message not in _told:
+        _told.add(message)
+        typer.echo(logged(message), err=True)
 
 
 def screen(answer: Result, name: str) -> str:
@@ -146,6 +151,7 @@ def answer(
     from lmemtest.core.caller import on_command_line
     from lmemtest.report.files import check_report_path
 
+    _told.clear()
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), names), _errors():
         refuse_inputs(context)
         if saves:
