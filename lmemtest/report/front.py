@@ -121,7 +121,7 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     if len(unlike):
         way, changed, total, *_ = unlike.loc[unlike["changed"].idxmax()]
         more = f" and {len(unlike) - 1} more" if len(unlike) > 1 else ""
-        yield Badge(f"{changed} of {counted(total, 'pair')} otherwise {way}{more}", "elsewhere", "note")
+        yield Badge(f"{changed:,} of {counted(total, 'pair')} otherwise {way}{more}", "elsewhere", "note")
     if analysis.undeclared is not None and analysis.undeclared.shows:
         yield Badge("undeclared families", "fix", "warning")
     if wording.ignored_columns(analysis):
