@@ -143,7 +143,7 @@ def _compared(phrase: str, decisions: Decisions, analysis: Analysis) -> tuple[st
         f"; {len(changes) - MOST_CHANGES} more" if changes[MOST_CHANGES:] else ""
     )
     significant = int((theirs != 0).sum())
-    return (phrase, f"{len(changes)} of {len(left)} pairs", significant, decisions.levels[0], told or "none")
+    return (phrase, f"{len(changes):,} of {len(left):,} pairs", significant, decisions.levels[0], told or "none")
 
 
 def _winners(codes: Codes) -> Codes:
@@ -167,7 +167,7 @@ def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | Non
     frame = pd.DataFrame(
         {
             "analysis": others["way"],
-            "decided otherwise": [f"{row.changed} of {row.total} pairs" for row in others.itertuples()],
+            "decided otherwise": [f"{row.changed:,} of {row.total:,} pairs" for row in others.itertuples()],
             "significant pairs": others["significant"],
             f"worse than {best}": [joined(names, most=MOST_NAMED) if names else "none" for names in others["worse"]],
         }
