@@ -20,6 +20,7 @@ from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.recommend import POPULATIONS
+from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variant import varied
 from lmemtest.core.options import (
     ADJUSTMENT_NAMES,
@@ -90,7 +91,7 @@ def explorer(
     def look(state: dict[str, Any], table: Runs) -> tuple[Analysis, dict[str, Any]]:
         key = _query(state)
         if key not in seen:
-            analysis, changes = _analysis(table, {**planned, **_arguments(state)})
+            analysis, changes = _analysis(*scaled_once(table, {**planned, **_arguments(state)}))
             while len(seen) >= KEPT:
                 del seen[next(iter(seen))]
             if "population" in planned and "population" not in state:
@@ -98,6 +99,20 @@ def explorer(
             changes = [*_readings_in_words(state), *changes, *_options_in_words(state)]
             seen[key] = analysis, {"changes": changes, **_shown(analysis, state.get("reference"))}
         return seen[key]
+
+    def scaled_once(table: Runs, arguments: dict[str, Any]) -> tuple[Runs, dict[str, Any], str]:
+        """Scores are normalised once where what is left out are whole groups within which they are."""
+        if "scale" not in arguments:
+            return table, arguments, ""
+        key = f"{keywords_of(table.roles())} {arguments['scale']}"
+        if key not in readings:
+            raw = raw_runs(table) or table
+            readings[key] = raw.normalize(arguments["scale"], name=free_name(raw, arguments["scale"]))
+        whole = readings[key]
+        parts = {column for place in ("without", "only") for column in arguments.get(place, ())}
+        if whole.scale is None or not parts <= {*whole.scale.by}:
+            return table, arguments, ""
+        return whole, {name: value for name, value in arguments.items() if name != "scale"}, whole.score
 
     def asked(what: str, query: str, problems: list[str], answer: dict[str, Any]) -> None:
         state, fields = _roles_of(query, runs, problems)
@@ -296,9 +311,11 @@ def _query(state: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------- what a state gives
 
 
-def _analysis(runs: Runs, arguments: dict[str, Any]) -> tuple[Analysis, list[str]]:
-    """The analysis as far as its pairs need it, and what is another one in it."""
+def _analysis(runs: Runs, arguments: dict[str, Any], scaled: str = "") -> tuple[Analysis, list[str]]:
+    """The analysis as far as its pairs need it, and what is another one in it; `scaled` is a score made before."""
     part, model, fit, pairs, changes = varied(runs, **arguments)
+    if scaled:
+        changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
     own = arguments.get("formula") is not None
     analysis = Analysis(
         runs=part if own else model.runs,

@@ -37,6 +37,8 @@ CASES = {
     "the last score, of curves": (curves, {"without": {"algorithm": "A"}}, {"curves": "last"}),
     "the errors of the model": (with_families, {"without": {"benchmark": "b07"}}, {"vcov": "model", "adjust": "holm"}),
     "another level": (runs, {}, {"alpha": 0.01}),
+    "a formula": (runs, {"without": {"benchmark": "b03"}}, {"formula": "loss ~ algorithm + (1 | benchmark)"}),
+    "residual variances": (runs, {"without": {"algorithm": "A"}}, {"dispersion": "benchmark"}),
     "Kenward-Roger": (runs, {"without": {"algorithm": "B"}}, {"ddf": "kenward-roger", "vcov": "model"}),
 }
 

@@ -65,11 +65,18 @@ def test_a_state_is_answered_as_the_report_of_the_reduced_table_is(runs: lt.Runs
     assert ask("answer", urlencode(state))["state"] == state
 
 
-def test_scores_are_normalised_as_variant_does_it(runs: lt.Runs, ask: Any) -> None:
-    pairs = lt.variant(runs, without={"algorithm": "B"}, scale="rank")
-    answer = ask("answer", "without.algorithm=B&scale=rank")
+@pytest.mark.parametrize("scale", ["rank", "minmax", "zscore", "regret"])
+@pytest.mark.parametrize(("column", "level"), [("algorithm", "B"), ("benchmark", "b03"), ("seed", 1), ("prior", "p0")])
+def test_scores_are_normalised_as_variant_does_it(runs: lt.Runs, ask: Any, scale: str, column: str, level: Any) -> None:
+    answer = ask("answer", f"without.{column}={level}&scale={scale}&population=run")
+    pairs = lt.variant(runs, without={column: level}, scale=scale, population="run")
+    behind = pairs.behind(answer["levels"][0], "minimize")["estimate"]
+    for row in answer["forest"]["rows"][1:]:
+        np.testing.assert_allclose(row["ends"][0], behind[row["name"]], rtol=1e-9)
     assert answer["matrix"]["codes"] == pairs.decisions().codes.tolist()
-    assert answer["changes"] == ["without algorithm B", "by loss_rank"]
+    normalised = runs.filter(**{column: [one for one in runs.levels(column) if one != level]}).normalize(scale)
+    assert answer["changes"][:2] == [f"without {column} {level}", f"by {normalised.score}"]
+    assert answer["changes"][2].startswith("for these")
 
 
 def test_the_places_in_figures_are_the_numbers_of_the_pairs(runs: lt.Runs, ask: Any) -> None:
