@@ -232,11 +232,11 @@ class Comparisons(Result):
         Examples
         --------
         >>> import lmemtest as lt
-        >>> scores = [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]
+        >>> scores = [1.0, 3, 5, 3, 3, 7, 3, 5, 8, 6, 6, 9]
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": scores}
         >>> pairs = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool").pairs()
-        >>> pairs.behind("A", "minimize")["estimate"].to_dict()
-        {'B': 0.0, 'C': 4.0}
+        >>> pairs.behind("A", "minimize")["estimate"].round(6).to_dict()
+        {'B': 1.0, 'C': 4.0}
         """
         self.require("behind", "pairs")
         columns = ["estimate", "ci_low", "ci_high", "se", "p_value"]
