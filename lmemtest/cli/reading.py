@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 EVALUATE, VOTES = "evaluate", "votes"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
-_PREPARING = (
+PREPARING = (
     "wide",
     "failed",
     "drop_duplicates",
@@ -193,7 +193,7 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
         refusal = error
     step("what the table can answer")
     long = frame is None or runs is None or {runs.score, runs.algorithm} <= {*frame.columns}
-    long = long and not any(getattr(options, name) for name in _PREPARING)
+    long = long and not any(getattr(options, name) for name in PREPARING)
     long = long and (export is None or export.tool == EVALUATE)
     words = {
         "runs": [

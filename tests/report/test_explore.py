@@ -228,6 +228,54 @@ def test_there_is_no_command_where_it_would_prepare_other_scores(runs: lt.Runs) 
     assert code["python"].splitlines()[2].startswith("# runs: those that were explored")
 
 
+def test_there_is_no_command_that_would_keep_other_rows(runs: lt.Runs) -> None:
+    source = {"path": "runs.csv", "typed": ["--where", "prior=p0"], "line": shlex.join}
+    ask = explorer(runs, source=source)
+    assert "--where prior=p0 --score loss" in ask("answer", "")["code"]["command"]
+    assert "--where benchmark!=b01" in ask("answer", "without.benchmark=b01")["code"]["command"].replace("'", "")
+    code = ask("answer", "only.algorithm=A&only.algorithm=B")["code"]
+    assert (code["command"], code["why"]) == ("", "A command cannot keep some of what --where keeps.")
+
+
+def test_a_formula_and_what_chooses_the_model_replace_each_other(runs: lt.Runs) -> None:
+    formula = "loss ~ algorithm + (1 | benchmark)"
+    answer = explorer(runs, plan={"population": "run"})("answer", urlencode({"formula": formula}))
+    assert answer["formula"] == formula
+    answer = explorer(runs, plan={"formula": formula})("answer", "population=run")
+    assert answer["changes"] == ["for these 8 benchmarks"]
+    assert "error" in explorer(runs)("answer", urlencode({"formula": formula, "population": "run"}))
+
+
+def test_levels_of_tests_keep_their_digits(ask: Any) -> None:
+    one, other = (ask("answer", f"alpha={alpha}") for alpha in ("0.0123456781", "0.0123456789"))
+    assert one["state"] == [("alpha", "0.0123456781")]
+    assert one["forest"] != other["forest"]
+
+
+def test_warnings_are_notes_also_where_scores_were_made_before() -> None:
+    frame = make_runs(3, 6, 3).to_frame()
+    frame.loc[frame["benchmark"] == "b00", "loss"] = 1.0  # all equal
+    ask = explorer(lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark",
+                           seed="seed"))  # fmt: skip
+    with pytest.warns(lt.errors.DataWarning) as caught:
+        lt.variant(lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark",
+                           seed="seed"), scale="minmax")  # fmt: skip
+    for query in ("scale=minmax", "scale=minmax&without.benchmark=b01"):
+        assert str(caught[0].message) in ask("answer", query)["notes"]
+
+
+def test_what_is_copied_after_the_checks_has_their_reservation(runs: lt.Runs) -> None:
+    ask, query = explorer(runs), urlencode({"formula": "loss ~ algorithm + (1 | benchmark)"})
+    lacks = "The model lacks a term that the design calls for, so its p-values can be too small."
+    assert lacks not in ask("answer", query)["exported"]
+    checks = ask("checks", query)
+    assert f"{lacks} Exploratory: by the model loss ~" in checks["exported"]
+    assert checks["plan"] == ask("checks", "")["verdict"]
+    ask = explorer(runs, plan={"formula": "loss ~ algorithm + (1 | benchmark)"})
+    assert lacks in json.dumps(ask("checks", "alpha=0.01")["plan"])
+    assert lacks in json.dumps(ask("answer", "alpha=0.02")["plan"])  # once it is known
+
+
 def test_names_are_data(nasty_names: tuple[str, ...], table: Any, as_runs: Any) -> None:
     ask = explorer(as_runs(table(nasty_names)))
     answer = ask("answer", f"without.tool={quote(nasty_names[0])}")
