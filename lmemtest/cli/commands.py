@@ -13,6 +13,7 @@ from lmemtest.cli.converting import ANSWERS, TOOLS, converter
 from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, absent, check_options, chosen, flags, number
 from lmemtest.cli.reading import (
     EVALUATE,
+    PREPARING,
     export_in,
     name_of,
     policy_in,
@@ -195,7 +196,9 @@ def explore(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.report.serve import serving, until_interrupted
 
     typed = typed_words(arguments, (name for name in RUNS if name not in ("table", "yes", *ROLES)))
-    source = {"path": str(arguments.table), "typed": typed, "line": shell_line}
+    prepared = bool(typed_words(arguments, (name for name in PREPARING if name not in ("wide", "failed"))))
+    prepared = prepared or bool(split_failed(arguments.failed)[1])
+    source = {"path": str(arguments.table), "typed": typed, "line": shell_line, "prepared": prepared}
     ask = explorer(runs, plan=plan, source=source)
     planned = ask("answer", "")
     step("")

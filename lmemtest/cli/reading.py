@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 EVALUATE, VOTES = "evaluate", "votes"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
-_PREPARING = (
+PREPARING = (
     "wide",
     "failed",
     "drop_duplicates",
@@ -216,7 +216,7 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
         raise refusal
     step("what the table can answer")
     long = frame is None or likeliest is None or {likeliest.score, likeliest.algorithm} <= {*frame.columns}
-    long = long and not any(getattr(options, name) for name in _PREPARING) and of_runs and not words
+    long = long and not any(getattr(options, name) for name in PREPARING) and of_runs and not words
     typed, sure = [str(options.table), *typed_words(options, RUNS[1:])], readings is not None and readings.sure
     if readings is not None and len(readings.readings) > 1:
         typed += readings.readings[0].options(roles, wide=options.wide)

@@ -63,7 +63,7 @@ def forest_plot(
     >>> pairs = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm").pairs()
     >>> ax = lt.plots.forest_plot(pairs, decisions=pairs.decisions(direction="minimize"))
     >>> [label.get_text() for label in ax.get_yticklabels()]
-    ['A', 'B', 'C']
+    ['not distinguishable', 'A', 'B', 'C']
     """
     decisions = pairs.decisions(alpha=1.0 - pairs.level) if decisions is None else decisions
     if pairs.by or decisions.direction is None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -20,6 +22,7 @@ from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.recommend import POPULATIONS
+from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variant import varied
 from lmemtest.core.options import (
     ADJUSTMENT_NAMES,
@@ -35,7 +38,7 @@ from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_column, check_fraction
 from lmemtest.core.words import counted, format_level, format_number, format_p, listed, suggest
-from lmemtest.errors import ArgumentError, LmemtestError, UnknownColumnError
+from lmemtest.errors import ArgumentError, LmemtestError, LmemtestWarning, UnknownColumnError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, of_reduced, with_conditions, with_shared_seeds
@@ -74,8 +77,8 @@ def explorer(
     plan : mapping, optional
         Arguments of `variant` of the planned analysis; those of `analyze` by default.
     source : mapping, optional
-        Where the table is from, for the code that gives an answer again: ``path``, the words that were ``typed``, and
-        ``line``, which writes the words of a command.
+        Where the table is from, for the code that gives an answer again: ``path``, the words that were ``typed``,
+        ``line``, which writes the words of a command, and whether the scores were ``prepared`` for the roles.
 
     Returns
     -------
@@ -84,41 +87,71 @@ def explorer(
         package is its ``error``. Variants that were looked at are counted, each once. Threads take turns.
     """
     planned, origin = dict(plan or {}), dict(source or {})
+    fixed = bool(runs.scale or runs.failures or runs.curve or origin.get("prepared"))
     readings, looked, lock = {"": runs}, set[str](), threading.Lock()
+    scaled: dict[str, tuple[Runs, list[str]]] = {}
     seen: dict[str, tuple[Analysis, dict[str, Any]]] = {}
+    plans: dict[str, list[Any]] = {}
 
     def look(state: dict[str, Any], table: Runs) -> tuple[Analysis, dict[str, Any]]:
         key = _query(state)
         if key not in seen:
-            analysis, changes = _analysis(table, {**planned, **_arguments(state)})
+            arguments = _with_plan(planned, state)
+            with _warnings() as warned:
+                analysis, changes = _analysis(*scaled_once(table, arguments, warned))
+            if "population" in arguments and "population" not in state:
+                changes.pop()  # what it is about is as planned
             while len(seen) >= KEPT:
                 del seen[next(iter(seen))]
-            if "population" in planned and "population" not in state:
-                changes.pop()  # what it is about is as planned
-            changes = [*_readings_in_words(state), *changes, *_options_in_words(state)]
-            seen[key] = analysis, {"changes": changes, **_shown(analysis, state.get("reference"))}
+            answer = _shown(analysis, state.get("reference"))
+            answer["notes"] += warned
+            answer["changes"] = [*_readings_in_words(state), *changes, *_options_in_words(state)]
+            seen[key] = analysis, answer
         return seen[key]
 
+    def scaled_once(table: Runs, arguments: dict[str, Any], warned: list[str]) -> tuple[Runs, dict[str, Any], str]:
+        """Scores are normalised once where what is left out are whole groups within which they are."""
+        if "scale" not in arguments:
+            return table, arguments, ""
+        key = f"{keywords_of(table.roles())} {arguments['scale']}"
+        if key not in scaled:
+            raw = raw_runs(table) or table
+            with _warnings() as texts:
+                made = raw.normalize(arguments["scale"], name=free_name(raw, arguments["scale"]))
+            scaled[key] = made, texts
+        whole, texts = scaled[key]
+        parts = {column for place in ("without", "only") for column in arguments.get(place, ())}
+        if whole.scale is None or not parts <= {*whole.scale.by}:
+            return table, arguments, ""
+        warned += texts
+        return whole, {name: value for name, value in arguments.items() if name != "scale"}, whole.score
+
     def asked(what: str, query: str, problems: list[str], answer: dict[str, Any]) -> None:
-        state, fields = _roles_of(query, runs, problems)
+        state, fields = _roles_of(query, runs, fixed, problems)
         key = _query(state)
         if key not in readings:
             readings[key] = _read_otherwise(runs, state)
         table = readings[key]
-        state = {**state, **_options_of(fields, table, problems)}
+        as_planned, state = state, {**state, **_options_of(fields, table, problems)}
         if what == "checks":
-            answer |= _checks(look(state, table)[0])
+            analysis, earlier = look(state, table)
+            answer |= _checks(analysis)
+            if key not in plans:
+                plans[key] = _checks(look(as_planned, table)[0])["verdict"]
+            answer |= {
+                "plan": plans[key],
+                "exported": _exported(answer["verdict"], earlier["changes"], len(looked)),
+            }
             return
-        answer["controls"] = _controls(runs, table, state, planned)  # also where there is no answer: they can mend it
+        answer["controls"] = _controls(table, fixed, state, planned)  # also where there is no answer: they can mend it
         answer |= look(state, table)[1]
         varies = _query({**state, "reference": None})
         looked.update([varies] if varies else [])
-        told = {name: value for name, value in state.items() if name in ("role", "direction")}
         answer |= {
             "state": _fields(state),
-            "plan": look(told, table)[1]["verdict"] if varies else answer["verdict"],
-            "exported": _exported(answer, len(looked)),
-            "code": _code(runs, table, state, planned, origin),
+            "plan": plans.get(key) or look(as_planned, table)[1]["verdict"],
+            "exported": _exported(answer["verdict"], answer["changes"], len(looked)),
+            "code": _code(runs, table, fixed, state, _with_plan(planned, state), origin),
         }
 
     @one_blas_thread()
@@ -162,7 +195,7 @@ def plan_of(analysis: Analysis) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------- an address and a state
 
 
-def _roles_of(query: str, runs: Runs, problems: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _roles_of(query: str, runs: Runs, fixed: bool, problems: list[str]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """What a query says of the roles of columns, and its other fields."""
     try:
         fields = parse_qsl(query, keep_blank_values=True, max_num_fields=MOST_FIELDS)
@@ -177,7 +210,7 @@ def _roles_of(query: str, runs: Runs, problems: list[str]) -> tuple[dict[str, An
             rest.append((name, value))
             continue
         try:
-            if not _raw(runs):
+            if fixed:
                 raise ArgumentError("The table was prepared for these roles. Give others when it is read.")
             if name == "direction":
                 if check_choice(value, "direction", DIRECTIONS) != runs.direction:
@@ -190,11 +223,6 @@ def _roles_of(query: str, runs: Runs, problems: list[str]) -> tuple[dict[str, An
         except LmemtestError as error:
             problems.append(_not_used(name, value, error))
     return state, rest
-
-
-def _raw(runs: Runs) -> bool:
-    """Whether nothing was done to the table that rests on its roles."""
-    return runs.scale is None and runs.failures is None and runs.curve is None
 
 
 def _role_by_column(runs: Runs) -> dict[str, str]:
@@ -235,12 +263,13 @@ def _options_of(fields: Iterable[tuple[str, str]], runs: Runs, problems: list[st
     """What a query says beside roles, as arguments of `variant` and the reference; what cannot be is told and left."""
     state: dict[str, Any] = {}
     levels: dict[str, dict[str, Any]] = {}
+    by_role = {role: getattr(runs, role) for role in ("algorithm", "benchmark", "budget", "seed")}
+    by_role["family"] = runs.family[0] if len(runs.family) == 1 else None
     for name, value in fields:
         place, dot, named_column = name.partition(".")
         try:
             if place in ("without", "only") and dot:
-                role = named_column in _ONE[1:4] and named_column not in runs.columns
-                column = str(getattr(runs, named_column)) if role else named_column
+                column = named_column if named_column in runs.columns else by_role.get(named_column) or named_column
                 if column not in levels:
                     check_column(column, runs.columns, argument=name)
                     levels[column] = {format_level(level): level for level in runs.levels(column)}
@@ -273,8 +302,22 @@ def _not_used(name: str, value: str, error: Exception) -> str:
     return f"{one_line(name)[:80]}={one_line(value)[:80]} in the address is not used. {reason}"
 
 
-def _arguments(state: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in state.items() if name in ARGUMENTS and value is not None}
+def _with_plan(planned: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `variant`; a formula and what would choose the model replace each other."""
+    chosen = {name: value for name, value in state.items() if name in ARGUMENTS}
+    model = ("population", "curves")
+    rivals = model if "formula" in chosen else ("formula",) if any(name in chosen for name in model) else ()
+    return {**{name: value for name, value in planned.items() if name not in rivals}, **chosen}
+
+
+@contextmanager
+def _warnings() -> Iterator[list[str]]:
+    """What the package warns of within this context, as texts when it ends."""
+    texts: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", LmemtestWarning)
+        yield texts
+    texts += dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, LmemtestWarning))
 
 
 def _fields(state: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -285,7 +328,7 @@ def _fields(state: Mapping[str, Any]) -> list[tuple[str, str]]:
             fields += [(f"{place}.{column}", text) for text in sorted(map(format_level, levels))]
     for name in (*CHOICES, "direction", "alpha", "formula", "reference"):
         value = state.get(name)
-        fields += [] if value is None else [(name, f"{value:g}" if name == "alpha" else value)]
+        fields += [] if value is None else [(name, str(value))]
     return fields
 
 
@@ -296,9 +339,11 @@ def _query(state: Mapping[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------- what a state gives
 
 
-def _analysis(runs: Runs, arguments: dict[str, Any]) -> tuple[Analysis, list[str]]:
-    """The analysis as far as its pairs need it, and what is another one in it."""
+def _analysis(runs: Runs, arguments: dict[str, Any], scaled: str = "") -> tuple[Analysis, list[str]]:
+    """The analysis as far as its pairs need it, and what is another one in it; `scaled` is a score made before."""
     part, model, fit, pairs, changes = varied(runs, **arguments)
+    if scaled:
+        changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
     own = arguments.get("formula") is not None
     analysis = Analysis(
         runs=part if own else model.runs,
@@ -441,12 +486,12 @@ def _options_in_words(state: Mapping[str, Any]) -> list[str]:
     return [write(state[name]) for name, write in words.items() if state.get(name) is not None]
 
 
-def _exported(answer: Mapping[str, Any], looked: int) -> str:
+def _exported(verdict: Iterable[Iterable[Any]], changes: list[str], looked: int) -> str:
     """The verdict as a sentence to be copied, with what it is among the variants that were looked at."""
-    said = " ".join("".join(p if isinstance(p, str) else p[0] for p in text) for text in answer["verdict"])
-    if answer["changes"]:
+    said = " ".join("".join(p if isinstance(p, str) else p[0] for p in text) for text in verdict)
+    if changes:
         return (
-            f"{said} Exploratory: {', '.join(answer['changes'])}. {counted(looked, 'variant')} of the planned analysis "
+            f"{said} Exploratory: {', '.join(changes)}. {counted(looked, 'variant')} of the planned analysis "
             f"{'was' if looked == 1 else 'were'} looked at; the level holds for one stated beforehand."
         )
     beside = f"{counted(looked, 'variant')} {'was' if looked == 1 else 'were'} looked at beside it."
@@ -457,14 +502,18 @@ def _exported(answer: Mapping[str, Any], looked: int) -> str:
 
 
 def _code(
-    runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mapping[str, Any], origin: Mapping[str, Any]
+    runs: Runs,
+    table: Runs,
+    fixed: bool,
+    state: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    origin: Mapping[str, Any],
 ) -> dict[str, str]:
     """The same answer in Python and by a command; an empty command where there is none, and why."""
-    arguments = {**planned, **_arguments(state)}
     called = "".join(f", {name}={value!r}" for name, value in arguments.items())
     path, typed = origin.get("path"), list(origin.get("typed", ()))
     roles = {**table.roles(), "seed": table.seeds if len(table.seeds) > 1 else table.seed}
-    if path is not None and not typed and _raw(runs):
+    if path is not None and not typed and not fixed:
         first = f"runs = lt.read_runs({str(path)!r}, {keywords_of(roles)})"
     elif table is not runs:
         first = f"runs = lt.Runs(runs.frame, {keywords_of(roles)})"
@@ -476,7 +525,9 @@ def _code(
     parts = any(name in state for name in ("without", "only"))
     if path is None:
         return {"python": python, "command": "", "why": "The table is not from a file."}
-    if not _raw(runs) and (parts or "scale" in state):
+    if "only" in state and "--where" in typed:
+        return {"python": python, "command": "", "why": "A command cannot keep some of what --where keeps."}
+    if fixed and (parts or "scale" in state):
         return {"python": python, "command": "", "why": "A command would prepare the scores anew, of what is left."}
     words = [*typed, *command_of(roles)]
     for sign, place in (("!=", "without"), ("=", "only")):
@@ -484,11 +535,11 @@ def _code(
             words += [part for level in levels for part in ("--where", f"{column}{sign}{format_level(level)}")]
     for name, value in arguments.items():
         if name not in ("without", "only"):
-            words += [f"--{'normalize' if name == 'scale' else name}", f"{value:g}" if name == "alpha" else str(value)]
+            words += [f"--{'normalize' if name == 'scale' else name}", str(value)]
     return {"python": python, "command": origin["line"](["lmemtest", "report", str(path), *words]), "why": ""}
 
 
-def _controls(runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
+def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mapping[str, Any]) -> dict[str, Any]:
     """What can be chosen, and how it is now."""
     columns = [(table.benchmark, "benchmark"), *((name, "family") for name in table.family)]
     columns += [(table.algorithm, "algorithm"), (table.seed, "seed"), (table.budget, "budget")]
@@ -512,14 +563,14 @@ def _controls(runs: Runs, table: Runs, state: Mapping[str, Any], planned: Mappin
     usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
              "vcov": "recommended", "ddf": "satterthwaite"}  # fmt: skip
     offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
-    roles = _role_by_column(table) if _raw(runs) else {}
+    roles = {} if fixed else _role_by_column(table)
     return {
         "columns": boxes,
         "choices": [
             {"name": name, "planned": planned.get(name, usual[name]), "values": list(values), "now": state.get(name)}
             for name, values in offered.items()
         ],
-        "alpha": f"{state.get('alpha', planned.get('alpha', 0.05)):g}",
+        "alpha": str(state.get("alpha", planned.get("alpha", 0.05))),
         "formula": state.get("formula", ""),
         "formula_planned": planned.get("formula", ""),
         "algorithms": [format_level(level) for level in table.algorithms],

@@ -10,11 +10,11 @@ import importlib
 import json
 import secrets
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from lmemtest.errors import ArgumentError
 from lmemtest.report.explore import explorer, plan_of
@@ -57,8 +57,8 @@ def serving(ask: Ask, title: str) -> Iterator[str]:
         timeout = 30
 
         def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            _, given, *place = parts.path.split("/")
+            path, _, query = self.path.partition("?")
+            given, *place = path.removeprefix("/").split("/")
             host = f"127.0.0.1:{self.server.server_port}"  # type: ignore[attr-defined]
             own = self.headers.get("Origin", f"http://{host}") == f"http://{host}"
             site, mode = (self.headers.get(f"Sec-Fetch-{name}", "none") for name in ("Site", "Mode"))
@@ -72,8 +72,14 @@ def serving(ask: Ask, title: str) -> Iterator[str]:
             elif place[0] == "":
                 self.answer(200, page.encode(), "text/html")
             elif place[0] in ("answer", "checks"):
-                body = json.dumps(ask(place[0], parts.query), allow_nan=False)
-                self.answer(200, body.encode(), "application/json")
+                try:
+                    body = json.dumps(ask(place[0], query), allow_nan=False)
+                except Exception as error:  # ours: it is told on the page, in full in the terminal
+                    traceback.print_exc()
+                    text = f"An error of lmemtest, {type(error).__name__}: the terminal shows it. Please report it."
+                    self.answer(500, text.encode(), "text/plain")
+                else:
+                    self.answer(200, body.encode(), "application/json")
             else:
                 self.answer(404, b"There is nothing here.\n", "text/plain")
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from refusals import refusal
+from refusals import KINDS, refusal
 from study import make_runs
 
 import lmemtest as lt
+from lmemtest.errors import FormulaError
 
 
 def runs():
@@ -37,6 +38,8 @@ CASES = {
     "the last score, of curves": (curves, {"without": {"algorithm": "A"}}, {"curves": "last"}),
     "the errors of the model": (with_families, {"without": {"benchmark": "b07"}}, {"vcov": "model", "adjust": "holm"}),
     "another level": (runs, {}, {"alpha": 0.01}),
+    "a formula": (runs, {"without": {"benchmark": "b03"}}, {"formula": "loss ~ algorithm + (1 | benchmark)"}),
+    "residual variances": (runs, {"without": {"algorithm": "A"}}, {"dispersion": "benchmark"}),
     "Kenward-Roger": (runs, {"without": {"algorithm": "B"}}, {"ddf": "kenward-roger", "vcov": "model"}),
 }
 
@@ -122,8 +125,11 @@ def test_a_variant_says_what_is_another_one():
             "without must be a mapping of columns or roles to values, such as {'benchmark': 'b00'}, got 3",
         ),
         ({"only": {"task": 3}}, "only names the column 'task', which is not in the data"),
+        ({"formula": "loss ~ 1"}, "formula must have the algorithm 'algorithm' in its fixed part"),
+        ({"formula": "loss ~ algorithm", "population": "run"}, "and formula= is one of your own: give one of them"),
+        ({"formula": "loss ~ algorithm", "scale": "rank"}, "models 'loss', but the score of these runs is 'loss_rank'"),
         ({"scale": "baseline"}, "scale must be 'minmax' or "),
     ],
 )
 def test_what_cannot_be_left_out_is_refused(options, words):
-    assert words in refusal(lambda: lt.variant(runs(), **options))
+    assert words in refusal(lambda: lt.variant(runs(), **options), (*KINDS, FormulaError))

@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     only = parser.parse_args().only
-    print(f"{'shape':<16}{'asked':<12}{'clock':>8}{'95 %':>8}{'cpu':>8}{'95 %':>8}{'goal':>6}")
+    print(f"{'shape':<16}{'asked':<22}{'n':>4}{'clock':>8}{'95 %':>8}{'cpu':>8}{'95 %':>8}{'goal':>6}")
     for name, (shape, goal) in SHAPES.items():
         if not name.startswith(only):
             continue
@@ -65,8 +65,13 @@ def main() -> None:
                     return ask(asked, query)
 
                 times = [timed(lambda query=query: call(query)) for query in dict.fromkeys(states(table))]
-            numbers = [value for column in zip(*times, strict=True) for value in np.percentile(column, [50, 95])]
-            print(f"{name:<16}{asked:<12}{''.join(f'{value:>8.1f}' for value in numbers)}{goal:>6.0f}", flush=True)
+            scaled = ["scale=" in query for query in dict.fromkeys(states(table))]
+            parts = {"": [True] * len(scaled), ", as it is": [not one for one in scaled], ", scaled": scaled}
+            for part, kept in parts.items():
+                columns = np.compress(kept, times, axis=0).T
+                numbers = [value for column in columns for value in np.percentile(column, [50, 95])]
+                row = f"{sum(kept):>4}{''.join(f'{value:>8.1f}' for value in numbers)}{goal:>6.0f}"
+                print(f"{name:<16}{asked + part:<22}{row}", flush=True)
 
 
 if __name__ == "__main__":

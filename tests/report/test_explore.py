@@ -65,11 +65,18 @@ def test_a_state_is_answered_as_the_report_of_the_reduced_table_is(runs: lt.Runs
     assert ask("answer", urlencode(state))["state"] == state
 
 
-def test_scores_are_normalised_as_variant_does_it(runs: lt.Runs, ask: Any) -> None:
-    pairs = lt.variant(runs, without={"algorithm": "B"}, scale="rank")
-    answer = ask("answer", "without.algorithm=B&scale=rank")
+@pytest.mark.parametrize("scale", ["rank", "minmax", "zscore", "regret"])
+@pytest.mark.parametrize(("column", "level"), [("algorithm", "B"), ("benchmark", "b03"), ("seed", 1), ("prior", "p0")])
+def test_scores_are_normalised_as_variant_does_it(runs: lt.Runs, ask: Any, scale: str, column: str, level: Any) -> None:
+    answer = ask("answer", f"without.{column}={level}&scale={scale}&population=run")
+    pairs = lt.variant(runs, without={column: level}, scale=scale, population="run")
+    behind = pairs.behind(answer["levels"][0], "minimize")["estimate"]
+    for row in answer["forest"]["rows"][1:]:
+        np.testing.assert_allclose(row["ends"][0], behind[row["name"]], rtol=1e-9)
     assert answer["matrix"]["codes"] == pairs.decisions().codes.tolist()
-    assert answer["changes"] == ["without algorithm B", "by loss_rank"]
+    normalised = runs.filter(**{column: [one for one in runs.levels(column) if one != level]}).normalize(scale)
+    assert answer["changes"][:2] == [f"without {column} {level}", f"by {normalised.score}"]
+    assert answer["changes"][2].startswith("for these")
 
 
 def test_the_places_in_figures_are_the_numbers_of_the_pairs(runs: lt.Runs, ask: Any) -> None:
@@ -219,6 +226,54 @@ def test_there_is_no_command_where_it_would_prepare_other_scores(runs: lt.Runs) 
     code = ask("answer", "without.algorithm=A")["code"]
     assert (code["command"], code["why"]) == ("", "A command would prepare the scores anew, of what is left.")
     assert code["python"].splitlines()[2].startswith("# runs: those that were explored")
+
+
+def test_there_is_no_command_that_would_keep_other_rows(runs: lt.Runs) -> None:
+    source = {"path": "runs.csv", "typed": ["--where", "prior=p0"], "line": shlex.join}
+    ask = explorer(runs, source=source)
+    assert "--where prior=p0 --score loss" in ask("answer", "")["code"]["command"]
+    assert "--where benchmark!=b01" in ask("answer", "without.benchmark=b01")["code"]["command"].replace("'", "")
+    code = ask("answer", "only.algorithm=A&only.algorithm=B")["code"]
+    assert (code["command"], code["why"]) == ("", "A command cannot keep some of what --where keeps.")
+
+
+def test_a_formula_and_what_chooses_the_model_replace_each_other(runs: lt.Runs) -> None:
+    formula = "loss ~ algorithm + (1 | benchmark)"
+    answer = explorer(runs, plan={"population": "run"})("answer", urlencode({"formula": formula}))
+    assert answer["formula"] == formula
+    answer = explorer(runs, plan={"formula": formula})("answer", "population=run")
+    assert answer["changes"] == ["for these 8 benchmarks"]
+    assert "error" in explorer(runs)("answer", urlencode({"formula": formula, "population": "run"}))
+
+
+def test_levels_of_tests_keep_their_digits(ask: Any) -> None:
+    one, other = (ask("answer", f"alpha={alpha}") for alpha in ("0.0123456781", "0.0123456789"))
+    assert one["state"] == [("alpha", "0.0123456781")]
+    assert one["forest"] != other["forest"]
+
+
+def test_warnings_are_notes_also_where_scores_were_made_before() -> None:
+    frame = make_runs(3, 6, 3).to_frame()
+    frame.loc[frame["benchmark"] == "b00", "loss"] = 1.0  # all equal
+    ask = explorer(lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark",
+                           seed="seed"))  # fmt: skip
+    with pytest.warns(lt.errors.DataWarning) as caught:
+        lt.variant(lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark",
+                           seed="seed"), scale="minmax")  # fmt: skip
+    for query in ("scale=minmax", "scale=minmax&without.benchmark=b01"):
+        assert str(caught[0].message) in ask("answer", query)["notes"]
+
+
+def test_what_is_copied_after_the_checks_has_their_reservation(runs: lt.Runs) -> None:
+    ask, query = explorer(runs), urlencode({"formula": "loss ~ algorithm + (1 | benchmark)"})
+    lacks = "The model lacks a term that the design calls for, so its p-values can be too small."
+    assert lacks not in ask("answer", query)["exported"]
+    checks = ask("checks", query)
+    assert f"{lacks} Exploratory: by the model loss ~" in checks["exported"]
+    assert checks["plan"] == ask("checks", "")["verdict"]
+    ask = explorer(runs, plan={"formula": "loss ~ algorithm + (1 | benchmark)"})
+    assert lacks in json.dumps(ask("checks", "alpha=0.01")["plan"])
+    assert lacks in json.dumps(ask("answer", "alpha=0.02")["plan"])  # once it is known
 
 
 def test_names_are_data(nasty_names: tuple[str, ...], table: Any, as_runs: Any) -> None:

@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,6 +98,25 @@ def test_a_wrong_token_and_other_methods_are_refused(address: str) -> None:
     assert get(f"{root}/%c3%a9/answer")[0] == 404
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
         assert get(address, "answer", method)[0] == 501
+
+
+def test_an_error_of_our_own_is_told_there_and_here(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: str) -> Any:
+        raise RuntimeError("of our own")
+
+    with serving(broken, "broken") as opened:
+        status, _, body = get(opened, "answer")
+    assert (status, body) == (500, "An error of lmemtest, RuntimeError: the terminal shows it. Please report it.")
+    assert "RuntimeError: of our own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["GET x HTTP/1.1", "GET http://[ HTTP/1.1", "GET // HTTP/1.1", "\x16\x03\x01"])
+def test_what_is_no_request_of_a_page_is_refused(address: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parts = urlsplit(address)
+    with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
+        connection.sendall(f"{line}\r\nHost: {parts.netloc}\r\n\r\n".encode("latin-1"))
+        assert re.search(rb"HTTP/1.0 40[04]|Error code: 400", connection.recv(4096))
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_the_server_ends_with_the_block() -> None:

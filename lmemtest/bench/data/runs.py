@@ -224,7 +224,7 @@ class Runs(Guided):
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns of the table."""
-        return tuple(self.frame.collect_schema().names())
+        return tuple(self.frame.collect_schema().names() if self.is_lazy else self.frame.columns)
 
     @property
     def scope(self) -> Study:

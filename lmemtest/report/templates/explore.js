@@ -188,7 +188,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
   const answer = add(make("section", { class: "answer", "aria-label": "The answer" }), plan, trouble, live, exploratory, status);
   add(root, add(make("div", { class: "explorer" }), form, add(make("div"), answer, results, checks, codes)));
   form.addEventListener("submit", (event) => event.preventDefault());
-  let [newest, fields] = [0, [...new URLSearchParams(state)]];
+  let [newest, fields, varied, exported] = [0, [...new URLSearchParams(state)], false, ""];
   const callout = (severity, title, text) =>
     add(make("div", { class: `callout callout-${severity}` }), add(make("p", { class: "callout-title" }), make("span", { class: "tag" }, severity), ` ${title}`), make("p", {}, text));
 
@@ -226,10 +226,12 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     showChecks(more);
   }
 
+  const showPlan = (texts) => plan.replaceChildren(varied ? `As planned: ${plainly(texts)}` : "This is the analysis as planned.");
+
   function show(found) {
     const counted = `${found.looked} ${found.looked === 1 ? "variant" : "variants"} looked at`;
-    const varied = found.changes.length > 0;
-    plan.replaceChildren(varied ? `As planned: ${plainly(found.plan)}` : "This is the analysis as planned.");
+    [varied, exported] = [found.changes.length > 0, found.exported];
+    showPlan(found.plan);
     exploratory.replaceChildren(varied ? `Exploratory: ${found.changes.join(", ")}. ${counted}; the level holds for one analysis that was stated beforehand.` : found.looked ? `${counted} beside the plan.` : "");
     live.replaceChildren(...found.verdict.map((parts) => paragraph(parts)));
     const [table, listed] = ranking(found.ranking);
@@ -242,7 +244,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
       ...found.notes.map((note) => make("p", { class: "note" }, note)),
     );
     equip(table);
-    listed.querySelector(".take").prepend(copier("copy sentence", () => found.exported));
+    listed.querySelector(".take").prepend(copier("copy sentence", () => exported));
     highlight(results, found.levels);
     controls(form, found, change);
     checks.replaceChildren();
@@ -257,6 +259,8 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
 
   function showChecks(more) {
     if (more.error) return checks.replaceChildren(callout("error", "No checks", more.error));
+    exported = more.exported;
+    showPlan(more.plan);
     live.replaceChildren(...more.verdict.map((parts) => paragraph(parts)));
     checks.replaceChildren(
       make("h2", {}, "Checks"),
