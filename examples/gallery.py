@@ -122,6 +122,12 @@ def answers() -> pd.DataFrame:
     return pd.DataFrame({name: table[column] for name, column in columns.items()} | {"right": right})
 
 
+def projection() -> Any:
+    """Tasks and runs as sources of the differences of algorithms, and what more of them would buy."""
+    table = runs().to_frame().rename(columns={runs().benchmark: "task", runs().seed: "run", runs().algorithm: "tool"})
+    return lt.variance_sources(table, score=runs().score, sources=["task", "run"], model="tool").project()
+
+
 @functools.cache
 def votes() -> Any:
     """The best of two runs as a vote on each benchmark and seed."""
@@ -200,6 +206,7 @@ def calls() -> dict[str, Callable[[], Any]]:
         "failure_rates_plot": lambda: lt.failure_rates(failing(), rng=1),
         "audit_plot": lambda: lt.audit(runs(), n_draws=20, unit="benchmark", rng=1),
         "variance_sources_plot": lambda: lt.variance_sources(runs()),
+        "projection_plot": projection,
         "ranking_reliability_plot": lambda: lt.ranking_reliability(runs()),
         "power_plot": power,
         "plan_plot": trainings,

@@ -173,8 +173,8 @@ def reference(key: str) -> Text:
 
     Examples
     --------
-    >>> reference("piepho2004")[-1].text
-    'doi:10.1198/1061860043515'
+    >>> reference("piepho2004")[-1].role
+    'link'
     >>> print(reference("kenward1997")[0][-46:])
     maximum likelihood. Biometrics 53(3), 983-997.
     """

@@ -293,7 +293,7 @@ def warned(analysis: Analysis) -> tuple[Text, ...]:
     text: Text = (strong(analysis.check.in_sum(first)), f" {first.advice}".rstrip())
     if first.findings[0].kind == "score_scale" and not analysis.incomparable:
         text = next(iter(_mind_the_scale(analysis)), text)
-    more = f" Also found: {joined([outcome.check for outcome in others])} ((see What to fix first))." if others else ""
+    more = f" Also found: {joined([outcome.check for outcome in others])} (see What to fix first)." if others else ""
     return ((*text, more),)
 
 

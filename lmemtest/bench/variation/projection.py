@@ -191,7 +191,7 @@ def project(
         counts = np.unique(np.rint(start[name] * _LATER))
         counts = counts[counts <= max(limits.get(name, np.inf), start[name])]
         paths[name] = np.where(np.arange(len(order)) == at, counts[:, None], now)
-    parts = [table(path).assign(path=name).sort_values("cost") for name, path in paths.items()]
+    parts = [table(path).assign(path=name).sort_values("cost", kind="stable") for name, path in paths.items()]
     buys = str(steps["source"].iloc[int(steps["gain"].argmax())])
     words = " x ".join(counted(int(n), name) for name, n in zip(order, best, strict=True))
     what = "a difference" if study.of == "differences" else "a mean"
