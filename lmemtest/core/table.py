@@ -258,7 +258,7 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
 
 
 _PAGE = 36  # lines of a table that a page of LaTeX holds
-_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.45))  # characters gained
+_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.5))  # characters gained
 _LEAST, _BETWEEN = 12, 2.5  # characters of a column of several lines, and of the space between columns
 
 
