@@ -756,7 +756,10 @@ def test_seeds_can_be_said_to_be_their_own(run) -> None:  # type: ignore[no-unty
     assert own["call"].endswith("--seed-own --json")
 
 
-@pytest.mark.parametrize("suffix", ["md", "txt", "tex", "csv", "json", "png"])
+DRAWN = [pytest.param(suffix, marks=pytest.mark.level(2)) for suffix in ("md", "tex")]  # with all figures
+
+
+@pytest.mark.parametrize("suffix", ["txt", "csv", "json", "png", *DRAWN])
 def test_the_suffix_decides_what_is_written(run, folder: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
     outcome = run("report", "runs.csv", *ROLES, "-o", f"out.{suffix}")
     assert (outcome.code, outcome.err) == (0, "")

@@ -160,6 +160,7 @@ def test_nested_cells_are_no_roles() -> None:
 # ------------------------------------------------------------------------------------------------ answers to items
 
 
+@pytest.mark.level(2)
 def test_the_first_line_names_the_command_made_for_answers() -> None:
     answers().query("attempt == 0").drop(columns="attempt").to_csv("answers.csv", index=False)
     first = "answers.csv looks like answers of models to items, right (1) or wrong (0)"

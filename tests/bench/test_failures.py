@@ -572,6 +572,7 @@ def test_kinds_without_a_treatment_are_refused(policy: Any, words: str) -> None:
         of_kinds().score_failures(policy)
 
 
+@pytest.mark.level(2)
 def test_decisions_are_compared_over_kinds_and_left_out_kinds_are_tested() -> None:
     frame = table()
     frame["status"] = np.where(frame["crashed"], np.where(frame["tool"] == "A", "infra", "timeout"), "ok")

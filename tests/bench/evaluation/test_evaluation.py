@@ -702,7 +702,12 @@ def test_failed_answers_count_what_their_kind_says() -> None:
     assert right.tolist() == worst.sensitivity.codes[0].tolist()
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda table: pl.from_pandas(table.astype({"right": str})).lazy()])
+LAZY = pytest.param(
+    lambda table: pl.from_pandas(table.astype({"right": str})).lazy(), marks=pytest.mark.level(2), id="lazy"
+)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, LAZY])
 def test_words_in_cells_of_scores_are_kinds_of_failures(make) -> None:
     """Each word has a policy of its own, as if it stood in a column of kinds; an empty cell is missing."""
     table = with_failures()
