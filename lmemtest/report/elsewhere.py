@@ -15,8 +15,9 @@ from lmemtest.bench.robustness.variant import variant
 from lmemtest.core.options import VCOV
 from lmemtest.core.table import ResultTable
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
-from lmemtest.core.words import format_level, joined
+from lmemtest.core.words import MISSING, format_level
 from lmemtest.errors import LmemtestError
+from lmemtest.lmm.means.decisions import MOST_LETTERED
 from lmemtest.report.document import Block, Section
 from lmemtest.report.prose import texts
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.report.analysis import Analysis
 
-MOST_NAMED = 6  # algorithms in a cell
+COLUMNS = ["analysis", "changed", "total", "significant", "marks", "changes"]
+MARKS = {1: "\N{BLACK CIRCLE}", 0: "\N{WHITE CIRCLE}", -1: "\N{BLACK UP-POINTING TRIANGLE}"}
 MOST_CHANGES = 3  # pairs in a cell
 LEVELS = (0.01, 0.05, 0.1)  # other levels of the same tests
 FEWEST_LEFT, FEW_LEVELS, MOST_LEVELS = 3, 25, 100  # of a role, each of which is left out in turn
@@ -34,39 +36,26 @@ FEW_COST = 300_000  # random terms times rows and pairs, of all variants togethe
 
 
 def ways(analysis: Analysis) -> pd.DataFrame:
-    """Other analyses of the same runs: how many pairs each decides otherwise than the report, of all.
-
-    Columns ``way``, ``changed``, ``total``, ``significant`` (pairs) and ``worse`` (names, than the best of the report).
-    """
+    """By other scores, populations, policies for failed runs and tests: a row for each, as in `variants`."""
     rows = []
     if len(analysis.comparable) > 1 and not analysis.incomparable:
-        for variants in (analysis.agreement, analysis.populations, analysis.sensitivity, analysis.classical):
-            rows += _rows_of(variants, analysis) if variants is not None else []
-    return pd.DataFrame(rows, columns=["way", "changed", "total", "significant", "worse"])
+        for beside in (analysis.agreement, analysis.populations, analysis.sensitivity, analysis.classical):
+            rows += _rows_of(beside, analysis) if beside is not None else []
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _rows_of(variants: Variants, analysis: Analysis) -> list[tuple[str, int, int, int, list[str]]]:
+def _rows_of(beside: Variants, analysis: Analysis) -> list[dict[str, Any]]:
     """Every way but the one of the report, which the other ones stand beside."""
     ours = {"score": analysis.means.score, "population": analysis.recommendation.population, "test": "lmem"}
-    left, right = variants.pairs["left"], variants.pairs["right"]
-    decided = _winners(analysis.decisions.pairs(left, right))
-    best = analysis.comparable[0]
+    left, right = beside.pairs["left"].tolist(), beside.pairs["right"].tolist()
     rows = []
-    for name, phrase, codes in zip(variants.phrases, variants.phrases.values(), variants.codes, strict=True):
-        if name == ours.get(variants.of):
-            continue
-        winners, tested = _winners(codes), codes != Verdict.NOT_TESTED
-        of_best = [
-            (second if first == best else first)
-            for first, second, winner in zip(left, right, winners, strict=True)
-            if (first == best and winner == Verdict.BETTER) or (second == best and winner == Verdict.WORSE)
-        ]
-        ranked = analysis.on_ranks is not None and variants.of == "score"
-        title = "by ranks" if ranked else f"by {TEST_NAMES[name]}" if variants.of == "test" else phrase
-        changed = int(((winners != decided) & tested).sum())
-        rows.append((title, changed, int(tested.sum()), int((winners != 0).sum()), of_best))
-    if variants.of == "failures":  # one of the policies is that of the report
-        same = next((row for row in rows if not row[1]), None)
+    for name, phrase, codes in zip(beside.phrases, beside.phrases.values(), beside.codes, strict=True):
+        if name != ours.get(beside.of):
+            ranked = analysis.on_ranks is not None and beside.of == "score"
+            title = "by ranks" if ranked else f"by {TEST_NAMES[name]}" if beside.of == "test" else phrase
+            rows.append(_row(title, left, right, codes, analysis))
+    if beside.of == "failures":  # one of the policies is that of the report
+        same = next((row for row in rows if not row["changed"]), None)
         rows = [row for row in rows if row is not same]
     return rows
 
@@ -74,8 +63,9 @@ def _rows_of(variants: Variants, analysis: Analysis) -> list[tuple[str, int, int
 def variants(analysis: Analysis) -> pd.DataFrame:
     """The same pairs without a part of the runs, on other scales and at other levels: what becomes of them.
 
-    Columns ``analysis``, ``decided otherwise``, ``significant pairs``, ``leads``, ``changes``; no rows where they are
-    not wanted or take long, or the model is the user's own.
+    Columns ``analysis``, ``changed`` (pairs decided otherwise than in the report) of ``total`` (pairs with a test),
+    ``significant`` (pairs), ``marks`` (of the best against each other algorithm) and ``changes`` (in words). No rows
+    where they are not wanted or take long, or the model is the user's own.
     """
     rows = []
     for phrase, options in _parts(analysis):
@@ -84,13 +74,40 @@ def variants(analysis: Analysis) -> pd.DataFrame:
         except LmemtestError:  # what is left identifies no model
             continue
         rows.append(
-            _compared(phrase, pairs.decisions(alpha=analysis.alpha, direction=analysis.runs.direction), analysis)
+            _of_decisions(phrase, pairs.decisions(alpha=analysis.alpha, direction=analysis.runs.direction), analysis)
         )
     if analysis.variants != "none":
         for alpha in (alpha for alpha in LEVELS if alpha != analysis.alpha):
             decisions = analysis.pairs.decisions(alpha=alpha, direction=analysis.runs.direction)
-            rows.append(_compared(f"at {100 * alpha:g} %", decisions, analysis))
-    return pd.DataFrame(rows, columns=["analysis", "decided otherwise", "significant pairs", "leads", "changes"])
+            rows.append(_of_decisions(f"at {100 * alpha:g} %", decisions, analysis))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _of_decisions(phrase: str, decisions: Decisions, analysis: Analysis) -> dict[str, Any]:
+    """A row of the pairs that an analysis and the report both have."""
+    levels = [name for name in analysis.decisions.levels if name in set(decisions.levels)]
+    left, right = map(list, zip(*combinations(levels, 2), strict=True)) if len(levels) > 1 else ([], [])
+    return _row(phrase, left, right, decisions.pairs(left, right), analysis)
+
+
+def _row(phrase: str, left: list[str], right: list[str], codes: Codes, analysis: Analysis) -> dict[str, Any]:
+    """What an analysis decides otherwise, and how the best of the report fares in it."""
+    ours, theirs = (_winners(given) for given in (analysis.decisions.pairs(left, right), codes))
+    tested = ~np.isin(codes, (Verdict.NOT_TESTED, Verdict.ABSENT))
+    pairs = list(zip(left, right, ours, theirs, tested, strict=True))
+    best = analysis.comparable[0]
+    marks = {}
+    for first, second, _, winner, has_test in pairs:
+        if best in (first, second):
+            ahead = winner if first == best else -winner
+            marks[second if first == best else first] = MARKS[int(ahead)] if has_test else MISSING
+    changes = [
+        f"{first} and {second} {'no longer differ' if new == 0 else 'differ' if old == 0 else 'change places'}"
+        for first, second, old, new, has_test in pairs
+        if old != new and has_test
+    ]
+    counts = (len(changes), int(tested.sum()), int((theirs != 0).sum()))
+    return dict(zip(COLUMNS, (phrase, *counts, marks, changes), strict=True))
 
 
 def _options(analysis: Analysis) -> dict[str, Any]:
@@ -129,23 +146,6 @@ def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"by {scale} scores", {"scale": scale}
 
 
-def _compared(phrase: str, decisions: Decisions, analysis: Analysis) -> tuple[str, str, int, str, str]:
-    """The pairs that a variant has, and what becomes of those that it decides otherwise than the report."""
-    levels = [name for name in analysis.decisions.levels if name in set(decisions.levels)]
-    left, right = zip(*combinations(levels, 2), strict=True) if len(levels) > 1 else ((), ())
-    ours, theirs = (_winners(given.pairs(left, right)) for given in (analysis.decisions, decisions))
-    changes = [
-        f"{first} and {second} {'no longer differ' if new == 0 else 'differ' if old == 0 else 'change places'}"
-        for first, second, old, new in zip(left, right, ours, theirs, strict=True)
-        if old != new
-    ]
-    told = "; ".join(changes[:MOST_CHANGES]) + (
-        f"; {len(changes) - MOST_CHANGES} more" if changes[MOST_CHANGES:] else ""
-    )
-    significant = int((theirs != 0).sum())
-    return (phrase, f"{len(changes):,} of {len(left):,} pairs", significant, decisions.levels[0], told or "none")
-
-
 def _winners(codes: Codes) -> Codes:
     return np.where(ahead_or_behind(codes), codes, Verdict.NOT_SIGNIFICANT).astype(np.int8)
 
@@ -154,29 +154,37 @@ def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | Non
     """One row for each other way, and what each says in full; None where no verdict follows."""
     if analysis.incomparable or len(analysis.comparable) < 2:
         return None
-    others, best, beside = ways(analysis), analysis.comparable[0], variants(analysis)
+    others, beside = ways(analysis), variants(analysis)
     unlike = others[others["changed"] > 0]
     (gist,) = texts(
         "verdict.elsewhere",
         n_ways=len(others),
-        alike=others["way"][others["changed"] == 0].tolist(),
-        unlike=list(zip(unlike["way"], unlike["changed"], unlike["total"], strict=True)),
+        alike=others["analysis"][others["changed"] == 0].tolist(),
+        unlike=list(zip(unlike["analysis"], unlike["changed"], unlike["total"], strict=True)),
         n_variants=len(beside),
-        n_changed=int((beside["changes"] != "none").sum()),
+        n_changed=int((beside["changed"] > 0).sum()),
     )
-    frame = pd.DataFrame(
-        {
-            "analysis": others["way"],
-            "decided otherwise": [f"{row.changed:,} of {row.total:,} pairs" for row in others.itertuples()],
-            "significant pairs": others["significant"],
-            f"worse than {best}": [joined(names, most=MOST_NAMED) if names else "none" for names in others["worse"]],
-        }
-    )
-    table = [ResultTable("The same pairs in other analyses", frame)] if len(others) else []
-    if len(beside):
-        note = (
-            "Each variant keeps its level by itself. Who looks at many and reports the one that pleases does not: "
-            "these are exploratory."
-        )
-        table.append(ResultTable("Without a part, and at other levels", beside, (note,)))
+    rows = pd.concat([others, beside], ignore_index=True)
+    table = [_verdicts(rows, analysis)] if len(rows) else []
     return Section("elsewhere", "Does it hold elsewhere?", (*table, *details), summary=gist)
+
+
+def _verdicts(rows: pd.DataFrame, analysis: Analysis) -> ResultTable:
+    """A picture of the verdicts: an analysis in each row, the best against each other algorithm in a column."""
+    report = _of_decisions("this report", analysis.decisions, analysis)
+    rows = pd.concat([pd.DataFrame([report], columns=COLUMNS), rows], ignore_index=True)
+    best, *others = analysis.decisions.levels
+    notes = ["Each analysis keeps its level by itself: the verdict is that of the one that was planned."]
+    frame = pd.DataFrame({"analysis": rows["analysis"]})
+    if len(others) < MOST_LETTERED:
+        for name in others:
+            frame[name] = [marks.get(name, MISSING) for marks in rows["marks"]]
+        notes.insert(
+            0, f"{MARKS[1]} worse than {best}, {MARKS[0]} not distinguishable from it, {MARKS[-1]} better, – no test."
+        )
+    frame["decided otherwise"] = [f"{row.changed:,} of {row.total:,} pairs" for row in rows.itertuples()]
+    frame["which"] = [
+        "; ".join(words[:MOST_CHANGES]) + (f"; {len(words) - MOST_CHANGES:,} more" if words[MOST_CHANGES:] else "")
+        for words in rows["changes"]
+    ]
+    return ResultTable("The same pairs in other analyses", frame, tuple(notes))

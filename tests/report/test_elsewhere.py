@@ -11,7 +11,7 @@ import pytest
 from lmemtest.errors import ArgumentError
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import plain
-from lmemtest.report.elsewhere import variants, ways
+from lmemtest.report.elsewhere import MARKS, variants, ways
 
 Make = Callable[..., Any]
 
@@ -35,14 +35,14 @@ def test_a_variant_is_the_analysis_of_the_table_without_the_part(close: Analysis
             row = rows.loc[f"without {level}"]
             count = changed(close.decisions, part.decisions)
             n = len(part.pairs.to_frame())
-            assert row["decided otherwise"] == f"{count} of {n} pairs"
-            assert row["leads"] == part.decisions.levels[0]
-            assert (row["changes"] == "none") == (count == 0)
+            assert (row["changed"], row["total"], len(row["changes"])) == (count, n, count)
+            best = close.comparable[0]
+            for name, mark in row["marks"].items():
+                significant = part.decisions.significant.loc[best, name]
+                assert (mark == MARKS[0]) == (not significant)
     for alpha in (0.01, 0.1):
         other = analyze(runs, alpha=alpha).decisions
-        assert rows.loc[f"at {100 * alpha:g} %", "decided otherwise"].startswith(
-            f"{changed(close.decisions, other)} of"
-        )
+        assert rows.loc[f"at {100 * alpha:g} %", "changed"] == changed(close.decisions, other)
 
 
 def test_ways_count_what_other_tests_decide_otherwise(close: Analysis) -> None:
@@ -62,5 +62,9 @@ def test_which_variants_are_wanted(close: Analysis) -> None:
     with pytest.raises(ArgumentError, match="variants"):
         analyze(close.runs, variants="some")
     (section,) = (part for part in close.document().sections if part.anchor == "elsewhere")
-    assert "exploratory" in str(section.blocks[1].notes)  # type: ignore[union-attr]
+    picture = section.blocks[0].frame.set_index("analysis")  # type: ignore[union-attr]
+    best, *others = close.decisions.levels
+    for name in others:
+        significant = close.decisions.significant.loc[best, name]
+        assert picture.loc["this report", name] == MARKS[int(significant)]
     assert plain(section.summary)

@@ -17,8 +17,8 @@ const csvCell = (text) => {
   return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 };
 const markdownCell = (text) => text.replace(/[\\`*_|[\]<>~$]/g, "\\$&");
-const LATEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "$<$", ">": "$>$", "−": "$-$", "–": "--", "∞": "$\\infty$" };
-const latexCell = (text) => text.replace(/[\\~^<>−–∞]|[&%$#_{}]/g, (mark) => LATEX[mark] ?? `\\${mark}`);
+const LATEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}", "<": "$<$", ">": "$>$", "−": "$-$", "–": "--", "∞": "$\\infty$", "●": "$\\bullet$", "○": "$\\circ$", "▲": "$\\triangle$" };
+const latexCell = (text) => text.replace(/[\\~^<>−–∞●○▲]|[&%$#_{}]/g, (mark) => LATEX[mark] ?? `\\${mark}`);
 
 const FORMS = {
   CSV: (head, rows) => [head, ...rows].map((row) => row.map(csvCell).join(",")).join("\n") + "\n",
