@@ -201,7 +201,17 @@ ADVICE: dict[str, dict[str, str]] = {
         "create_report": "lmemtest.analyze(runs).save('report.html')",
         "demo": "lmemtest.analyze(lmemtest.datasets.load_hpo_runs()).save('report.html')",
         **dict.fromkeys(("eff_size", "effect_size"), "lmemtest.outperforming(a, b, 'cohen_d')"),
-        "elo": "lmemtest.leaderboard(runs), which has a column of Elo ratings",
+        **dict.fromkeys(
+            ("bradley_terry", "elo"),
+            "lmemtest.rate_votes(votes) for votes, or lmemtest.leaderboard(runs) for Elo ratings of scores",
+        ),
+        "compat": "import lmemtest.compat.autorank, or import lmemtest.compat.significance_analysis",
+        "forest_plot": "lmemtest.plots.forest_plot(pairs)",
+        "normalize": "runs.normalize(method)",
+        "optimality_gap": "lmemtest.aggregate_scores(runs)",
+        "power_analysis": "lmemtest.power(lmemtest.variance_sources(runs), effect=..., n_benchmarks=..., n_seeds=...)",
+        "profile_plot": "fit.profile().plot()",
+        "tost": f"{_MEANS}.equivalence(margin)",
         "friedman": _TESTS.format(test="nemenyi") + ", which starts with Friedman's test",
         "friedmanchisquare": _TESTS.format(test="nemenyi") + ", which starts with Friedman's test",
         "glmer": "lmemtest.evaluate for answers that are right or wrong, lmemtest.fit_lmm for scores",
@@ -427,7 +437,7 @@ def guided(function: F) -> F:
         try:
             return function(*args, **options)
         except TypeError:
-            wrong = _unknown(function, options)
+            wrong = _unknown(function, options) or _lacking(function, args, options)
             if wrong is None:
                 raise
             raise TypeError(wrong) from None
@@ -435,9 +445,37 @@ def guided(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def guided_arguments(cls: type) -> None:
     """Let the constructor of a class answer likewise."""
     cls.__init__ = guided(cls.__init__)  # type: ignore[misc]
+
+
+def _lacking(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> str | None:
+    """What to say of arguments that are missing or too many, with a call that works; None if they fit."""
+    from lmemtest.core.words import joined
+
+    signature = inspect.signature(function)
+    try:
+        signature.bind(*args, **options)
+    except TypeError as error:
+        why = str(error)
+    else:
+        return None
+    given = signature.bind_partial(*args[: len(signature.parameters)], **options).arguments if "many" not in why else {}
+    lacking = [
+        f"{name}=" if parameter.kind is parameter.KEYWORD_ONLY else name
+        for name, parameter in signature.parameters.items()
+        if name not in given and parameter.default is parameter.empty and parameter.kind not in _ANY
+    ]
+    owner = function.__qualname__.removesuffix(".__init__")
+    call = re.compile(rf"(?<![\w.])(?:\w+\.)*{re.escape(owner.rpartition('.')[2])}\(.*")
+    lines = re.findall(r"^\s*>>> (.*)$", function.__doc__ or "", re.MULTILINE)
+    example = next((found[0] for line in lines if (found := call.search(line)) is not None), "")
+    what = f"needs {joined(lacking)}" if "many" not in why else "has too many arguments without a name"
+    return f"{owner}() {what}.{f' For instance: {example}' if example else ''}"
 
 
 def _unknown(function: Callable[..., Any], options: dict[str, Any]) -> str | None:

@@ -229,9 +229,21 @@ def test_an_argument_by_another_name_is_told_the_right_one(function, argument, h
     assert said == f"{function}() has no argument {argument!r}. {hint}"
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: lt.rank(), "rank() needs data. For instance: rank("),
+        (lambda: lt.power(DATA), "power() needs effect=, n_benchmarks= and n_seeds=. For instance: power("),
+        (lambda: lt.mcnemar(DATA, 2), "mcnemar() has too many arguments without a name. For instance: lt.mcnemar("),
+    ],
+)
+def test_arguments_that_are_missing_or_too_many_are_told_with_a_call(call, words):
+    assert refusal(call, TypeError).startswith(words)
+
+
 def test_other_type_errors_are_left_alone():
-    with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        lt.rank()
+    with pytest.raises(TypeError, match="unsupported operand"):
+        hints.guided(lambda number: number + "1")(1)
     assert list(inspect.signature(lt.Runs).parameters)[:3] == ["frame", "score", "direction"]
 
 

@@ -150,7 +150,19 @@ def runs_of(data: Any, direction: str | None, function: str = "lmemtest.rank") -
     if direction is None:
         message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
         refuse_without_roles(data, {}, f"{function}(lmemtest.Runs(df, {{}}))", message)
+    elif not _is_wide(data):
+        message = "The table has a row for each score: say what its columns mean."
+        refuse_without_roles(data, {"direction": direction}, f"{function}(lmemtest.Runs(df, {{}}))", message)
     return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
+
+
+def _is_wide(data: Any) -> bool:
+    """Whether at most one column of a table has words, the names of its rows, or it is no table that can be asked."""
+    import narwhals as nw
+
+    table = nw.from_native(data, pass_through=True)
+    schema = table.collect_schema() if hasattr(table, "collect_schema") else {}
+    return sum(not dtype.is_numeric() for dtype in schema.values()) < 2
 
 
 def by_model(runs: Runs, options: Asked) -> Assessment:
