@@ -230,6 +230,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.level(2)
 def test_smooth_laws_have_the_quantile_of_the_best():
     for q, name in itertools.product(QUANTILES, SMOOTH):
         law = SMOOTH[name]

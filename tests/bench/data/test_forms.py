@@ -196,6 +196,7 @@ def test_summaries_are_told_by_their_values() -> None:
     assert not is_summary(x[:, 0], x[:, :1])
 
 
+@pytest.mark.level(2)
 def test_a_method_is_hardly_ever_taken_for_a_summary_and_a_mean_hardly_ever_for_a_method() -> None:
     rng, wrong, right = np.random.default_rng(8), [], []
     for rows, columns, decimals in [(2, 3, 2), (5, 2, 1), (12, 4, 3), (30, 3, 0)] * 75:

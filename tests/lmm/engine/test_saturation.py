@@ -101,6 +101,7 @@ def least(deviance: Callable[[np.ndarray], float], k: int) -> float:
     return min(minimize(deviance, s, method="L-BFGS-B", bounds=bounds, options=options).fun for s in starts)
 
 
+@pytest.mark.level(2)
 def test_no_dense_optimum_of_a_small_design_is_better_than_the_fit() -> None:
     rng, fitted, worse = np.random.default_rng(11), 0, []
     for i in range(27):
