@@ -17,6 +17,7 @@ ADVICE = {
     "typed": ("{call}", "{command}"),
     "again": ("{call}", "{command:again}"),
     "overwrite": ("overwrite=True", "--overwrite"),
+    "all_variants": ("variants='all'", "--variants all"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),
     "column": ("{role}=...", "--{role} COLUMN"),

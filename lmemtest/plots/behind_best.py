@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import ahead_or_behind
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
@@ -24,6 +25,7 @@ def forest_plot(
     /,
     *,
     decisions: Decisions | None = None,
+    reference: str | None = None,
     what: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -35,6 +37,8 @@ def forest_plot(
         All pairs, from `Estimates.pairs`, of means with a direction.
     decisions : Decisions, optional
         Of these pairs; by default at the level of the intervals.
+    reference : str, optional
+        The mean that the others are compared with; by default the best.
     what : str, optional
         What the means are of, below the axis; by default the response.
 
@@ -71,7 +75,8 @@ def forest_plot(
             "pairs must be of one group of means with a direction: which is the best one? Pass decisions="
             "pairs.decisions(direction='minimize')."
         )
-    best, *others = decisions.levels
+    best = decisions.levels[0] if reference is None else check_choice(reference, "reference", decisions.levels)
+    others = [name for name in decisions.levels if name != best]
     table = pairs.behind(best, decisions.direction)
     nothing = (0.0, np.nan, np.nan)  # the best is not behind itself
     behind = {best: nothing} | dict(zip(table.index, table.iloc[:, :3].itertuples(index=False, name=None), strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 
 from lmemtest.bench.ranking.methods import TEST_NAMES
 from lmemtest.bench.robustness.variant import variant
+from lmemtest.core.caller import advice
 from lmemtest.core.options import VCOV
 from lmemtest.core.table import ResultTable
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
@@ -64,23 +66,24 @@ def variants(analysis: Analysis) -> pd.DataFrame:
     """The same pairs without a part of the runs, on other scales and at other levels: what becomes of them.
 
     Columns ``analysis``, ``changed`` (pairs decided otherwise than in the report) of ``total`` (pairs with a test),
-    ``significant`` (pairs), ``marks`` (of the best against each other algorithm) and ``changes`` (in words). No rows
-    where they are not wanted or take long, or the model is the user's own.
+    ``significant`` (pairs), ``marks`` (of the best against each other algorithm), ``changes`` (in words) and ``refit``
+    (whether it is of other runs or scores, and not the same tests at another level). A variant that identifies no model
+    has no pairs.
     """
-    rows = []
+    rows, direction = [], analysis.runs.direction
     for phrase, options in _parts(analysis):
         try:
             pairs = variant(analysis.table, **{**_options(analysis), **options})
-        except LmemtestError:  # what is left identifies no model
+        except LmemtestError:
+            rows.append(_row(f"{phrase}: no model", [], [], np.zeros(0, dtype=np.int8), analysis))
             continue
-        rows.append(
-            _of_decisions(phrase, pairs.decisions(alpha=analysis.alpha, direction=analysis.runs.direction), analysis)
-        )
+        rows.append(_of_decisions(phrase, pairs.decisions(alpha=analysis.alpha, direction=direction), analysis))
+    n_refitted = len(rows)
     if analysis.variants != "none":
         for alpha in (alpha for alpha in LEVELS if alpha != analysis.alpha):
-            decisions = analysis.pairs.decisions(alpha=alpha, direction=analysis.runs.direction)
+            decisions = analysis.pairs.decisions(alpha=alpha, direction=direction)
             rows.append(_of_decisions(f"at {100 * alpha:g} %", decisions, analysis))
-    return pd.DataFrame(rows, columns=COLUMNS)
+    return pd.DataFrame(rows, columns=COLUMNS).assign(refit=np.arange(len(rows)) < n_refitted)
 
 
 def _of_decisions(phrase: str, decisions: Decisions, analysis: Analysis) -> dict[str, Any]:
@@ -112,10 +115,13 @@ def _row(phrase: str, left: list[str], right: list[str], codes: Codes, analysis:
 
 def _options(analysis: Analysis) -> dict[str, Any]:
     """What every variant shares with the analysis."""
-    pairs, curve = analysis.pairs, analysis.runs.curve
+    pairs, curve, own = analysis.pairs, analysis.runs.curve, analysis.own_formula
+    chosen = analysis.fit.dispersion if own or analysis.recommendation.spec.dispersion is None else None
     return {
-        "population": analysis.recommendation.population if analysis.n_benchmarks > 1 else None,
-        "curves": curve.how if curve is not None else "model" if analysis.runs.budget else None,
+        "formula": analysis.formula if own else None,
+        "dispersion": chosen,
+        "population": analysis.recommendation.population if analysis.n_benchmarks > 1 and not own else None,
+        "curves": None if own else curve.how if curve is not None else "model" if analysis.runs.budget else None,
         "alpha": analysis.alpha,
         "adjust": pairs.adjust,
         "vcov": pairs.errors if pairs.errors in VCOV else None,
@@ -125,7 +131,7 @@ def _options(analysis: Analysis) -> dict[str, Any]:
 
 def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
     """The variants that are wanted: a few where each takes milliseconds, or all."""
-    if analysis.variants == "none" or analysis.own_formula:
+    if analysis.variants == "none":
         return
     few, runs = analysis.variants == "few", analysis.table
     cost = len(analysis.fit.design.random) * (analysis.fit.nobs + len(analysis.decisions.levels) ** 2)
@@ -142,7 +148,7 @@ def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     for level in runs.levels(runs.budget)[-MOST_LEVELS:] if runs.budget and runs.study.count(runs.budget) > 1 else ():
         yield f"at {runs.budget} {format_level(level)}", {"only": {"budget": level}}
-    for scale in ("minmax", "rank"):
+    for scale in () if analysis.own_formula else ("minmax", "rank"):
         yield f"by {scale} scores", {"scale": scale}
 
 
@@ -161,11 +167,14 @@ def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | Non
         n_ways=len(others),
         alike=others["analysis"][others["changed"] == 0].tolist(),
         unlike=list(zip(unlike["analysis"], unlike["changed"], unlike["total"], strict=True)),
-        n_variants=len(beside),
-        n_changed=int((beside["changed"] > 0).sum()),
+        n_variants=int(beside["refit"].sum()),
+        n_changed=int((beside["refit"] & (beside["changed"] > 0)).sum()),
     )
-    rows = pd.concat([others, beside], ignore_index=True)
+    rows = pd.concat([others, beside[COLUMNS]], ignore_index=True)
     table = [_verdicts(rows, analysis)] if len(rows) else []
+    if analysis.variants == "few" and not beside["refit"].any():
+        more = f"{advice('all_variants')} leaves out each benchmark, algorithm and family, which takes longer here."
+        table = [replace(one, notes=(*one.notes, more)) for one in table]
     return Section("elsewhere", "Does it hold elsewhere?", (*table, *details), summary=gist)
 
 
@@ -173,7 +182,8 @@ def _verdicts(rows: pd.DataFrame, analysis: Analysis) -> ResultTable:
     """A picture of the verdicts: an analysis in each row, the best against each other algorithm in a column."""
     report = _of_decisions("this report", analysis.decisions, analysis)
     rows = pd.concat([pd.DataFrame([report], columns=COLUMNS), rows], ignore_index=True)
-    best, *others = analysis.decisions.levels
+    best = analysis.comparable[0]
+    others = [name for name in analysis.decisions.levels if name != best]
     notes = ["Each analysis keeps its level by itself: the verdict is that of the one that was planned."]
     frame = pd.DataFrame({"analysis": rows["analysis"]})
     if len(others) < MOST_LETTERED:

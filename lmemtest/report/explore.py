@@ -397,7 +397,7 @@ def _shown(analysis: Analysis, reference: str | None) -> dict[str, Any]:
     columns = table.rendered()
     text = dict(zip(columns[0][1], zip(columns[2][1], columns[3][1], strict=True), strict=True))
     shown = names.decisions
-    against = reference or shown.levels[0]
+    against = reference or analysis.comparable[0]
     behind = analysis.pairs.behind(against, analysis.runs.direction).reindex(list(shown.levels))
     ends = {name: [_json(x) for x in row] for name, *row in behind.iloc[:, :3].itertuples(name=None)}
     ends[against] = [0.0, None, None]

@@ -44,6 +44,7 @@ def bare_verdict(analysis: Analysis) -> tuple[Text, ...]:
         worse=worse,
         level=level,
         untested=untested,
+        unidentified=[name for name in analysis.decisions.levels if compared and name not in analysis.comparable],
         incomparable=wording.why_incomparable(analysis) if analysis.incomparable else "",
         some_differ=analysis.decisions.significant.to_numpy().any(),
     )
@@ -69,8 +70,7 @@ def _but(analysis: Analysis) -> tuple[Text, ...]:
     if len(analysis.comparable) < 2 or analysis.incomparable:
         return ()
     best = analysis.comparable[0]
-    check, ranks = wording.cautious(analysis), analysis.on_ranks
-    contradicted = [] if check is None else wording.contradicted(analysis, check)
+    ranks = analysis.on_ranks
     by_ranks = None
     if ranks is not None and wording.few_decide(analysis):
         first, *rest = ranks.levels
@@ -79,7 +79,7 @@ def _but(analysis: Analysis) -> tuple[Text, ...]:
         "verdict.but",
         lacking=analysis.missing,
         errors=[kind for severity, kind in _kinds(analysis) if severity == "error"],
-        contradicted=contradicted,
+        unconfirmed=wording.unconfirmed(analysis),
         best=best,
         by_ranks=by_ranks,
         nouns=analysis.sample.nouns,
@@ -109,9 +109,10 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
         yield Badge(text, "fix", severity)  # type: ignore[arg-type]
     if not any(severity == "error" for severity, _ in problems):
         yield Badge("no errors in the table", "fix")
-    check = wording.cautious(analysis)
-    if check is not None:
+    if wording.unconfirmed(analysis):
         yield Badge("a cautious check disagrees", "fix", "warning")
+    elif rows := wording.rests_on(analysis):
+        yield Badge(f"tests rest on {rows}", "fix", "warning")
     if wording.few_decide(analysis):
         yield Badge(f"few {analysis.sample.nouns} decide the means", "fix", "warning")
     for column, *_ in wording.turning(analysis):
@@ -172,7 +173,7 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
     tips = {name: f"{name}: {tip}" for name, tip in tips.items()}
     drawn = figure(
         lambda: _forest(names),
-        alt=f"Differences to {names.decisions.levels[0]} with their intervals, best first: "
+        alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
             f"With {intervals_text(names.pairs)}. Filled: differs from the best. Hollow: may be as good.",
@@ -192,7 +193,9 @@ def _forest(names: Analysis) -> Any:
     from lmemtest.plots import forest_plot
 
     what = f"Mean {wording.measured(names)}"
-    return forest_plot(names.pairs, decisions=names.decisions, what=what, width=FOREST_WIDTH)
+    return forest_plot(
+        names.pairs, decisions=names.decisions, reference=names.comparable[0], what=what, width=FOREST_WIDTH
+    )
 
 
 def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:
@@ -200,7 +203,7 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
     decisions, direction = analysis.decisions, analysis.runs.direction
     levels = [*analysis.comparable, *(level for level in decisions.levels if level not in analysis.comparable)]
     ranked, means = decisions.columns(levels), dict(zip(decisions.levels, decisions.means, strict=True))
-    behind = analysis.pairs.behind(reference or decisions.levels[0], direction).reindex(levels)
+    behind = analysis.pairs.behind(reference or analysis.comparable[0], direction).reindex(levels)
     se = behind["se"].to_numpy(dtype=float)
     positive = se[np.isfinite(se) & (se > 0)]
     write = wording.writer(float(np.median(positive))) if len(positive) else format_number

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lmemtest.bench.data.normalise import OF_ALL, of_all
 from lmemtest.bench.modelling.adequacy import holds_shared_seeds
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
+from lmemtest.bench.robustness.scores import raw_runs
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.table import ResultTable
@@ -268,6 +269,7 @@ def reproduction_section(analysis: Analysis) -> Section:
     """Versions and the exact call."""
     import pandas as pd
 
+    table = raw_runs(analysis.table) or analysis.table  # of scores as they were measured: no digit of it is computed
     curves = analysis.trials
     uses = ["the p-values of the checks of the assumptions"] if analysis.diagnosis is not None else []
     uses += ["the rates of false labels"] if curves is not None and curves.unit != "seed" else []
@@ -280,7 +282,7 @@ def reproduction_section(analysis: Analysis) -> Section:
         paragraph(
             f"The result is a function of the table and this call: {random}. SHA-256 of the columns that have a role: "
         ),
-        code(digest_of(analysis.table.to_frame()[list(analysis.table.study.columns)])),
+        code(digest_of(table.to_frame()[list(table.study.columns)])),
         ResultTable("Versions", versions),
     )
     return Section("reproduction", "How to reproduce this", blocks, summary=gist)

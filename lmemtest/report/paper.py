@@ -70,7 +70,9 @@ def paper_files(analysis: Analysis, progress: Callable[[str], None]) -> dict[str
     to_best = differences_to_best(names)
     with detached_figures():
         diagram = cd_diagram(names.decisions, width="column").figure
-        differences = forest_plot(names.pairs, decisions=names.decisions, width="column").figure
+        differences = forest_plot(
+            names.pairs, decisions=names.decisions, reference=names.comparable[0], width="column"
+        ).figure
     images = {"figure.pdf": image_of(diagram, "pdf"), "differences.pdf": image_of(differences, "pdf")}
     progress("writing the paper")
     methods = methods_paragraph(analysis)

@@ -371,6 +371,15 @@ def cautious(analysis: Analysis) -> Answer | None:
     return check if rests_on_rows(analysis) or contradicted(analysis, check) else None
 
 
+def unconfirmed(analysis: Analysis) -> list[str]:
+    """Algorithms that the model calls worse than the leader, and the cautious check does not."""
+    check = cautious(analysis)
+    if check is None or not rests_on(analysis):
+        return [] if check is None else contradicted(analysis, check)
+    beaten = set(check.table["algorithm"][below(check.table["p_value"], analysis.alpha)])
+    return [name for name in against_the_best(analysis)[1] if name not in beaten]
+
+
 def contradicted(analysis: Analysis, check: Answer) -> list[str]:
     """Algorithms that the model calls worse than the leader, and the check is far from calling so.
 

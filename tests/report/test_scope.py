@@ -16,8 +16,9 @@ import lmemtest as lt
 from lmemtest.bench.benchmark.observed_advantages import cautious_check
 from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, of_advantages, sample_of
 from lmemtest.core.words import percent
-from lmemtest.report import wording
+from lmemtest.report import front, wording
 from lmemtest.report.analysis import Analysis, analyze
+from lmemtest.report.document import plain
 
 Make = Callable[..., Any]
 
@@ -227,6 +228,10 @@ def test_the_cautious_check_has_the_last_word(
     analysis = analyze(as_runs(frame), adjust="tukey", vcov="model")  # by default the df are those of the benchmarks
     assert analysis.sample.zero
     assert f"a cautious check over benchmark means {verdict}" in analysis.headline()
+    lost = "does not confirm" in verdict
+    assert wording.unconfirmed(analysis) == ["B"] * lost
+    first = " ".join(plain(text) for text in front.verdict(analysis))
+    assert ("A cautious check does not confirm that A is better than B: claim no difference there." in first) == lost
 
 
 def test_many_benchmarks_or_some_variation_need_no_cautious_check(three: Analysis, table: Make, as_runs: Make) -> None:

@@ -1,0 +1,126 @@
+"""The first screen: the verdict, its badges, figure and table say what was decided, and of the same algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lmemtest.report import wording
+from lmemtest.report.analysis import Analysis, analyze
+from lmemtest.report.document import plain
+from lmemtest.report.elsewhere import _options, variants
+from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
+from lmemtest.report.methods import digest_of, reproduction_section
+
+Make = Callable[..., Any]
+
+
+def said(analysis: Analysis) -> str:
+    return " ".join(plain(text) for text in verdict(analysis))
+
+
+@pytest.mark.parametrize(("spread", "seed"), [(0.2, 0), (1.0, 1), (2.5, 2), (6.0, 3)])
+def test_the_verdict_names_who_is_worse_and_who_may_be_as_good(
+    table: Make, as_runs: Make, spread: float, seed: int
+) -> None:
+    frame = table(("A", "B", "C", "D"), spread=spread)
+    frame["loss"] += np.random.default_rng(seed).normal(size=len(frame))
+    analysis = analyze(as_runs(frame))
+    best, worse, level, untested = wording.against_the_best(analysis)
+    text = said(analysis)
+    assert text.startswith((best, "No algorithm can be called best"))
+    assert not untested
+    if worse and level:
+        for names, words in ((worse, "worse."), (level, "not distinguishable from it.")):
+            sentence = text[: text.index(words)].rpartition(". ")[2]
+            assert all(name in sentence for name in names)
+    assert ("better than each of the other 3" in text) == (len(worse) == 3)
+    assert ("No algorithm can be called best" in text) == (not worse)
+    over = worse[0] if worse else wording.runner_up(analysis)
+    gap, low, high, *_ = wording.advantage(analysis, best, over)
+    assert f"{best} is ahead of {over} by" in text
+    assert (low > 0) == bool(worse)  # a difference that is called one has an interval without zero
+    assert low < gap < high
+
+
+def test_an_assumption_that_is_broken_is_in_the_verdict(table: Make, as_runs: Make) -> None:
+    frame = table(("A", "B"), ("w", "x", "y"), seeds=40, spread=1.0)
+    rng = np.random.default_rng(11)  # three benchmarks, advantages of which are so alike that their variance is zero
+    frame["loss"] = frame["task"].map({"w": 1.0, "x": 2.0, "y": 4.0}) + rng.normal(size=len(frame))
+    shift = frame["task"].map({"w": 0.35, "x": 0.2, "y": 0.5})
+    frame["loss"] += np.where(frame["tool"] == "B", shift, 0.0)
+    analysis = analyze(as_runs(frame))
+    assert wording.rests_on(analysis) == "rows"
+    _, worse, *_ = wording.against_the_best(analysis)
+    check = wording.cautious(analysis)
+    assert check is not None
+    p = dict(zip(check.table["algorithm"], check.table["p_value"], strict=True))
+    lost = [name for name in worse if p[name] >= analysis.alpha]
+    assert wording.unconfirmed(analysis) == lost
+    texts = {badge.text for badge in badges(analysis)}
+    assert ("a cautious check disagrees" in texts) == bool(lost)
+    assert ("tests rest on rows" in texts) == (not lost)
+    assert ("claim no difference there" in said(analysis)) == bool(lost)
+
+
+def test_verdict_table_and_figure_are_about_the_same_best_one(table: Make, as_runs: Make) -> None:
+    from lmemtest.plots import forest_plot
+
+    frame = table(("A", "B", "C", "D"), tuple(f"task{i}" for i in range(9)))
+    alone = frame["task"].isin(["task0", "task1"])  # D, with the lowest scores, met nobody
+    frame.loc[(frame["tool"] == "D") & alone, "loss"] = frame.loc[(frame["tool"] == "D") & alone, "loss"] - 50.0
+    frame = frame[alone == (frame["tool"] == "D")]
+    analysis = analyze(as_runs(frame))
+    assert analysis.comparable == ("A", "B", "C")
+    shown = ranking_table(analysis).frame.set_index("tool")
+    gap = next(name for name in shown if name.startswith("behind"))
+    assert shown.loc["A", gap] == shown.loc["D", gap] == "–"
+    assert (shown.loc[["B", "C"], gap] != "–").all()
+    assert plain(bare_verdict(analysis)[0]).startswith("A ")
+    words = "better than each of the 2 algorithms that can be compared with it. D could not be compared with it."
+    assert words in said(analysis)
+    ax = forest_plot(analysis.pairs, decisions=analysis.decisions, reference="A")
+    assert ax.get_xlabel().replace("\n", " ").startswith("Mean loss: behind A")
+
+
+def test_nothing_is_said_of_parts_that_were_not_left_out(table: Make, as_runs: Make) -> None:
+    good, bad = table(spread=0.05, seeds=2), table(("C", "B", "A"), spread=0.05, seeds=2)
+    frame = pd.concat([good.assign(prior="good"), bad.assign(prior="bad")], ignore_index=True)
+    analysis = analyze(as_runs(frame, metafeatures=["prior"]))
+    assert any(len(term.names) > 1 for term in analysis.fit.design.random)
+    beside = variants(analysis)
+    assert not beside["refit"].any()
+    assert len(beside) == 2  # other levels
+    (section,) = (part for part in analysis.document().sections if part.anchor == "elsewhere")
+    assert "variants of the runs" not in plain(section.summary)
+    assert "variants='all' leaves out each benchmark" in section.blocks[0].notes[-1]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "options", [{"formula": "loss ~ tool + (1 | task) + (1 | task:tool)"}, {"dispersion": "task"}, {"vcov": "model"}]
+)
+def test_variants_are_of_the_model_of_the_report(table: Make, as_runs: Make, options: dict[str, str]) -> None:
+    frame = table(("A", "B", "C"), spread=1.5)
+    analysis = analyze(as_runs(frame), **options)  # type: ignore[arg-type]
+    row = variants(analysis).set_index("analysis").loc["without task0"]
+    part = analyze(as_runs(frame[frame["task"] != "task0"]), **options)  # type: ignore[arg-type]
+    same = [
+        analysis.decisions.decision.loc[pair] == part.decisions.decision.loc[pair]
+        for pair in (("A", "B"), ("A", "C"), ("B", "C"))
+    ]
+    assert row["changed"] == 3 - sum(same)
+    assert _options(analysis)["formula"] == options.get("formula")
+
+
+def test_the_digest_is_of_the_scores_as_they_were_measured(three: Analysis) -> None:
+    def digest(analysis: Analysis) -> str:
+        return str(reproduction_section(analysis).blocks[2].text)  # type: ignore[union-attr]
+
+    assert digest(analyze(three.runs.normalize("zscore"))) == digest(three)
+    table = three.table.to_frame()
+    other = table.assign(loss=table["loss"] + 1e-12)
+    assert digest_of(table) == digest_of(table.astype({"task": object})) != digest_of(other)
