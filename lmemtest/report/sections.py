@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.benchmark.observed_advantages import leaders as first_at
+from lmemtest.bench.benchmark.observed_advantages import turns
 from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
@@ -502,6 +503,10 @@ def _metafeatures(analysis: Analysis) -> Section | None:
             gists.append(f"The comparison depends on {column} ({test.result}).")
         elif test is not None:
             gists.append(f"Dependence on {column} is not shown ({test.result}).")
+        elif turns(by_level):
+            gists.append(
+                f"Levels of {column} have different leaders; whether the comparison depends on it is not tested."
+            )
         else:
             gists.append(f"The same algorithm is most often first at all levels of {column}.")
     columns = ["metafeature", "level", "most often first", f"on so many {analysis.unit}s"]

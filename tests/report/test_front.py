@@ -100,6 +100,21 @@ def test_nothing_is_said_of_parts_that_were_not_left_out(table: Make, as_runs: M
     assert "variants='all' leaves out each benchmark" in section.blocks[0].notes[-1]  # type: ignore[union-attr]
 
 
+def test_metafeatures_have_their_leaders_and_what_was_tested(table: Make, as_runs: Make) -> None:
+    good, bad = table(spread=0.05, seeds=2), table(("C", "B", "A"), spread=0.05, seeds=2)
+    turned = pd.concat([good.assign(prior="good"), bad.assign(prior="bad")], ignore_index=True)
+    same = pd.concat([good.assign(prior="good"), good.assign(prior="bad")], ignore_index=True)
+    for frame, leaders_of, words in (
+        (turned, ["C", "A"], "The comparison depends on prior (interaction with the algorithm: F("),
+        (same, ["A", "A"], "The same algorithm is most often first at all levels of prior."),
+    ):
+        analysis = analyze(as_runs(frame, metafeatures=["prior"]))
+        (section,) = (part for part in analysis.document().sections if part.anchor == "metafeatures")
+        assert plain(section.summary).startswith(words)
+        rows = section.blocks[0].frame.set_index("level")  # type: ignore[union-attr]
+        assert rows.loc[["bad", "good"], "most often first"].tolist() == leaders_of
+
+
 @pytest.mark.parametrize(
     "options", [{"formula": "loss ~ tool + (1 | task) + (1 | task:tool)"}, {"dispersion": "task"}, {"vcov": "model"}]
 )
