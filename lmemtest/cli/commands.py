@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lmemtest.cli.answers import ANSWER_COLUMNS, read_answers
 from lmemtest.cli.command import Typed, command
-from lmemtest.cli.converting import ANSWERS, TOOLS, converter
-from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, absent, check_options, chosen, flags, number
+from lmemtest.cli.converting import converter
+from lmemtest.cli.options import (
+    ROLES,
+    RUNS,
+    TABLE,
+    WRITTEN,
+    absent,
+    check_options,
+    chosen,
+    flags,
+    numbers_by_name,
+    values_by_metric,
+)
 from lmemtest.cli.reading import (
-    EVALUATE,
     PREPARING,
-    export_in,
     name_of,
     policy_in,
     policy_of,
@@ -22,7 +32,6 @@ from lmemtest.cli.reading import (
     read_runs,
     read_table,
     read_trials,
-    runs_of_export,
     settled_curves,
     split_failed,
     taken,
@@ -33,9 +42,6 @@ from lmemtest.cli.rendering import INTERRUPTED, say, say_verdict, screen, tell, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import pandas as pd
-
-    from lmemtest.bench.data.recognised import Recognised
     from lmemtest.bench.variation.variance_sources import VarianceSources
     from lmemtest.core.result import Result
     from lmemtest.report.analysis import Analysis
@@ -43,7 +49,6 @@ if TYPE_CHECKING:
     Step = Callable[[str], None]
 
 NO_ANSWER = 3  # of `gate`, whose exit codes 0, 1 and 2 are answers: whatever goes wrong must be none of them
-ANSWER_COLUMNS = ("item", "task", "score", "epoch", "judge", "family", "cluster")
 PLAN_COLUMNS = ("score", "direction", "algorithm", "benchmark", "seed", "family")
 PLAN_NUMBERS = (
     *("budget", "target", "effect", "power", "hours_per_training", "trials", "cost", "fixed", "at_most", "current"),
@@ -459,7 +464,7 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
       lmemtest evaluate answers.csv --model model --item id --score score --failed status --failed infra=drop
       lmemtest evaluate answers.csv --model model --task task --item id --score score --epoch epoch -o out.html
     """
-    table, roles = _read_answers(arguments)
+    table, roles = read_answers(arguments)
     step("comparing models")
     from lmemtest.bench.evaluation.evaluation import evaluate
 
@@ -489,7 +494,7 @@ def mcnemar(arguments: SimpleNamespace, step: Step) -> Result:
       lmemtest mcnemar wide.csv --model gpt --model llama
     """
     others = dict.fromkeys(("epoch", "judge", "family", "cluster", "min_score", "max_score"))
-    table, roles = _read_answers(SimpleNamespace(**{**others, **vars(arguments)}))
+    table, roles = read_answers(SimpleNamespace(**{**others, **vars(arguments)}))
     step("comparing models")
     from lmemtest.bench.evaluation.mcnemar import mcnemar
 
@@ -518,99 +523,15 @@ def attempts(arguments: SimpleNamespace, step: Step) -> Result:
       lmemtest attempts answers.csv --model model --task task --item question --score correct --epoch attempt
       lmemtest attempts answers.csv --model model --item id --score passed --epoch run --k 5 --k 10 --cost item=20
     """
-    table, roles = _read_answers(arguments)
+    table, roles = read_answers(arguments)
     step("comparing models")
     from lmemtest.bench.evaluation.attempts import repeated_attempts
 
     roles.pop("direction", None)  # of a log of answers, where more is better
-    costs = _numbers_by_name(arguments.cost, "cost") or 1.0
+    costs = numbers_by_name(arguments.cost, "cost") or 1.0
     return repeated_attempts(
         table, costs=costs, **chosen(arguments, "k threshold adjust alpha drop_duplicates"), **roles
     )
-
-
-def _answer_roles(arguments: SimpleNamespace) -> dict[str, Any]:
-    """The arguments of `evaluate` about columns."""
-    columns = arguments.model or []
-    scale = {"min_score": 0.0, "max_score": 1.0} | chosen(arguments, "min_score max_score")
-    return {
-        "model": columns[0] if len(columns) == 1 else columns or None,
-        **{name: getattr(arguments, name) for name in ANSWER_COLUMNS},
-        **(scale if tuple(scale.values()) != (0.0, 1.0) else {}),
-    }
-
-
-def _lacking(arguments: SimpleNamespace) -> list[str]:
-    """The options that are needed; rows are items where each model has a column."""
-    needed = ("model",) if len(arguments.model or []) > 1 else ("model", "item", "score")
-    return [f"--{name}" for name in needed if not getattr(arguments, name)]
-
-
-def _answer_rows(arguments: SimpleNamespace, roles: dict[str, Any]) -> pd.DataFrame:
-    """The rows that are asked for."""
-    labels = [roles.get(name) for name in (*ANSWER_COLUMNS, "model") if name != "score"]
-    return read_table(arguments, labels=[name for name in labels if isinstance(name, str)])
-
-
-def _answers_of_export(arguments: SimpleNamespace, export: Recognised) -> tuple[Any, dict[str, Any]]:
-    """The answers in a file of a tool that evaluates models, if the user agrees to read it so."""
-    from lmemtest.bench.data.failures import counted_kinds, has_kinds
-    from lmemtest.errors import ArgumentError
-
-    if export.tool not in TOOLS or TOOLS[export.tool].items is None:
-        raise ArgumentError(export.in_words(name_of(arguments)))
-    runs = runs_of_export(export, name_of(arguments), arguments.yes)
-    failed = {} if runs.failed is None else {"failed": runs.failed if has_kinds(runs) else "missing"}
-    if failed and not (vars(arguments).get("failed") or vars(arguments).get("score_failures")):
-        kinds = f" ({counted_kinds(runs)})" * has_kinds(runs)
-        here = (
-            "--score-failures 0 (or drop), or --failed KIND=0 for each kind; or "
-            if hasattr(arguments, "failed")
-            else ""
-        )
-        raise ArgumentError(
-            f"Some answers have no score{kinds}. Say what they count: {here}lmemtest convert {export.tool} FILE "
-            "--score-failures 0, and then this with the table that it writes."
-        )
-    epoch = dict(zip(["epoch"], runs.ignore, strict=False))
-    roles = {name: getattr(runs, role) for name, role in ANSWERS.items()}
-    return runs.to_frame(), {**roles, "score": runs.score, **epoch, **failed, "direction": runs.direction}
-
-
-def _option_of(name: str, value: Any) -> list[str]:
-    """An argument as an option, repeated for several columns."""
-    values = value if isinstance(value, list) else [value]
-    return [part for one in values for part in (flags(name)[0], f"{one:g}" if isinstance(one, float) else str(one))]
-
-
-def _read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
-    """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
-    from lmemtest.bench.data.roles import answer_roles
-    from lmemtest.core.caller import command_with
-    from lmemtest.core.words import listed
-    from lmemtest.errors import ArgumentError
-
-    roles = _answer_roles(arguments)
-    export = export_in(arguments.table) if _lacking(arguments) else None
-    if export is None:
-        table = _answer_rows(arguments, roles)
-        if not _lacking(arguments):
-            return table, roles
-        from lmemtest.bench.data.recognised import recognised
-
-        export = recognised(table, str(arguments.table))
-    if export is not None and export.tool != EVALUATE:
-        return _answers_of_export(arguments, export)
-    message = f"{listed(_lacking(arguments))} must be given. Columns of {name_of(arguments)}: {listed(table.columns)}."
-    answers = answer_roles(table, roles)
-    if answers is None:
-        raise ArgumentError(message)
-    new = [part for name, value in answers.items() if value != roles.get(name) for part in _option_of(name, value)]
-    if not taken(new, arguments.yes):
-        raise ArgumentError(
-            f"{message} By names and structure:\n  {command_with(new)}\n--yes takes these roles without asking."
-        )
-    return _answer_rows(arguments, answers), answers
 
 
 # ---------------------------------------------------------------------- votes
@@ -657,7 +578,7 @@ def votes(given: SimpleNamespace, step: Step) -> Result:
     step("rating models")
     from lmemtest.bench.votes.votes import rate_votes
 
-    meaning = _by_metric(given.outcome or (), "--outcome")
+    meaning = values_by_metric(given.outcome or (), "--outcome")
     options = {**roles, **chosen(given, "adjust alpha"), "style": tuple(given.style or ())}
     return rate_votes(table, outcomes=meaning, position=not given.no_position, **options)
 
@@ -717,7 +638,7 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
 
     options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow")
     options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore")}
-    options |= {name: _by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
+    options |= {name: values_by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:
         options["tasks"] = arguments.tasks.replace("-", " ")
     score = None if arguments.score is None else tuple(arguments.score)
@@ -736,19 +657,6 @@ def _read_version(arguments: SimpleNamespace, path: Path) -> Any:
     labels = [*filter(None, (arguments.benchmark, arguments.metric)), *(arguments.family or ())]
     typed = SimpleNamespace(**{**vars(arguments), "table": path})
     return read_table(typed, labels=labels, seeds=[arguments.seed] if arguments.seed else [])
-
-
-def _by_metric(arguments: list[str] | tuple[()], option: str) -> dict[str, str] | None:
-    """What ``NAME=VALUE`` says by name, and what ``VALUE`` says of every other metric."""
-    by_metric: dict[str, str] = {}
-    for text in arguments:
-        name, sign, value = text.rpartition("=")
-        key = name if sign else "*"
-        if key in by_metric:
-            what = f"{name!r} has" if sign else "all metrics have"
-            raise typer.BadParameter(f"{what} two values. Leave one of them out.", param_hint=option)
-        by_metric[key] = value
-    return by_metric or None
 
 
 # ---------------------------------------------------------------------- plan
@@ -792,11 +700,11 @@ def plan(arguments: SimpleNamespace, step: Step) -> Result:
         --family suite --effect 0.02 --cost family=20 --cost benchmark=5
     """
     counts: dict[str, Any] = {
-        name: _numbers_by_name(getattr(arguments, name), name) or None for name in ("fixed", "at_most", "current")
+        name: numbers_by_name(getattr(arguments, name), name) or None for name in ("fixed", "at_most", "current")
     }
     hours = 1.0 if arguments.hours_per_training is None else arguments.hours_per_training
-    costs = {"training": hours, **_numbers_by_name(arguments.cost, "cost")}
-    components = _numbers_by_name(arguments.sd, "sd")
+    costs = {"training": hours, **numbers_by_name(arguments.cost, "cost")}
+    components = numbers_by_name(arguments.sd, "sd")
     if components and (arguments.table is not None or arguments.source):
         raise typer.BadParameter(
             "standard deviations are given by --sd or estimated from a table, not both.", param_hint="--sd"
@@ -839,7 +747,7 @@ def sources(arguments: SimpleNamespace, step: Step) -> Result:
       lmemtest sources trainings.csv --score accuracy --source data --source init --relative-to data
     """
     of_design: dict[str, Any] = {
-        argument: _numbers_by_name(getattr(arguments, option), option) or None
+        argument: numbers_by_name(getattr(arguments, option), option) or None
         for argument, option in {"current": "current", "costs": "cost", "at_most": "at_most"}.items()
     }
     of_design["budget"] = arguments.budget
@@ -863,19 +771,6 @@ def _study(arguments: SimpleNamespace) -> VarianceSources:
     options: dict[str, Any] = columns | chosen(arguments, "score alpha")
     options["relative_to"] = getattr(arguments, "relative_to", None)
     return variance_sources(table, sources=arguments.source, **options)
-
-
-def _numbers_by_name(arguments: list[str] | None, option: str) -> dict[str, float]:
-    """What ``NAME=NUMBER`` says, by name."""
-    numbers: dict[str, float] = {}
-    for text in arguments or []:
-        name, sign, value = text.rpartition("=")
-        if not sign or not name:
-            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=flags(option)[0])
-        if name in numbers:
-            raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=flags(option)[0])
-        numbers[name] = number(value)
-    return numbers
 
 
 def _from_table(arguments: SimpleNamespace) -> Any:

@@ -27,6 +27,32 @@ def number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
+def numbers_by_name(arguments: list[str] | None, option: str) -> dict[str, float]:
+    """What ``NAME=NUMBER`` says, by name."""
+    numbers: dict[str, float] = {}
+    for text in arguments or []:
+        name, sign, value = text.rpartition("=")
+        if not sign or not name:
+            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=flags(option)[0])
+        if name in numbers:
+            raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=flags(option)[0])
+        numbers[name] = number(value)
+    return numbers
+
+
+def values_by_metric(arguments: list[str] | tuple[()], option: str) -> dict[str, str] | None:
+    """What ``NAME=VALUE`` says by name, and what ``VALUE`` says of every other metric."""
+    by_metric: dict[str, str] = {}
+    for text in arguments:
+        name, sign, value = text.rpartition("=")
+        key = name if sign else "*"
+        if key in by_metric:
+            what = f"{name!r} has" if sign else "all metrics have"
+            raise typer.BadParameter(f"{what} two values. Leave one of them out.", param_hint=option)
+        by_metric[key] = value
+    return by_metric or None
+
+
 def direction(text: str) -> str:
     """Which scores are good, in Optuna's words."""
     from lmemtest.core.validate import check_direction

@@ -8,7 +8,6 @@ import math
 import os
 import platform
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,24 +20,24 @@ import numpy as np
 from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly, interactions
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
 from lmemtest.bench.checks.check import check_rules
-from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
-from lmemtest.bench.data.per_run import MOST_FIXED, reduced
+from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
     sample_of,
-    shared_seeds_finding,
+    shape_of,
     undeclared_families,
+    with_shared_seeds,
 )
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
-from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
-from lmemtest.bench.robustness.variants import check_formula, checked_options, populations_compared
+from lmemtest.bench.robustness.scores import on_another_score
+from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.options import NEEDED
@@ -48,10 +47,7 @@ from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_fraction
-from lmemtest.errors import ArgumentError, DataWarning, LmemtestError
-from lmemtest.lmm.diagnostics.advantages import advantage_shape
-from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.report.curves import call_of, curves_of
 
@@ -606,10 +602,10 @@ def analyze(
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
         fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
     with step("comparing the algorithms"):
-        pairs = _pairs_of(fit, runs, options)
+        pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
         same = {**options, "dispersion": scatter}
-        agreement, on_ranks = _on_another_score(runs, check, pairs, recommendation, parsed, same)
+        agreement, on_ranks = on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
             undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, vcov=vcov)
@@ -664,47 +660,6 @@ def _timed(seconds: dict[str, float], progress: Progress, step: str) -> Iterator
     start = time.perf_counter()
     yield
     seconds[step] = time.perf_counter() - start
-
-
-def _pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
-    means = emmeans(fit, runs.algorithm, ddf=options["ddf"], alpha=options["alpha"])
-    return means.pairs(adjust=options["adjust"], vcov=options["vcov"])
-
-
-def _on_another_score(
-    runs: Runs,
-    check: RunsCheck,
-    pairs: Comparisons,
-    recommendation: Answer,
-    parsed: ParsedFormula | None,
-    options: dict[str, Any],
-) -> tuple[Variants | None, Decisions | None]:
-    """The same pairs by the raw score or by ranks, and the decisions by ranks; None where there is nothing beside."""
-    other = raw_runs(runs) or (_ranked(runs, check, pairs.estimates) if parsed is None else None)
-    fit = None if other is None else _fitted_beside(runs, other, parsed, options["dispersion"], recommendation)
-    if other is None or fit is None:
-        return None, None
-    beside, alpha = _pairs_of(fit, runs, options), options["alpha"]
-    if runs.scale is not None:
-        return scores_compared([(runs, pairs)], beside, alpha), None
-    return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
-
-
-def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
-    """The checks with what the fit says of runs of different algorithms with the same seed."""
-    finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
-    if finding is None:
-        return check
-    outcome = CheckOutcome(
-        stage="effects",
-        check="shared seeds",
-        question="Do runs of different algorithms with the same seed have something in common?",
-        findings=(finding,),
-        text="",
-        skipped=False,
-        level=check.alpha,
-    )
-    return replace(check, outcomes=(*check.outcomes, outcome))
 
 
 def with_conditions(runs: Runs) -> Runs:
@@ -778,53 +733,6 @@ def _refuse_unnamed(runs: Runs, check: RunsCheck, parsed: ParsedFormula | None, 
         if parsed is not None:
             used |= set(parsed.columns)
         refuse_unnamed(runs, known=sorted(used))
-
-
-def shape_of(means: Estimates, runs: Runs) -> AdvantageShape | None:
-    """Whether the advantages behind moderated standard errors are about normal; None where runs are the sample."""
-    if means.moderate is None or runs.seed in means.moderate.robust.cluster:
-        return None
-    L = means.moderate.L
-    kept = np.flatnonzero(np.isfinite(L).all(axis=1))
-    labels = means.labels()
-    scores = means.moderate.robust.contributions(L[kept] - L[kept].mean(axis=0))
-    return advantage_shape(scores, [labels[i] for i in kept])
-
-
-def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
-    """The runs with ranks within benchmarks for a score, where few benchmarks decide its means or scales differ."""
-    shape = shape_of(means, runs)
-    if runs.benchmark is None or not (check.scales_differ or (shape is not None and shape.few_decide)):
-        return None
-    if check.kind.kind == "ranks":
-        return None
-    with warnings.catch_warnings():  # of benchmarks on which all scores are equal, which the check has named
-        warnings.simplefilter("ignore", DataWarning)
-        try:
-            return runs.normalize("rank", name=free_name(runs, "rank"))
-        except LmemtestError:  # a report is not lost because a table has no ranks
-            return None
-
-
-def _fitted_beside(
-    runs: Runs, other: Runs, parsed: ParsedFormula | None, dispersion: str | None, chosen: Answer
-) -> LmmFit | None:
-    """The same model of the same runs with another score; None where there is none to compare with.
-
-    Scores within benchmarks have an effect of each benchmark, of many a random one: see `MOST_FIXED`.
-    """
-    if parsed is not None and parsed.response_function is not None:
-        return None
-    population = chosen.population
-    try:
-        if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
-            same = population if runs.study.families or population == "run" else None
-            formula = recommend(other, population=same, curves="model").formula
-        else:
-            formula = f"{quote_name(other.score)} ~{(parsed.text if parsed else chosen.formula).split('~', 1)[1]}"
-        return fitted_quietly(formula, other, dispersion)
-    except LmemtestError:  # a report on one score is not lost because the other one has no model
-        return None
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:

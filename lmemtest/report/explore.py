@@ -21,6 +21,7 @@ from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.modelling.adequacy import with_shared_seeds
 from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variant import varied
@@ -41,7 +42,7 @@ from lmemtest.core.words import counted, format_level, format_number, format_p, 
 from lmemtest.errors import ArgumentError, LmemtestError, LmemtestWarning, UnknownColumnError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
-from lmemtest.report.analysis import Analysis, of_reduced, with_conditions, with_shared_seeds
+from lmemtest.report.analysis import Analysis, of_reduced, with_conditions
 from lmemtest.report.document import Text, Words, plain
 from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
 from lmemtest.report.leaders import leaders, left_out

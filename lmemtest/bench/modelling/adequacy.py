@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import recommend
@@ -22,13 +23,17 @@ from lmemtest.core.rounding import below, written
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_level, format_number, joined, listed, p_text, plural, spoken
 from lmemtest.errors import LmemtestError
+from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.formula import Bar
 from lmemtest.lmm.hypotheses.mean_vectors import between_groups
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
+    from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.diagnostics.advantages import AdvantageShape
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.model import LmmFit, ModelSpec
 
 ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
@@ -400,3 +405,31 @@ def name_groups(names: Sequence[str]) -> list[str] | None:
         if 2 <= len(sizes) <= len(names) / 2 and sum(sizes[g] > 1 for g in groups) >= _IN_GROUPS * len(groups):
             return groups
     return None
+
+
+def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
+    """The checks with what the fit says of runs of different algorithms with the same seed."""
+    finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
+    if finding is None:
+        return check
+    outcome = CheckOutcome(
+        stage="effects",
+        check="shared seeds",
+        question="Do runs of different algorithms with the same seed have something in common?",
+        findings=(finding,),
+        text="",
+        skipped=False,
+        level=check.alpha,
+    )
+    return replace(check, outcomes=(*check.outcomes, outcome))
+
+
+def shape_of(means: Estimates, runs: Runs) -> AdvantageShape | None:
+    """Whether the advantages behind moderated standard errors are about normal; None where runs are the sample."""
+    if means.moderate is None or runs.seed in means.moderate.robust.cluster:
+        return None
+    L = means.moderate.L
+    kept = np.flatnonzero(np.isfinite(L).all(axis=1))
+    labels = means.labels()
+    scores = means.moderate.robust.contributions(L[kept] - L[kept].mean(axis=0))
+    return advantage_shape(scores, [labels[i] for i in kept])

@@ -6,24 +6,34 @@ by a shift; where one is more erratic than the others, or scores end at a bound,
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
 from lmemtest.bench.data.per_run import MOST_FIXED
+from lmemtest.bench.modelling.adequacy import shape_of
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.variants import Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
+from lmemtest.core.result import Answer
+from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
+    from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.normalise import Scale
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.robustness.variants import Way
+    from lmemtest.lmm.formula.bars import ParsedFormula
+    from lmemtest.lmm.means.decisions import Decisions
+    from lmemtest.lmm.means.estimates import Estimates
+    from lmemtest.lmm.model import LmmFit
 
-__all__ = ["by_scores", "free_name", "hypothesis_on", "raw_runs", "scores_compared", "what_differs"]
+__all__ = ["by_scores", "free_name", "hypothesis_on", "on_another_score", "raw_runs", "scores_compared", "what_differs"]
 
 _NULL = {
     "rank": "mean ranks are equal, so that the runs of either algorithm are ahead of equally many others{within}",
@@ -145,3 +155,58 @@ def free_name(runs: Runs, method: str) -> str:
     while name in runs.columns:
         name += "_"
     return name
+
+
+def on_another_score(
+    runs: Runs,
+    check: RunsCheck,
+    pairs: Comparisons,
+    recommendation: Answer,
+    parsed: ParsedFormula | None,
+    options: dict[str, Any],
+) -> tuple[Variants | None, Decisions | None]:
+    """The same pairs by the raw score or by ranks, and the decisions by ranks; None where there is nothing beside."""
+    other = raw_runs(runs) or (_ranked(runs, check, pairs.estimates) if parsed is None else None)
+    fit = None if other is None else _fitted_beside(runs, other, parsed, options["dispersion"], recommendation)
+    if other is None or fit is None:
+        return None, None
+    beside, alpha = pairs_of(fit, runs, options), options["alpha"]
+    if runs.scale is not None:
+        return scores_compared([(runs, pairs)], beside, alpha), None
+    return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
+
+
+def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
+    """The runs with ranks within benchmarks for a score, where few benchmarks decide its means or scales differ."""
+    shape = shape_of(means, runs)
+    if runs.benchmark is None or not (check.scales_differ or (shape is not None and shape.few_decide)):
+        return None
+    if check.kind.kind == "ranks":
+        return None
+    with warnings.catch_warnings():  # of benchmarks on which all scores are equal, which the check has named
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            return runs.normalize("rank", name=free_name(runs, "rank"))
+        except LmemtestError:  # a report is not lost because a table has no ranks
+            return None
+
+
+def _fitted_beside(
+    runs: Runs, other: Runs, parsed: ParsedFormula | None, dispersion: str | None, chosen: Answer
+) -> LmmFit | None:
+    """The same model of the same runs with another score; None where there is none to compare with.
+
+    Scores within benchmarks have an effect of each benchmark, of many a random one: see `MOST_FIXED`.
+    """
+    if parsed is not None and parsed.response_function is not None:
+        return None
+    population = chosen.population
+    try:
+        if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
+            same = population if runs.study.families or population == "run" else None
+            formula = recommend(other, population=same, curves="model").formula
+        else:
+            formula = f"{quote_name(other.score)} ~{(parsed.text if parsed else chosen.formula).split('~', 1)[1]}"
+        return fitted_quietly(formula, other, dispersion)
+    except LmemtestError:  # a report on one score is not lost because the other one has no model
+        return None

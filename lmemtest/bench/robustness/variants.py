@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.model import LmmFit
 
     Way = tuple[str, str, Comparisons, str]
 
@@ -278,6 +279,12 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
             "them: Runs(..., family=...)."
         )
     return variants
+
+
+def pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
+    """All pairs of the algorithms by the options of an analysis."""
+    means = emmeans(fit, runs.algorithm, ddf=options["ddf"], alpha=options["alpha"])
+    return means.pairs(adjust=options["adjust"], vcov=options["vcov"])
 
 
 def populations_compared(
