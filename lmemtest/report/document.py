@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from lmemtest.core.table import ResultTable, html_text
 from lmemtest.core.text import one_line
+from lmemtest.errors import ArgumentError
 
 _ID = re.compile(r'\bid="([^"]+)"')
 _USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
@@ -208,6 +209,14 @@ def figure(
         files.append(("svg", stable_svg(svg.getvalue()).encode()))
         files += [(suffix, image_of(drawn, suffix)) for suffix in ("png", "pdf")]
     return FigureBlock(inline_svg(svg.getvalue(), tips or {}), alt, caption, tuple(files))
+
+
+def figure_or_reason(draw: Callable[[], Any], *, alt: str, caption: Text, as_files: bool = False) -> Block:
+    """A figure, or why it cannot be drawn: too much for one must not cost a reader the document."""
+    try:
+        return figure(draw, alt=alt, caption=caption, as_files=as_files)
+    except ArgumentError as error:
+        return paragraph(f"No figure: {error}")
 
 
 def image_of(drawn: Any, suffix: str) -> bytes:

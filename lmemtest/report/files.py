@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.core.caller import advice
 from lmemtest.core.words import counted, listed
-from lmemtest.errors import ArgumentError, LmemtestError
+from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
     from lmemtest.core.result import Result
-    from lmemtest.report.document import Block, Document
+    from lmemtest.report.document import Document
 
 KINDS: dict[str, Any] = {".md": "markdown", ".txt": "text", ".tex": "latex"}
 FIGURES_BESIDE: dict[str, Any] = {".md": "svg", ".tex": "pdf"}
@@ -254,7 +254,7 @@ def document_of(result: Result, progress: Callable[[str], None] | None = None) -
     from lmemtest.bench.evaluation.evaluated import Evaluation
     from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.report import answers
-    from lmemtest.report.document import Section, answered, bullets, paragraph
+    from lmemtest.report.document import Section, answered, bullets, figure_or_reason, paragraph
 
     if isinstance(result, Ranking) or result.question == "rank":
         return answers.ranking_document(result)  # type: ignore[arg-type]
@@ -276,19 +276,9 @@ def document_of(result: Result, progress: Callable[[str], None] | None = None) -
         Section(f"table-{number}", table.title or "Table", (table,), summary=(counted(len(table.frame), "row"),))
         for number, table in enumerate(tables[1:], 1)
     ]
-    return answered(result.title, head, *more, sections=sections, front=(*_drawn(result, head), *tables[:1]))
-
-
-def _drawn(result: Result, head: str) -> tuple[Block, ...]:
-    """The figure of a result that has one."""
-    from lmemtest.report.document import figure
-
-    if result.figure is None:
-        return ()
-    try:
-        return (figure(result.plot, alt=f"{result.title}. {head}", caption=(), as_files=True),)
-    except LmemtestError:  # a table is not lost because there is too much to draw
-        return ()
+    alt = f"{result.title}. {head}"
+    drawn = [figure_or_reason(result.plot, alt=alt, caption=(), as_files=True)] if result.figure else []
+    return answered(result.title, head, *more, sections=sections, front=(*drawn, *tables[:1]))
 
 
 def json_of(result: Result) -> str:

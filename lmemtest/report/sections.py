@@ -45,6 +45,7 @@ from lmemtest.report.document import (
     closed_if_long,
     code,
     figure,
+    figure_or_reason,
     folded,
     paragraph,
     strong,
@@ -406,23 +407,16 @@ def _ranking(analysis: Analysis) -> Section | None:
         most_named=MOST_NAMES,
         untested=untested,
     )
-    drawn = _try_figure(
+    drawn = figure_or_reason(
         lambda: cd_diagram(sep),
         alt=f"Critical-difference diagram, best first: {', '.join(sep.levels)}. {text}",
-        caption=sentence_of("sections.diagram", untested=untested),
+        caption=(sentence_of("sections.diagram", untested=untested),),
     )
-    n = len(groups)
-    gist = (f"{counted(n, 'group')} of algorithms that are not distinguishable." if n else "All algorithms differ.",)
+    among = "" if names is analysis else f" among the {len(sep.levels)} best"
+    together = f"{counted(len(groups), 'group')} of algorithms{among} that are not distinguishable."
+    gist = (together if groups else f"All algorithms{among} differ.",)
     blocks = (paragraph(text + best_only(analysis)), drawn)
     return Section("ranking", "Critical-difference diagram", blocks, summary=gist)
-
-
-def _try_figure(draw: Callable[[], Any], *, alt: str, caption: str) -> Block:
-    """A figure, or why it cannot be drawn: too many groups must not cost a reader the report."""
-    try:
-        return figure(draw, alt=alt, caption=(caption,))
-    except ArgumentError as error:
-        return paragraph(f"No figure: {error}")
 
 
 def _failures(analysis: Analysis) -> Section | None:
@@ -472,11 +466,13 @@ def _benchmarks(analysis: Analysis) -> Section:
     table, winners = _plotted(names, shown_effects), wording.winners_sentence(analysis)
     benchmarks, rule = telling(table)
     intervals = f", with {100 * effects.level:.4g} % intervals, not simultaneous." if effects.replicates else "."
-    drawn = _try_figure(
+    drawn = figure_or_reason(
         lambda: benchmark_effects_plot(table[table["benchmark"].isin(benchmarks)], direction=analysis.runs.direction),
         alt=f"Deviation of each algorithm from the mean of each {noun}. {winners}",
-        caption=f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}{intervals}"
-        f"{UNITS * analysis.check.scales_differ}{rule}{best_only(analysis)}",
+        caption=(
+            f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}{intervals}"
+            f"{UNITS * analysis.check.scales_differ}{rule}{best_only(analysis)}",
+        ),
     )
     of_whom = "all effects" if names is analysis else f"the effects of the {len(names.decisions.levels)} best"
     blocks = (

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lmemtest.errors import ArgumentError
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.report.document import plain
+from lmemtest.report.document import figure_or_reason, plain
 from lmemtest.report.elsewhere import _options, variants
 from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
 from lmemtest.report.methods import digest_of, reproduction_section
@@ -129,6 +130,13 @@ def test_variants_are_of_the_model_of_the_report(table: Make, as_runs: Make, opt
     ]
     assert row["changed"] == 3 - sum(same)
     assert _options(analysis)["formula"] == options.get("formula")
+
+
+def test_a_figure_that_cannot_be_drawn_says_why() -> None:
+    def refuse() -> None:
+        raise ArgumentError("too many names.")
+
+    assert plain(figure_or_reason(refuse, alt="", caption=())) == "No figure: too many names."  # type: ignore[arg-type]
 
 
 def test_the_digest_is_of_the_scores_as_they_were_measured(three: Analysis) -> None:
