@@ -12,12 +12,18 @@ import pytest
 from lmemtest.errors import ArgumentError
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.report.document import figure_or_reason, plain
+from lmemtest.report.document import Section, figure_or_reason, figures_as, plain
 from lmemtest.report.elsewhere import _options, variants
 from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
 from lmemtest.report.methods import digest_of, reproduction_section
 
 Make = Callable[..., Any]
+
+
+def section_of(analysis: Analysis, anchor: str) -> Section:
+    with figures_as("words"):
+        (section,) = (part for part in analysis.document().sections if part.anchor == anchor)
+    return section
 
 
 def said(analysis: Analysis) -> str:
@@ -96,7 +102,7 @@ def test_nothing_is_said_of_parts_that_were_not_left_out(table: Make, as_runs: M
     beside = variants(analysis)
     assert not beside["refit"].any()
     assert len(beside) == 2  # other levels
-    (section,) = (part for part in analysis.document().sections if part.anchor == "elsewhere")
+    section = section_of(analysis, "elsewhere")
     assert "variants of the runs" not in plain(section.summary)
     assert "variants='all' leaves out each benchmark" in section.blocks[0].notes[-1]  # type: ignore[union-attr]
 
@@ -110,14 +116,19 @@ def test_metafeatures_have_their_leaders_and_what_was_tested(table: Make, as_run
         (same, ["A", "A"], "The same algorithm is most often first at all levels of prior."),
     ):
         analysis = analyze(as_runs(frame, metafeatures=["prior"]))
-        (section,) = (part for part in analysis.document().sections if part.anchor == "metafeatures")
+        section = section_of(analysis, "metafeatures")
         assert plain(section.summary).startswith(words)
         rows = section.blocks[0].frame.set_index("level")  # type: ignore[union-attr]
         assert rows.loc[["bad", "good"], "most often first"].tolist() == leaders_of
 
 
 @pytest.mark.parametrize(
-    "options", [{"formula": "loss ~ tool + (1 | task) + (1 | task:tool)"}, {"dispersion": "task"}, {"vcov": "model"}]
+    "options",
+    [
+        {"formula": "loss ~ tool + (1 | task) + (1 | task:tool)"},
+        pytest.param({"dispersion": "task"}, marks=pytest.mark.level(2)),
+        pytest.param({"vcov": "model"}, marks=pytest.mark.level(2)),
+    ],
 )
 def test_variants_are_of_the_model_of_the_report(table: Make, as_runs: Make, options: dict[str, str]) -> None:
     frame = table(("A", "B", "C"), spread=1.5)

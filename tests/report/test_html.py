@@ -18,7 +18,18 @@ import pytest
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, format_p
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.report.document import Document, FigureBlock, Section, Words, code, folded, paragraph, plain, strong
+from lmemtest.report.document import (
+    Document,
+    FigureBlock,
+    Section,
+    Words,
+    code,
+    figures_as,
+    folded,
+    paragraph,
+    plain,
+    strong,
+)
 from lmemtest.report.front import verdict
 from lmemtest.report.render import render_fragment, render_html, render_text
 
@@ -109,7 +120,8 @@ def test_sections_are_in_order_and_linked(page: Page) -> None:
 
 
 def test_few_words_stand_before_anything_is_opened(three: Analysis) -> None:
-    document = three.document()
+    with figures_as("words"):
+        document = three.document()
     gists = " ".join(plain(section.summary) for section in document.sections)
     assert all(section.summary for section in document.sections)
     assert len(gists.split()) < 400
@@ -211,7 +223,8 @@ def test_findings_come_with_their_advice(table: Make, as_runs: Make) -> None:
     frame = table()
     frame = frame[~((frame["tool"] == "C") & (frame["task"] == "task0"))]
     analysis = analyze(as_runs(frame))
-    page = Page(analysis.to_html())
+    with figures_as("words"):
+        page = Page(analysis.to_html())
     assert analysis.check.problems
     for finding in analysis.check.problems:
         assert finding.message in page.text
@@ -220,7 +233,8 @@ def test_findings_come_with_their_advice(table: Make, as_runs: Make) -> None:
 
 def test_one_decision_matrix_feeds_everything(table: Make, as_runs: Make) -> None:
     analysis = analyze(as_runs(table(spread=2.0)))
-    page = Page(analysis.to_html())
+    with figures_as("words"):
+        page = Page(analysis.to_html())
     count = int(np.triu(analysis.decisions.significant.to_numpy()).sum())
     rows = page.tables["Differences of the means of loss: first − second"][1:]
     assert sum(row[-1] == "yes" for row in rows) == count
