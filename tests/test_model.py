@@ -273,6 +273,7 @@ def test_what_copies_share_has_no_estimate_and_the_note_names_it(reference_input
     )
 
 
+@pytest.mark.level(2)
 def test_a_random_term_with_an_empty_cell_is_fitted_as_lme4_does(reference_input):
     table = reference_input("rank_deficient")
     full = lt.fit_lmm("y ~ x + (0+a|g)", table)

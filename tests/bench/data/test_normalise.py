@@ -94,6 +94,7 @@ def test_the_best_has_regret_zero_and_rank_one_in_both_directions():
     assert scores(high.normalize("rank")).tolist() == [3, 2, 1]
 
 
+@pytest.mark.level(2)
 def test_invariances():
     frame = table(1)
     moved = frame.assign(loss=3 * frame["loss"] + frame["task"].map(dict(zip("wxyz", range(4), strict=True))))
