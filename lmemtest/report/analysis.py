@@ -43,8 +43,8 @@ from lmemtest.core.hints import guided
 from lmemtest.core.options import NEEDED
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Text
-from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
