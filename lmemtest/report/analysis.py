@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly, interactions
+from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.rules import refuse_unnamed
@@ -37,7 +37,7 @@ from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import on_another_score
 from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
-from lmemtest.bench.variation.model_components import variance_components
+from lmemtest.bench.variation.variance_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
@@ -47,6 +47,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.f_tests import f_test
+from lmemtest.lmm.model.fitting import fitted_quietly
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:

@@ -134,9 +134,9 @@ class Assessment:
 
 def by_model(runs: Runs, options: Asked) -> Assessment:
     """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
-    from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.lmm.means.emmeans import emmeans
+    from lmemtest.lmm.model.fitting import fitted_quietly
 
     runs = runs.with_named_algorithms()
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
