@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmemtest.core.text import bounded
+from lmemtest.core.sanitize import bounded
 
 
 class LmemtestError(Exception):

@@ -18,7 +18,7 @@ from lmemtest.cli.options import RUNS, TABLE, anchors, flags, roles_of
 from lmemtest.cli.rendering import say, tell
 from lmemtest.core.caller import on_command_line, shell_line
 from lmemtest.core.options import NEEDED
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from lmemtest.cli.options import TYPED
-from lmemtest.core.text import logged, one_line
+from lmemtest.core.sanitize import logged, one_line
 
 if TYPE_CHECKING:
     from types import SimpleNamespace

@@ -14,6 +14,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lmemtest.core.options import ROLES
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -430,19 +432,33 @@ def _instead(advice: dict[str, str], name: str, names: list[str]) -> str:
 
 
 def guided(function: F) -> F:
-    """A function that answers an argument it does not know with the one that was meant."""
+    """A function that answers an argument it does not know with the one that was meant.
+
+    What it takes as ``**roles`` are the roles of the columns of a table: its signature lists them.
+    """
+    signature = _with_roles(inspect.signature(function))
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         try:
             return function(*args, **options)
         except TypeError:
-            wrong = _unknown(function, options) or _lacking(function, args, options)
+            wrong = _unknown(call, options) or _lacking(call, args, options)
             if wrong is None:
                 raise
             raise TypeError(wrong) from None
 
+    call.__signature__ = signature  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def _with_roles(signature: inspect.Signature) -> inspect.Signature:
+    *others, last = signature.parameters.values()
+    if (last.name, last.kind) != ("roles", last.VAR_KEYWORD):
+        return signature
+    new = [name for name in ROLES if name not in signature.parameters]
+    roles = [inspect.Parameter(name, last.KEYWORD_ONLY, default=None) for name in new]
+    return signature.replace(parameters=[*others, *roles])
 
 
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 DIRECTIONS = ("minimize", "maximize")
 NEEDED = ("score", "direction", "algorithm")  # roles without which nothing is compared
+# What the columns of a table of runs mean: the arguments of `Runs`, and of what takes a dataframe in their place.
+ROLES = (*NEEDED, "benchmark", "family", "seed", "budget", "metafeatures", "ignore", "seed_shared", "failed")
 DIRECTION_WORDS = {
     "minimize": "minimize minimise min minimum low lower smaller lower_is_better",
     "maximize": "maximize maximise max maximum high higher larger higher_is_better",

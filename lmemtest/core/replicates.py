@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from lmemtest.core.caller import advice, named
-from lmemtest.core.text import bounded, one_line
+from lmemtest.core.sanitize import bounded, one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_flag, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, ConvergenceWarning, LmemtestError, WorkerError

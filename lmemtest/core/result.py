@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from lmemtest.core.caller import advice
 from lmemtest.core.hints import Guided, guess
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Format, ResultTable, Text
-from lmemtest.core.text import one_line
 from lmemtest.core.validate import check_choice, check_flag
 from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError, DataWarning

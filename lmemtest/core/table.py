@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.rounding import same_rounding, written
+from lmemtest.core.sanitize import logged, one_line
 from lmemtest.core.tex import LONG_WORD, tex_text, tex_width
-from lmemtest.core.text import logged, one_line
 from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import groupby
 
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 
 LONG_WORD = 24  # characters: longer than those that LaTeX knows how to hyphenate
 _JOINING = re.compile("(?<=[-`',!?])(?=[-`',])")  # what fonts join to another sign: two hyphens, two quotes

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lmemtest.core.rounding import below, written
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 
 MISSING = "–"
 DIGITS = 4  # significant digits of the largest value in a column: what a paper prints

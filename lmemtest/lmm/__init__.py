@@ -29,7 +29,8 @@ _load, _names, _public = _lazy.attach(
     submod_attrs={
         "diagnostics.diagnose": ["diagnose"],
         "diagnostics.influence": ["influence"],
-        "diagnostics.structure": ["collinearity", "explained_variance"],
+        "diagnostics.explained_variance": ["explained_variance"],
+        "diagnostics.structure": ["collinearity"],
         "formula": ["parse_formula"],
         "hypotheses.glrt": ["glrt"],
         "hypotheses.ranova": ["ranova"],

@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly, interactions
+from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.rules import refuse_unnamed
-from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
-from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
@@ -38,17 +37,17 @@ from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import on_another_score
 from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
-from lmemtest.bench.variation.model_components import variance_components
+from lmemtest.bench.variation.variance_components import variance_components
 from lmemtest.core.hints import guided
-from lmemtest.core.options import NEEDED
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Text
-from lmemtest.core.text import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.f_tests import f_test
+from lmemtest.lmm.model.fitting import fitted_quietly
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:
@@ -484,17 +483,6 @@ class Analysis(Result):
 def analyze(
     runs: Runs | Any,
     *,
-    score: str | None = None,
-    direction: str | None = None,
-    algorithm: str | None = None,
-    benchmark: str | None = None,
-    family: str | Sequence[str] | None = None,
-    seed: str | None = None,
-    budget: str | None = None,
-    metafeatures: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    seed_shared: bool | None = None,
-    failed: str | None = None,
     formula: str | None = None,
     population: str | None = None,
     curves: str | None = None,
@@ -506,15 +494,15 @@ def analyze(
     variants: str = "few",
     trials: Any = None,
     progress: Progress | None = None,
+    **roles: Any,
 ) -> Analysis:
     """Compare the algorithms of a table of runs, from the checks to the decisions.
 
     Parameters
     ----------
     runs : Runs or dataframe
-        The table and the roles of its columns; of a dataframe the roles are the following arguments.
-    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared, failed
-        As in `Runs`; for a dataframe only.
+        The table and the roles of its columns; a dataframe with `roles`; or a wide one, with a column per algorithm and
+        a row per benchmark, with its `direction`.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
     population : {"family", "benchmark", "run"}, optional
@@ -544,6 +532,9 @@ def analyze(
         score, benchmark and algorithm columns of the runs.
     progress : callable, optional
         Called with the name of each step.
+    **roles
+        score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared, failed: what
+        the columns of a dataframe mean, as in `Runs`.
 
     Returns
     -------
@@ -572,11 +563,7 @@ def analyze(
     >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
     True
     """
-    roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "family": family,
-             "seed": seed, "budget": budget, "metafeatures": metafeatures, "ignore": ignore,
-             "seed_shared": seed_shared, "failed": failed}  # fmt: skip
-    left_out = {name for name, role in roles.items() if role is None or (isinstance(role, tuple) and not role)}
-    runs = _runs_of(runs, {name: role for name, role in roles.items() if name not in left_out})
+    runs = as_runs(runs, roles, "analyze")
     alpha = check_fraction(alpha, "alpha")
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
@@ -703,27 +690,6 @@ def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
         return None
     rows = means.fixed[np.isfinite(means.estimate)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
-
-
-def _runs_of(table: Any, roles: dict[str, Any]) -> Runs:
-    """Runs as they are, or a dataframe with its roles."""
-    if isinstance(table, Runs):
-        if roles:
-            raise ArgumentError(
-                f"{next(iter(roles))} is for a dataframe; Runs have their roles. Give others to Runs(table, ...)."
-            )
-        return table
-    missing = [name for name in NEEDED if name not in roles]
-    if missing:
-        if not roles:
-            message = f"runs must be Runs, got {type(table).__name__}. Say what the columns mean."
-        elif missing == ["direction"]:
-            message = "analyze of a dataframe needs direction=: is a low or a high score good?"
-        else:
-            named = " and ".join(f"{name}=" for name in missing)
-            message = f"analyze of a dataframe needs {named}: which column is it?"
-        refuse_without_roles(table, roles, "lmemtest.analyze(df, {})", message)
-    return Runs(table, **roles)
 
 
 def _refuse_unnamed(runs: Runs, check: RunsCheck, parsed: ParsedFormula | None, dispersion: str | None) -> None:

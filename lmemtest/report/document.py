@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import ResultTable, html_text
-from lmemtest.core.text import one_line
 from lmemtest.errors import ArgumentError
 
 _ID = re.compile(r'\bid="([^"]+)"')

@@ -35,7 +35,7 @@ from lmemtest.core.options import (
     REPORT_ADJUSTMENTS,
     VCOV,
 )
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_column, check_fraction
 from lmemtest.core.words import counted, format_level, format_number, format_p, listed, suggest

@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
+from lmemtest.core.sanitize import logged
 from lmemtest.core.table import ResultTable
 from lmemtest.core.tex import tex_text
-from lmemtest.core.text import logged
 from lmemtest.core.validate import check_callable, check_flag
 from lmemtest.core.words import MISSING, capitalised, rank_span
 from lmemtest.errors import DesignError

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from markupsafe import Markup
 
+from lmemtest.core.sanitize import logged, one_line
 from lmemtest.core.table import ResultTable, markdown_text
 from lmemtest.core.tex import tex_text
-from lmemtest.core.text import logged, one_line
 from lmemtest.report.document import Block, Document, FigureBlock, Section, Text, Words, plain
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from study import as_runs
 import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
 from lmemtest.bench.robustness.variants import populations_compared
-from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.bench.variation.run_design import run_design, run_variances
+from lmemtest.bench.variation.variance_components import variance_components
 from lmemtest.errors import ArgumentError, DesignError
 
 

@@ -19,7 +19,7 @@ FIGURES = {
     "string operations on prose": (0, 0),
     "further classes that hold the table of runs": (0, 0),
     "private modules over folders": (0, 0),
-    "files that analyze touches": (94, 120),
+    "files that analyze touches": (93, 120),
     "group-bys of analyze": (33, 60),
     "frames of analyze": (95, 100),
     "files that rank of a frame touches": (69, 40),

@@ -200,8 +200,9 @@ def test_a_plain_table_is_refused(table: Make) -> None:
     with pytest.raises(ArgumentError) as error:
         analyze(table())
     assert str(error.value) == (
-        "runs must be Runs, got DataFrame. Say what the columns mean. Columns: tool, task, seed, loss. By names and "
-        "structure:\n  lmemtest.analyze(df, score='loss', direction='minimize', algorithm='tool', benchmark='task', "
+        "analyze takes Runs, or a dataframe and the roles of its columns; got DataFrame alone. Columns: tool, task, "
+        "seed, loss. By names and structure:\n  lmemtest.analyze(df, score='loss', direction='minimize', "
+        "algorithm='tool', benchmark='task', "
         "seed='seed')"
     )
 

@@ -16,7 +16,7 @@ from pytest import approx
 import lmemtest as lt
 import lmemtest.report
 from lmemtest.bench.benchmark.observed_advantages import expected_means, observed_advantages
-from lmemtest.bench.variation.model_components import (
+from lmemtest.bench.variation.variance_components import (
     difference_sd,
     own_difference_sd,
     share_of_benchmarks,

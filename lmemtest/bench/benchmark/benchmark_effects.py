@@ -35,10 +35,10 @@ from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.hypotheses.glrt import glrt
-from lmemtest.lmm.hypotheses.ranova import with_terms
 from lmemtest.lmm.hypotheses.variances import bartlett
 from lmemtest.lmm.intervals.random_effects import effect_intervals
 from lmemtest.lmm.model import fit_lmm
+from lmemtest.lmm.model.fitting import with_terms
 from lmemtest.lmm.model.predictions import representatives, shapes
 
 if TYPE_CHECKING:

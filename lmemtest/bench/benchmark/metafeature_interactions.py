@@ -13,6 +13,7 @@ from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -114,15 +115,3 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str, fit: LmmFit |
         return untested
     f_ratio, df_num, df_den, p_value = (float(rows[0][name]) for name in ("f_ratio", "df_num", "df_den", "p_value"))
     return replace(untested, reason="", f_ratio=f_ratio, df_num=int(df_num), df_den=df_den, p_value=p_value)
-
-
-def fitted_quietly(formula: str, runs: Runs, dispersion: str | None = None) -> LmmFit:
-    """The fit; what would be a warning is in its notes."""
-    import warnings
-
-    from lmemtest.errors import ConvergenceWarning
-    from lmemtest.lmm.model import fit_lmm
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_lmm(formula, runs, dispersion=dispersion)

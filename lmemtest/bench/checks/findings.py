@@ -15,8 +15,8 @@ from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind
 from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
 from lmemtest.core.result import Result, result
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Text
-from lmemtest.core.text import one_line
 from lmemtest.core.verdicts import SEVERITIES, Finding
 from lmemtest.core.words import joined, listed
 

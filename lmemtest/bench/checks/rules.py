@@ -14,7 +14,7 @@ from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind, effect_scales, looks_like, remedy_text, scale_ratio
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
 from lmemtest.errors import ArgumentError

@@ -141,9 +141,7 @@ class Guess:
 
 def _of_wide(function: str) -> str:
     """The same call for a table with a column per algorithm."""
-    if "Runs(" in function:
-        return function.replace("Runs(", "Runs.from_wide(")
-    return function.replace("df, {}", "lmemtest.Runs.from_wide(df, {})")
+    return function.replace("Runs(", "Runs.from_wide(")
 
 
 def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = False) -> Guess:
@@ -403,7 +401,8 @@ def _looks_wide(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:
     scores = [name for name in names if name not in labels and not name.startswith("Unnamed:")]
     if len(scores) < 2 or len(labels) > 2 or any(direction_of(n) or role_of(n) == "choice" for n in scores):
         return False
-    if any(set(words_of(name)) & SCORE_NAMES for name in scores):
+    methods = any(role_of(name) == "algorithm" for name in labels)
+    if any(set(words_of(name)) & (SCORE_NAMES if methods else SCORE_NAMES - {"y"}) for name in scores):
         return False
     texts = [name for name in labels if is_text(table[name])]
     return len(texts) <= 1 and not (bool(labels) and table.duplicated(labels).any())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import narwhals as nw
 
@@ -29,15 +29,17 @@ from lmemtest.bench.data.requirements import (
 from lmemtest.bench.data.study import Study
 from lmemtest.core.frames import answering, collected
 from lmemtest.core.hints import Guided, guided_arguments
+from lmemtest.core.options import NEEDED, ROLES
 from lmemtest.core.table import ResultTable, Text
 from lmemtest.core.validate import (
     as_frame,
     check_column,
+    check_direction,
     check_flag,
     check_names,
 )
-from lmemtest.core.words import listed
-from lmemtest.errors import DataError
+from lmemtest.core.words import joined, listed, suggest
+from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.per_run import Curve
     from lmemtest.lmm.cells import Groups
 
-__all__ = ["Runs", "require_runs"]
+__all__ = ["Runs", "as_runs", "require_runs"]
 
 
 # Lazy tables whose query can be saved.
@@ -421,9 +423,65 @@ def _levels_text(levels: tuple[Any, ...]) -> str:
     return f"{len(levels):,}: {shown}{', ...' if len(levels) > 6 else ''}"
 
 
+def as_runs(table: Any, roles: Mapping[str, Any], function: str) -> Runs:
+    """Runs as they are, or those of a dataframe with the roles of its columns; the one way into what takes either.
+
+    `function` takes them, such as "rank". A table whose score and algorithms are no columns has one for each algorithm.
+    """
+    given = {
+        name: role for name, role in roles.items() if role is not None and (not isinstance(role, tuple) or len(role))
+    }
+    unknown = sorted({*given} - {*ROLES})
+    if unknown:
+        raise TypeError(f"{function}() has no argument {unknown[0]!r}.{suggest(unknown[0], ROLES)}")
+    if isinstance(table, Runs):
+        if "direction" in given and check_direction(given.pop("direction")) != table.direction:
+            raise ArgumentError(
+                f"direction={roles['direction']!r} contradicts the runs, which say {table.direction!r}. Leave it out: "
+                "it is for a dataframe."
+            )
+        if given:
+            raise ArgumentError(
+                f"{next(iter(given))} is for a dataframe; Runs have their roles. Give others to Runs(table, ...)."
+            )
+        return table
+    missing = [name for name in NEEDED if name not in given]
+    if not missing:
+        return Runs(table, **given)
+    if missing == ["score", "algorithm"] and _has_few_texts(table):
+        if "ignore" in given:
+            raise ArgumentError(
+                "ignore is for a table with a row for each score. Leave these columns out of a table with a column for "
+                "each algorithm."
+            )
+        return Runs.from_wide(table, **given)
+    if not given:
+        alone = f"got {type(table).__name__} alone"
+        message = f"{function} takes Runs, or a dataframe and the roles of its columns; {alone}."
+    elif missing == ["direction"] or {*missing} == {*NEEDED}:
+        message = f"{function} of a dataframe needs direction=: is a low or a high score good?"
+    elif missing == ["score", "algorithm"]:
+        message = "The table has a row for each score: say what its columns mean."
+    else:
+        message = f"{function} of a dataframe needs {joined([f'{name}=' for name in missing])}: which column is it?"
+    return _refuse(table, f"lmemtest.{function}(df, {{}})", message, given)
+
+
+def _has_few_texts(table: Any) -> bool:
+    """Whether at most one column of a table has words, the names of its rows, or it is no table that can be asked."""
+    table = nw.from_native(table, pass_through=True)
+    schema = table.collect_schema() if hasattr(table, "collect_schema") else {}
+    return sum(not dtype.is_numeric() for dtype in schema.values()) < 2
+
+
 def require_runs(runs: Any, function: str = "{}") -> None:
     """Refuse a table whose columns have no roles, with the call of the function that gives them."""
     if not isinstance(runs, Runs):
-        guessing = importlib.import_module("lmemtest.bench.data.guessing")
         message = f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean."
-        guessing.refuse_without_roles(runs, {}, function.replace("{}", "lmemtest.Runs(df, {})"), message)
+        _refuse(runs, function.replace("{}", "lmemtest.Runs(df, {})"), message, {})
+
+
+def _refuse(table: Any, call: str, message: str, given: Mapping[str, Any]) -> NoReturn:
+    """Refuse a table, with the call that its columns suggest."""
+    importlib.import_module("lmemtest.bench.data.guessing").refuse_without_roles(table, given, call, message)
+    raise ArgumentError(message)

@@ -29,7 +29,7 @@ from lmemtest.bench.importers.sources import (
     table_of,
 )
 from lmemtest.core.caller import advice, named
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 

@@ -15,7 +15,7 @@ from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.variation.model_components import pair_variance
+from lmemtest.bench.variation.variance_components import pair_variance
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer

@@ -55,7 +55,7 @@ def stochastic_order(
         raise ArgumentError(
             f"a must be Runs, or a wide table with direction='minimize' or 'maximize', got {type(runs).__name__}."
         )
-    blocks, unitless = complete_blocks(runs, direction, sample)
+    blocks, unitless = complete_blocks(runs, {"direction": direction}, "outperforming", sample)
     samples = _samples(blocks, sample)
     k = len(blocks.algorithms)
     if k < 2:

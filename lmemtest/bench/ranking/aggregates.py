@@ -228,19 +228,20 @@ def aggregate_scores(
     alpha: float = 0.05,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
+    **roles: Any,
 ) -> AggregateScores:
     """Aggregate the scores of each algorithm over benchmarks and runs, with bootstrap intervals.
 
     Parameters
     ----------
-    runs : Runs, or a wide table
+    runs : Runs or dataframe
         Scores that compare across benchmarks (`Runs.normalize`), every algorithm on every one. A wide table has a
         column per algorithm and a row per benchmark, as in `Runs.from_wide`, and so one run each.
     measures : str or iterable of str
         Of "iqm" (mean of the middle half of all runs), "median" (of the means by benchmark), "mean",
         "optimality_gap" (mean shortfall of the runs from `threshold`; scores beyond it count as the threshold).
     direction : {"minimize", "maximize"}, optional
-        For a wide table.
+        Which end of the score is better; of a dataframe only.
     threshold : float, optional
         Of the optimality gap; by default 1 for scores to maximize, 0 for scores to minimize, as normalised scores are.
     resample : {"runs", "benchmarks"}
@@ -252,10 +253,12 @@ def aggregate_scores(
         Draw one unit fewer than there are, or as many. With few units as many are too regular: see the notes.
     method : {"percentile", "basic", "bca"}
         How intervals are made of draws.
-    level : float in (0, 1)
-        Coverage of each interval by itself.
+    alpha : float in (0, 1)
+        One less the level of each interval by itself.
     n_draws : int
     rng : int, numpy.random.Generator or None
+    **roles
+        What the columns of a dataframe mean, as in `rank`.
 
     Returns
     -------
@@ -316,7 +319,7 @@ def aggregate_scores(
     check_choice(method, "method", METHODS)
     n_draws, level = check_draws(n_draws, alpha)
     generator = resolve_rng(rng)
-    blocks, unitless = complete_blocks(runs, direction, resample)
+    blocks, unitless = complete_blocks(runs, {"direction": direction, **roles}, "aggregate_scores", resample)
     check_units(blocks, resample)
     lower = blocks.direction == "minimize"
     if threshold is None:

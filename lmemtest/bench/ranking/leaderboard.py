@@ -17,8 +17,10 @@ from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.per_run import reduced
+from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.ranking.bradley_terry import ELO, estimable, likeliest, linked, ratings
-from lmemtest.bench.ranking.methods import Asked, by_model, runs_of
+from lmemtest.bench.ranking.methods import Asked, by_model
 from lmemtest.core.hints import guided
 from lmemtest.core.proportions import jeffreys
 from lmemtest.core.resampling import batches, dealt, drawn_interval
@@ -223,17 +225,18 @@ def leaderboard(
     rng: int | np.random.Generator | None = None,
     resample: str = "benchmarks",
     decisions: Decisions | None = None,
+    **roles: Any,
 ) -> Answer:
     """Rate algorithms over benchmarks: Elo, win rate, mean rank, share of first places, share of the gap closed, ranks.
 
     Parameters
     ----------
     runs : Runs, wide dataframe, or Blocks
-        With several benchmarks, or several seeds of one; a frame with one benchmark a row and one algorithm a column,
-        with its `direction`; or the blocks of a ranking. A benchmark counts once, by the mean scores on it, whatever
-        its number of runs; several budgets of a run are averaged.
+        With several benchmarks, or several seeds of one; a dataframe with `roles`, or with one benchmark a row and one
+        algorithm a column and its `direction`; or the blocks of a ranking. A benchmark counts once, by the mean scores
+        on it, whatever its number of runs; several budgets of a run are averaged.
     direction : {"minimize", "maximize"}, optional
-        Which end of the scores is better, of a wide frame; `Runs` say so themselves.
+        Which end of the scores is better, of a dataframe; `Runs` say so themselves.
     reference : str, optional
         The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that neither the data nor
         the order of the table single out an algorithm.
@@ -248,6 +251,8 @@ def leaderboard(
         which takes two runs of every algorithm on each at least.
     decisions : Decisions, optional
         From which the sets of ranks are made; by default those of `rank`, for other benchmarks of this kind.
+    **roles
+        What the columns of a dataframe mean, as in `rank`.
 
     Returns
     -------
@@ -313,11 +318,13 @@ def leaderboard(
     5         RS  1000.00      0.05       5.75    0.00
     """
     if isinstance(runs, Blocks):
-        if direction is not None:
-            raise ArgumentError("direction is for a wide frame, and blocks have their own. Leave it out.")
+        if direction is not None or roles:
+            name = next(iter(roles), "direction")
+            raise ArgumentError(f"{name} is for a dataframe, and blocks have their own. Leave it out.")
         blocks = runs
     else:
-        runs = runs_of(runs, direction, "lmemtest.leaderboard")
+        runs = as_runs(runs, {"direction": direction, **roles}, "leaderboard")
+        check_algorithms(runs)
         blocks = blocks_of(runs)
     names = blocks.algorithms
     if reference is not None:

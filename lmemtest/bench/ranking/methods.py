@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.guessing import refuse_without_roles
-from lmemtest.bench.data.requirements import check_algorithms
-from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.ranking.classical import (
     FEWEST_BLOCKS,
     FEWEST_MODERATED,
@@ -25,7 +22,6 @@ from lmemtest.bench.ranking.classical import (
     wilcoxon_pairs,
 )
 from lmemtest.core.rounding import below, tolerance, written
-from lmemtest.core.validate import check_direction
 from lmemtest.core.words import counted, format_level, format_number, p_text, percent, plural
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.diagnostics.advantages import advantage_shape
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.blocks import Blocks
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
@@ -135,41 +132,11 @@ class Assessment:
 # ---------------------------------------------------------------------- the mixed model
 
 
-def runs_of(data: Any, direction: str | None, function: str = "lmemtest.rank") -> Runs:
-    """Runs as they are, a wide frame as runs with its rows as benchmarks."""
-    if direction is not None:
-        direction = check_direction(direction)
-    if isinstance(data, Runs):
-        if direction is not None and direction != data.direction:
-            raise ArgumentError(
-                f"direction={direction!r} contradicts the runs, which say {data.direction!r}. Leave it out: it is for "
-                "a wide frame."
-            )
-        check_algorithms(data)
-        return data
-    if direction is None:
-        message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
-        refuse_without_roles(data, {}, f"{function}(lmemtest.Runs(df, {{}}))", message)
-    elif not _is_wide(data):
-        message = "The table has a row for each score: say what its columns mean."
-        refuse_without_roles(data, {"direction": direction}, f"{function}(lmemtest.Runs(df, {{}}))", message)
-    return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
-
-
-def _is_wide(data: Any) -> bool:
-    """Whether at most one column of a table has words, the names of its rows, or it is no table that can be asked."""
-    import narwhals as nw
-
-    table = nw.from_native(data, pass_through=True)
-    schema = table.collect_schema() if hasattr(table, "collect_schema") else {}
-    return sum(not dtype.is_numeric() for dtype in schema.values()) < 2
-
-
 def by_model(runs: Runs, options: Asked) -> Assessment:
     """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
-    from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.lmm.means.emmeans import emmeans
+    from lmemtest.lmm.model.fitting import fitted_quietly
 
     runs = runs.with_named_algorithms()
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)

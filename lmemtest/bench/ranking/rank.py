@@ -9,7 +9,8 @@ import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
-from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.bench.ranking.compare import classical_tests, compared
@@ -23,7 +24,6 @@ from lmemtest.bench.ranking.methods import (
     assessment_of,
     mean_ranks,
     outcomes,
-    runs_of,
 )
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
@@ -67,20 +67,21 @@ def rank(
     rope_unit: str = "score",
     n_draws: int = 50_000,
     rng: int | np.random.Generator | None = None,
+    **roles: Any,
 ) -> Ranking | Variants:
     """Rank algorithms and decide which of them differ.
 
     Parameters
     ----------
     data : Runs or dataframe
-        Runs, with several seeds and missing cells as they are; or a wide frame with a column per algorithm and a row
-        per benchmark, which needs `direction`.
+        Runs, with several seeds and missing cells as they are; a dataframe with `roles`; or a wide frame with a column
+        per algorithm and a row per benchmark, which needs `direction` alone.
     method : {"lmem", "frequentist", "bayesian", "all"}, optional
         "lmem": marginal means of the recommended mixed model. The other two give every algorithm one score per
         benchmark, the mean of its runs there (with one benchmark: per seed). "all": several tests side by side.
         Default: that of `test`, where one is named, else "lmem". The name of a test will do as well.
     direction : {"minimize", "maximize"}
-        Which end of the score is better; of a wide frame only.
+        Which end of the score is better; of a dataframe only.
     alpha : float in (0, 1)
         Chance of any false difference (Bayesian: of each decision to be wrong, by its posterior).
     test : str
@@ -106,6 +107,9 @@ def rank(
         nothing is practically equivalent.
     n_draws, rng : int, int or Generator
         Of the posterior, and of resampled intervals.
+    **roles
+        score, algorithm, benchmark, ...: what the columns of a dataframe mean, as in `Runs`; of a wide frame
+        those beside the algorithms, as in `Runs.from_wide`.
 
     Returns
     -------
@@ -141,9 +145,13 @@ def rank(
     >>> found = rank(wide, "frequentist", direction="maximize")
     >>> found.table[["algorithm", "mean_rank", "letters"]].to_dict("list")
     {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'b', 'c']}
+    >>> rows = {"tool": list("ABC") * 4, "task": list("uuuvvvwwwxxx"), "loss": [1, 2, 4, 2, 3, 5, 1, 3, 4, 1, 2, 5]}
+    >>> rank(rows, "nemenyi", score="loss", direction="minimize", algorithm="tool", benchmark="task").levels
+    ('A', 'B', 'C')
     """
     method, test = _method_and_test(method, test)
-    runs = runs_of(data, direction)
+    runs = as_runs(data, {"direction": direction, **roles}, "rank")
+    check_algorithms(runs)
     if curves is not None:
         check_choice(curves, "curves", CURVE_CHOICES)
     if curves == "model" and method != "lmem":

@@ -8,7 +8,7 @@ is one function of scores and weights, whether of the runs, of a draw, or of wha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.normalise import UNITLESS
-from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.runs import as_runs
 from lmemtest.core.arrays import Array
 from lmemtest.core.resampling import batches, drawn_again, drawn_interval
 from lmemtest.core.rounding import tolerance
-from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
+from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.core.words import listed, percent
-from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -190,21 +190,13 @@ class Resampling:
         return runs[instance, run], instance, place
 
 
-def complete_blocks(data: Any, direction: str | None, sample: str = "runs") -> tuple[Blocks, bool]:
+def complete_blocks(data: Any, roles: Mapping[str, Any], function: str, sample: str = "runs") -> tuple[Blocks, bool]:
     """The runs of every algorithm on every instance, and whether their scores have no unit; gaps are refused.
 
-    `data` is Runs, or a wide table of scores whose `direction` is given. With benchmarks as the `sample` the blocks are
+    `data` and its `roles` are what `as_runs` takes for a `function`. With benchmarks as the `sample` the blocks are
     families, where there are enough of these.
     """
-    runs = data
-    if not isinstance(data, Runs) and direction is None:
-        raise ArgumentError(
-            f"runs must be Runs, or a wide table with direction='minimize' or 'maximize', got {type(data).__name__}."
-        )
-    if not isinstance(data, Runs):
-        runs = Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
-    elif direction is not None and check_direction(direction) != runs.direction:
-        raise ArgumentError(f"direction must be that of the runs, {runs.direction!r}, or None, got {direction!r}.")
+    runs = as_runs(data, roles, function)
     blocks = blocks_of(runs, unit="benchmark")
     gaps = np.argwhere(blocks.n_runs == 0)
     if len(gaps):

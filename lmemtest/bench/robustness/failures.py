@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
 from lmemtest.bench.data.failures import (
     check_reference,
     compared_within,
@@ -22,6 +21,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
 from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.failures import Failures

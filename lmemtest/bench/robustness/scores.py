@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
 from lmemtest.bench.data.per_run import MOST_FIXED
 from lmemtest.bench.modelling.adequacy import shape_of
 from lmemtest.bench.modelling.recommend import recommend
@@ -22,6 +21,7 @@ from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import fit_lmm
+from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck

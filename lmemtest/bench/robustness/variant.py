@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
@@ -19,6 +18,7 @@ from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level, joined
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

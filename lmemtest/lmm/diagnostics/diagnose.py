@@ -18,11 +18,12 @@ from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.diagnostics import normality, scale
 from lmemtest.lmm.diagnostics.advantages import advantages
 from lmemtest.lmm.diagnostics.draws import HeldFit, Parts, measure_draws, reach
+from lmemtest.lmm.diagnostics.explained_variance import explained_variance
 from lmemtest.lmm.diagnostics.influence import group_columns, influence
 from lmemtest.lmm.diagnostics.left_out import thinned
 from lmemtest.lmm.diagnostics.scale import Column
 from lmemtest.lmm.diagnostics.scores import Rows, bounds, rows_of, score_of
-from lmemtest.lmm.diagnostics.structure import collinearity, explained_variance, groups
+from lmemtest.lmm.diagnostics.structure import collinearity, groups
 from lmemtest.lmm.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:

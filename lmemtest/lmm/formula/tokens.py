@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
 

@@ -14,15 +14,14 @@ from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.formula import INTERCEPT, build_design, parse_formula
+from lmemtest.lmm.formula import INTERCEPT, parse_formula
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.hypotheses.glrt import REFERENCES, glrt
 from lmemtest.lmm.means.reference_grid import check_fit
-from lmemtest.lmm.model.fitting import fit_cells
+from lmemtest.lmm.model.fitting import with_terms
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
 
 @one_blas_thread()
@@ -147,25 +146,6 @@ def _simpler(bar: Bar) -> Iterator[Bar]:
             continue
         labels = ["1" if INTERCEPT in rest else "0", *(other.label for other in rest if other != INTERCEPT)]
         yield dataclasses.replace(bar, left=" + ".join(labels))
-
-
-def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | None = None) -> Any:
-    """The model with other random terms (of the same response, without new columns) on the cells of the fit.
-
-    With a `start`, a theta of these terms, it is the only one of the search.
-    """
-    cells = fit.cells
-    return fit_cells(
-        str(parsed),
-        build_design(parsed, cells.columns, cells.n),
-        cells,
-        data=fit.data,
-        weights=fit.weights,
-        dispersion=fit.dispersion,
-        reml=fit.reml,
-        start=start,
-        restarts=None if start is None else 0,
-    )
 
 
 def _notes(changes: list[str], tests: list[Answer]) -> tuple[str, ...]:

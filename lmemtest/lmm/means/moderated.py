@@ -19,10 +19,10 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.formula.bars import parse_formula
-from lmemtest.lmm.hypotheses.ranova import with_terms
 from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, cluster_robust
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
 from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
+from lmemtest.lmm.model.fitting import with_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,12 +1,6 @@
 """`fit_lmm`: a formula and a table of runs -> a fitted linear mixed model, `LmmFit`.
 
-spec            a model that is not fitted yet, `ModelSpec`
-fitting         the way from a formula and a table to a fit
-fit             the fit: estimates, covariances, degrees of freedom, draws
-random_effects  conditional modes and the error of predictions
-rows            the rows behind the cells, in the order of the table
-verbs           what can be asked of a fit, and which function answers
-==============  ====================================================================
+===========  ====================================================================
 =======
 ===========  =======================================================================
 spec         a model that is not fitted yet, `ModelSpec`

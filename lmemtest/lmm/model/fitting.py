@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.formula.bars import ParsedFormula
 
 
 # Rows of a level below which it cannot have a residual variance of its own.
@@ -303,6 +304,32 @@ def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Arra
     rows = np.bincount(codes, cells.n)
     mean = np.bincount(codes, cells.n * cells.mean) / rows
     return mean, np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
+
+
+def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | None = None) -> Any:
+    """The model with other random terms (of the same response, without new columns) on the cells of the fit.
+
+    With a `start`, a theta of these terms, it is the only one of the search.
+    """
+    cells = fit.cells
+    return fit_cells(
+        str(parsed),
+        build_design(parsed, cells.columns, cells.n),
+        cells,
+        data=fit.data,
+        weights=fit.weights,
+        dispersion=fit.dispersion,
+        reml=fit.reml,
+        start=start,
+        restarts=None if start is None else 0,
+    )
+
+
+def fitted_quietly(formula: str, data: Any, dispersion: str | None = None) -> LmmFit:
+    """The fit by REML; what would be a warning is in its notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return fit_lmm(formula, data, dispersion=dispersion)
 
 
 def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:

@@ -14,6 +14,7 @@ from ordinary_tables import NAMES, TABLES, Table, copied, cross_validation, fami
 
 import lmemtest as lt
 from lmemtest.bench.data.guessing import guess
+from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.errors import ArgumentError
 
@@ -33,9 +34,9 @@ def test_a_table_has_the_reading_that_is_right_or_shows_all_that_may_be(name: st
     assert {text.split("'")[1] for text in found.left_out} == set(table.left_out)
 
 
-def runs_of(table: Any, **roles: Any) -> lt.Runs:
-    """What `analyze` makes of its arguments first."""
-    return table if isinstance(table, lt.Runs) else lt.Runs(table, **roles)
+def first_step(table: Any, **roles: Any) -> lt.Runs:
+    """What `analyze` makes of its arguments."""
+    return as_runs(table, roles, "analyze")
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -47,7 +48,7 @@ def test_every_call_that_an_error_shows_runs(name: str) -> None:
     calls = re.findall(r"^  (lmemtest\..*)$", str(error.value), flags=re.MULTILINE)
     assert sum("analyze" in call for call in calls) == len(guess(table.frame).readings)
     for call in calls:
-        functions = SimpleNamespace(analyze=runs_of, Runs=lt.Runs, evaluate=lt.evaluate)
+        functions = SimpleNamespace(analyze=first_step, Runs=lt.Runs, evaluate=lt.evaluate)
         found = eval(call, {"lmemtest": functions, "df": table.frame, "table": table.frame})
         assert isinstance(found, (lt.Runs, Evaluation))
 
@@ -57,13 +58,13 @@ def test_other_functions_show_the_call_with_their_own_name() -> None:
     roles = "df, score='f1', direction='maximize', algorithm='clf', benchmark='data', seed='run'"
     for function, call in (
         (lt.check, f"lmemtest.check(lmemtest.Runs({roles}))"),
-        (lt.rank, f"lmemtest.rank(lmemtest.Runs({roles}))"),
+        (lt.rank, f"lmemtest.rank({roles})"),
         (lt.recommend, f"lmemtest.Runs({roles})"),
     ):
         with pytest.raises(ArgumentError) as error:
             function(table)
         assert f"By names and structure:\n  {call}" in str(error.value)
-    with pytest.raises(ArgumentError, match=r"lmemtest\.rank\(lmemtest\.Runs\.from_wide\(df, direction='maximize'\)\)"):
+    with pytest.raises(ArgumentError, match=r"lmemtest\.rank\(df, direction='maximize'\)"):
         lt.rank(wide().frame)
     battles = pd.DataFrame(
         {"model_a": list("ABAB") * 5, "model_b": list("BACC") * 5, "winner": ["model_a", "tie"] * 10}

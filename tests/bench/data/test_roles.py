@@ -248,7 +248,7 @@ def test_analyze_takes_a_frame_with_roles() -> None:
         lt.analyze(lt.Runs(table, **roles), score="score")
     with pytest.raises(ArgumentError, match=r"needs algorithm=: which column is it\? Columns: algorithm, dataset"):
         lt.analyze(table, score="score", direction="minimize")
-    with pytest.raises(ArgumentError, match="runs must be Runs, got DataFrame"):
+    with pytest.raises(ArgumentError, match="or a dataframe and the roles of its columns; got DataFrame alone"):
         lt.analyze(table)
 
 

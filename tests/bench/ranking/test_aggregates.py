@@ -109,7 +109,7 @@ def test_benchmarks_count_equally_and_instances_share_the_weight_of_theirs():
 
 @pytest.mark.parametrize("unit", ["runs", "benchmarks"])
 def test_measures_of_a_draw_are_those_of_the_table_that_was_drawn(unit):
-    blocks, _ = complete_blocks(runs_of(ragged()), None)
+    blocks, _ = complete_blocks(runs_of(ragged()), {}, "aggregate_scores")
     resampling = Resampling(blocks, unit, "n", 50, 3)
     measured = partial(measures_of, names=list(MEASURES), threshold=1.0, direction="maximize")
     for a in range(2):
@@ -128,7 +128,7 @@ def test_measures_of_a_draw_are_those_of_the_table_that_was_drawn(unit):
 @pytest.mark.parametrize("unit", ["runs", "benchmarks"])
 def test_what_is_left_is_the_table_without_a_unit(unit):
     scores = ragged()
-    blocks, _ = complete_blocks(runs_of(scores), None)
+    blocks, _ = complete_blocks(runs_of(scores), {}, "aggregate_scores")
     parts = [part for _, part in Resampling(blocks, unit, "n", 2, 3).left_out(0)]
     measured = partial(measures_of, cut=0.25, names=["median", "mean"], threshold=1.0, direction="maximize")
     got = np.concatenate([measured(*part) for part in parts])
@@ -238,13 +238,13 @@ WIDE = pd.DataFrame({"HB": [0.3, 0.4, 0.8], "RS": [0.2, 0.5, 0.6]})
         (lambda: runs_of(ragged() | {"B": np.where(np.arange(4) == 2, np.nan, ragged()["B"])}), {},
          "there is no run of B on t2. Filter the runs"),
         (lambda: WIDE, {"direction": "maximize"}, "Use resample='benchmarks'"),
-        (lambda: WIDE, {}, "runs must be Runs, or a wide table with direction='minimize' or 'maximize'"),
+        (lambda: WIDE, {}, "aggregate_scores takes Runs, or a dataframe and the roles of its columns"),
         (lambda: WIDE, {"measures": "best", "direction": "maximize"}, "measures must be 'iqm' or 'median'"),
         (lambda: runs_of({name: values[:, :1] for name, values in ragged().items()}), {"resample": "benchmarks"},
          "there is one benchmark"),
         (lambda: runs_of(ragged()), {"n_draws": 20}, "n_draws must be a whole number of at least 39, got 20."),
         (lambda: runs_of(ragged()), {"direction": "minimize"},
-         "direction must be that of the runs, 'maximize', or None"),
+         "contradicts the runs, which say 'maximize'"),
         (lambda: runs_of(ragged()), {"threshold": np.inf}, "threshold must be a finite number, got inf: a score, or "),
     ],
 )  # fmt: skip

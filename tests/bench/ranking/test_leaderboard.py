@@ -228,7 +228,7 @@ def test_a_board_has_the_sets_of_ranks_of_the_ranking_and_takes_a_wide_table() -
     assert shown["rank"].tolist() == [1, 2, 3, 4]
     assert shown["rank_low"].tolist() == list(decisions.rank_low)
     assert shown["rank_high"].tolist() == list(decisions.rank_high)
-    with pytest.raises(ArgumentError, match="direction must be"):
+    with pytest.raises(ArgumentError, match="leaderboard takes Runs, or a dataframe and the roles of its columns"):
         lt.leaderboard(table)
 
 

@@ -1,9 +1,13 @@
 """`rank` as a whole: invariance, missing cells, a control, several methods side by side, words."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 from scipy import stats
+from study import table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
@@ -175,7 +179,7 @@ def test_side_by_side_the_trap_is_shown_and_measured():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"direction": None}, ArgumentError, "direction must be 'minimize' or 'maximize' for a wide frame"),
+        ({"direction": None}, ArgumentError, "or a dataframe and the roles of its columns; got DataFrame alone"),
         ({"method": "classical"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
         ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "are auto, moderated, t, tukey"),
         ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
@@ -400,6 +404,46 @@ def test_outcomes_are_those_of_the_ranks_of_every_pair():
 
 
 # ---------------------------------------------------------------------- sets of ranks
+
+
+# ----------------------------------------------------------------------------------------------- what is taken as runs
+
+
+DOORS = {
+    "rank": lambda *given, **roles: lt.rank(*given, **roles),
+    "leaderboard": lambda *given, **roles: lt.leaderboard(*given, rng=1, **roles),
+    "aggregate_scores": lambda *given, **roles: lt.aggregate_scores(*given, resample="benchmarks", rng=1, **roles),
+    "analyze": lambda *given, **roles: lt.analyze(*given, **roles),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_dataframe_with_roles_and_a_wide_one_are_the_runs_that_they_make(door: str) -> None:
+    call, rows = DOORS[door], table_of_scores(np.asarray(SCORES), "benchmark algorithm", algorithm=NAMES)
+    wide = WIDE.assign(data=[f"d{i}" for i in range(len(WIDE))])
+    roles = {"score": "score", "direction": "maximize", "algorithm": "algorithm", "benchmark": "benchmark"}
+    of_columns = {"direction": "maximize", "benchmark": "data"}
+    for table, given, make in ((rows, roles, lt.Runs), (wide, of_columns, lt.Runs.from_wide)):
+        assert_frame_equal(call(table, **given).to_frame(), call(make(table, **given)).to_frame())
+    assert_frame_equal(call(wide, direction="maximize").to_frame(), call(wide, **of_columns).to_frame())
+    with pytest.raises(ArgumentError, match=f"{door} of a dataframe needs algorithm=: which column is it"):
+        call(rows, score="score", direction="maximize")
+    with pytest.raises(ArgumentError, match="score is for a dataframe; Runs have their roles"):
+        call(lt.Runs(rows, **roles), score="score")
+    with pytest.raises(ArgumentError, match="ignore is for a table with a row for each score"):
+        call(wide, direction="maximize", ignore=["data"])
+    with pytest.raises(TypeError, match=r"has no argument 'scroe'. Did you mean 'score'"):
+        call(rows, scroe="score")
+    assert {"score", "algorithm", "benchmark", "failed"} <= {*inspect.signature(getattr(lt, door)).parameters}
+
+
+def test_a_wide_table_may_have_an_algorithm_called_y() -> None:
+    wide = pd.DataFrame({"task": list("abcd"), "x": [1.0, 2.0, 3.0, 4.0], "y": [2.0, 3.0, 4.0, 4.5]})
+    with pytest.raises(ArgumentError, match=r"lmemtest.rank\(df, direction='maximize'\)"):
+        lt.rank(wide)
+    tidy = pd.DataFrame({"tool": list("ab"), "y": [2.0, 3.0], "z": [1.0, 2.0]})
+    with pytest.raises(ArgumentError, match="algorithm='tool'"):
+        lt.rank(tidy)
 
 
 def boards(k: int, n: int, rng: int = 0) -> pd.DataFrame:
