@@ -59,8 +59,9 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["generated/extra"]
 html_show_sourcelink = False
+html_sidebars = {"**": ["globaltoc"]}
 html_theme_options = {
-    "navbar_align": "left",
+    "navbar_center": [],
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 6,

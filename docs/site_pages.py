@@ -43,7 +43,7 @@ def no_pages(_: str, names: list[str]) -> list[str]:
 
 def _sample() -> lt.Runs:
     """The runs of the first page."""
-    return lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    return lt.datasets.load_hpo_runs().filter(budget=8, prior="good").normalize("rank")
 
 
 # ------------------------------------------------------------------------------------------------------- API

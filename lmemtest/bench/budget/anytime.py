@@ -291,7 +291,7 @@ def anytime(
     degrees of freedom, which are compared with the largest of the joint normal law of all pairs and budgets: the rule
     is conservative. With ``vcov="model"``, and for two algorithms, the width is the quantile of the largest ``|t|``, with
     variances that follow a Wishart law along the curve; that holds if all pairs vary alike. Simulated error rates are
-    in docs/anytime.md.
+    in docs/developers/anytime.md.
 
     References
     ----------
