@@ -1,4 +1,4 @@
-"""The old default comparison and the new one on the same tables: the numbers of docs/default-comparison.md.
+"""The old default comparison and the new one on the same tables: the numbers of docs/developers/default-comparison.md.
 
 `python tests/test_default_comparison.py` prints the counts and the changed pairs of all tables; those of PriorBand and
 HPO-B need LMEMTEST_DATA.
@@ -116,7 +116,7 @@ def tables() -> Iterator[tuple[str, lt.Runs]]:
             yield f"HPO-B, {scale}", hpob(folder, scale)
 
 
-# ---------------------------------------------------------------------- the verdicts of docs/families.md
+# ---------------------------------------------------------------------- the verdicts of docs/developers/families.md
 
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "four_verdicts.py"

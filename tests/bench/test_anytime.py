@@ -368,7 +368,7 @@ def test_scores_that_all_share_at_a_budget_are_no_difference():
 
 @pytest.mark.parametrize(("benchmarks", "algorithms"), [(6, 2), (6, 3), (12, 3), (20, 6)])
 def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budgets(benchmarks, algorithms):
-    """The claims of docs/anytime.md: half widths in standard errors, horizons at their first Holm step."""
+    """The claims of docs/developers/anytime.md: half widths in standard errors, horizons at their first Holm step."""
 
     def asked(budgets, *, wander):
         rng = np.random.default_rng(3)

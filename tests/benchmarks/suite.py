@@ -1,4 +1,4 @@
-"""Time lmemtest beside what is installed of its peers, in turns in one run, and write docs/performance.md.
+"""Time lmemtest beside what is installed of its peers, in turns in one run, and write docs/developers/performance.md.
 
     python tests/benchmarks/suite.py [--quick] [--only WORD ...] [--no-peers] [--profile] [--write]
 
@@ -37,7 +37,7 @@ import registry
 from registry import Benchmark
 
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "performance.md"
+PAGE = HERE.parents[1] / "docs" / "developers" / "performance.md"
 PEERS_PYTHON = HERE.parents[1] / ".venv-peers" / "bin" / "python"
 OF_R = ("lme4", "lmerTest and emmeans", "pbkrtest", "clubSandwich", "R")
 FIRST = 2.0  # seconds on the clock: a first call that took longer is counted, since loading was little of it
@@ -309,7 +309,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=10.0, help="seconds after which one is not asked again")
     parser.add_argument("--cap", type=float, default=90.0, help="seconds after which a call of a peer is stopped")
     parser.add_argument("--profile", action="store_true", help="where our time goes, in place of the times")
-    parser.add_argument("--write", action="store_true", help="write groups that ran to docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="write groups that ran to docs/developers/performance.md")
     given = parser.parse_args()
     chosen = [b for b in registry.benchmarks() if b.quick or not given.quick]
     if given.only:

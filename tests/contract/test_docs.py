@@ -29,7 +29,7 @@ import pytest
 import lmemtest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/developers").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 EXAMPLE_OF_EVERY_DAY = "marginal_means.py"  # run at level 1; a short one
 
@@ -39,6 +39,12 @@ IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 DRAWS = re.compile(r"\bplots\.\w+")  # in a block: it makes a figure
 FIGURES = ROOT / "docs" / "figures"
 FIGURE_DPI = 144  # two pixels per point, so text is sharp at the width of a page
+MOST_PAGES, MOST_WORDS = 30, 80_000  # of users: beside the API, the changelog and the developers' corner
+QUESTIONS = (
+    *("comparisons", "rankings", "leaderboards", "outperforming", "aggregate-scores", "evaluations", "gate"),
+    *("checks", "scores", "failed-runs", "models", "diagnostics", "families", "benchmark-effects"),
+    *("variation", "planning", "anytime", "tuning-curves"),
+)
 FIGURE_SIZE, ALL_FIGURES_SIZE = 80_000, 2_500_000  # bytes at most
 
 
@@ -243,7 +249,7 @@ def test_relative_links_lead_somewhere() -> None:
     for path in PAGES:
         text = FENCE.sub("", path.read_text(encoding="utf-8"))
         for link in re.findall(r"\]\(([^)\s]+)\)", text):
-            if re.match(r"[a-z]+:", link):
+            if re.match(r"[a-z]+:|generated/", link):  # what the site makes is there when it is built (test_site)
                 continue
             target, _, anchor = link.partition("#")
             file = (path.parent / target).resolve() if target else path
@@ -252,10 +258,28 @@ def test_relative_links_lead_somewhere() -> None:
     assert broken == []
 
 
-def test_every_page_is_in_the_index() -> None:
-    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    missing = [p.name for p in PAGES if p.parent.name == "docs" and p.name != "index.md" and f"({p.name})" not in index]
-    assert missing == []
+def test_every_page_of_the_users_is_one_click_from_the_start_page_and_there_are_few_of_them() -> None:
+    docs = ROOT / "docs"
+    texts = {path: path.read_text(encoding="utf-8") for path in docs.glob("*.md")}
+    start, corner = texts[docs / "index.md"], (docs / "developers" / "index.md").read_text(encoding="utf-8")
+    listed = {path.name for path in texts} - {"index.md", "api.md", "changelog.md"}
+    assert [name for name in sorted(listed) if f"({name}" not in start] == []
+    deeper = {path.name for path in (docs / "developers").glob("*.md")} - {"index.md"}
+    assert [name for name in sorted(deeper) if f"({name})" not in corner] == []
+    assert len(listed) + 1 <= MOST_PAGES
+    words = sum(len(texts[docs / name].split()) for name in (*listed, "index.md"))
+    assert words <= MOST_WORDS, "long argument, derivations and tables of simulations belong to docs/developers"
+
+
+def test_a_question_page_says_in_one_form_what_to_call_and_how_it_misleads() -> None:
+    """What follows its title: the call, how to read the answer, how it misleads, what it assumes."""
+    form = ["The call", "How to read it", "How it misleads", "What it assumes"]
+    without = []
+    for name in QUESTIONS:
+        opening = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8").split("\n## ")[0]
+        if re.findall(r"^\*\*([^*]+)\.\*\*", opening, re.MULTILINE)[:4] != form:
+            without.append(name)
+    assert without == []
 
 
 # ----------------------------------------------------------------------------------------------------- figures
@@ -298,7 +322,7 @@ def test_every_figure_is_shown_and_small() -> None:
 
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    for page in ("README.md", "docs/contributing.md"):
+    for page in ("README.md", "docs/developers/contributing.md"):
         # commands only: in an indented block or in backticks, not "make" as a word
         text = (ROOT / page).read_text(encoding="utf-8")
         named = set(re.findall(r"(?:^    |`)make ([a-z0-9-]+)", text, re.MULTILINE))
@@ -348,7 +372,7 @@ def test_the_changelog_names_this_version() -> None:
 def test_functions_of_formulas_are_those_of_the_allow_list() -> None:
     from lmemtest.lmm.formula.functions import ALLOWED, CONTRASTS
 
-    page = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "models.md").read_text(encoding="utf-8")
     section = page.split("## Functions")[1].split("\n## ")[0]
     assert [name for name in (*ALLOWED, *CONTRASTS) if not re.search(rf"(?<![\w.]){re.escape(name)}\b", section)] == []
 
@@ -374,7 +398,7 @@ def test_an_example_runs(
 # ---------------------------------------------------------------------- the page of claims
 
 
-CLAIMS = (ROOT / "docs" / "claims.md").read_text()
+CLAIMS = (ROOT / "docs" / "developers" / "claims.md").read_text()
 MODULES = {path: path.read_text() for path in sorted((ROOT / "lmemtest").rglob("*.py"))}
 # What is said there is in the rows of these functions; without one, modules that describe and claim nothing.
 SAID_BY = {

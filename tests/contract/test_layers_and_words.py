@@ -18,7 +18,7 @@ import lmemtest.compat.autorank
 import lmemtest.compat.significance_analysis  # whose users import them
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/developers").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 BLOCK = re.compile(r"^```python[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 

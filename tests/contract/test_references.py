@@ -14,6 +14,7 @@ TEXTS = [
     for pattern in (
         "*.md",
         "docs/*.md",
+        "docs/developers/*.md",
         "lmemtest/**/*.py",
         "lmemtest/**/*.md",
         "lmemtest/**/*.j2",

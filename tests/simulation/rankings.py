@@ -1,7 +1,7 @@
 """Sizes, coverage and power of the tests of a ranking: classical tests as closed forms over many tables at once, the
 mixed model and whatever intervals say through `lmemtest.rank`.
 
-Run as a script it prints the tables of docs/validation.md, all or those that are named:
+Run as a script it prints the tables of docs/developers/validation.md, all or those that are named:
 
     python tests/simulation/rankings.py [sizes] [unlike] [against] [gaps] [model] [apart] [coverage] [medians] [power]
 """

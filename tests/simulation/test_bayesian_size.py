@@ -1,7 +1,7 @@
 """False decisions of the Bayesian comparisons between equal algorithms, and what their credible intervals cover.
 
 Decisions are made by pair at 95 %; nothing adjusts them for the number of pairs. Run as a program, it prints the tables
-of docs/bayesian-ranking.md.
+of docs/developers/rankings.md.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def test_a_narrow_region_of_equivalence_does_not_make_them_rarer():
 
 
 def test_intervals_of_the_hierarchical_model_cover():
-    """Measured: 95 % or more for the mean, whatever the noise; see docs/bayesian-ranking.md."""
+    """Measured: 95 % or more for the mean, whatever the noise; see docs/developers/rankings.md."""
     for spread, uneven in [(0.3, 0.0), (1.0, 0.0), (1.0, 1.0)]:
         for share in covered(10, 5, spread, uneven, 1000):
             assert at_least(share, 1000), (spread, uneven)

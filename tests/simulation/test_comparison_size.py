@@ -98,7 +98,7 @@ def test_an_erratic_algorithm_is_said_to_vary_more():
     assert said[:, :-1].any(axis=1).mean() < 0.02
 
 
-# ---------------------------------------------------------------------- what docs/validation.md says
+# ---------------------------------------------------------------------- what docs/developers/validation.md says
 
 
 @cache

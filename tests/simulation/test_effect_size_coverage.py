@@ -2,7 +2,7 @@
 
 Two samples of n scores, in pairs (correlation 0.7 before any transformation) or not, differ by a shift of 0 or 1 pooled
 standard deviations. True values are those of one large sample. Run as a program, it prints the tables of
-docs/effect-sizes.md (two minutes of one core):
+docs/developers/outperforming.md (two minutes of one core):
 
     python tests/simulation/test_effect_size_coverage.py
 """
@@ -94,7 +94,7 @@ def coverage(
 
 CELLS = [(n, shift) for n in SIZES for shift in SHIFTS]
 N = 2000
-PAGE = (Path(__file__).parents[2] / "docs" / "effect-sizes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "developers" / "outperforming.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "hedges_g"])

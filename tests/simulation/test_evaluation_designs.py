@@ -1,7 +1,7 @@
 """Evaluations that are not a full table of 0 and 1: pass rates, judges, unequal tasks, items of one model, epochs.
 
 False differences among models of one accuracy, and coverage of the simultaneous intervals at a true difference. The
-answers are those of `test_evaluation_size`: only what is observed of them differs. The table of docs/validation.md is
+answers are those of `test_evaluation_size`: only what is observed of them differs. The table of docs/developers/validation.md is
 printed by ``python tests/simulation/test_evaluation_designs.py 200``.
 """
 

@@ -1,6 +1,6 @@
 """Planned studies of families: the standard error that a pilot predicts over the one that is observed.
 
-`python tests/simulation/test_family_planning.py [TABLES]` prints the table of docs/validation.md.
+`python tests/simulation/test_family_planning.py [TABLES]` prints the table of docs/developers/validation.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The gate where tasks come in families, runs share seeds, or runs failed: a version at the margin seldom passes.
 
-For the rows of docs/validation.md: ``python tests/simulation/test_gate_designs.py 200``.
+For the rows of docs/developers/validation.md: ``python tests/simulation/test_gate_designs.py 200``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Policies of the gate: a version that should not pass seldom does, and one at the border is seldom failed.
 
-For the rows of docs/validation.md: ``python tests/simulation/test_gate_policy.py 1000``.
+For the rows of docs/developers/validation.md: ``python tests/simulation/test_gate_policy.py 1000``.
 """
 
 from __future__ import annotations

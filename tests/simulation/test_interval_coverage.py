@@ -3,7 +3,7 @@
 Of `n` tables whose algorithms differ in known ways, the share in which any interval excludes a difference that is truly
 zero, the coverage of the interval that covers least often, and the share in which all intervals cover at once; for a
 planned pair the share of false differences of the pair that has most. Run as a program, it prints the tables of
-docs/comparisons.md and docs/default-comparison.md:
+docs/developers/comparisons.md and docs/developers/default-comparison.md:
 
     python tests/simulation/test_interval_coverage.py
 """

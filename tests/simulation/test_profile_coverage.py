@@ -86,7 +86,7 @@ def test_the_coverage_of_a_variance_is_the_exact_one(sd, reml):
 
 @pytest.mark.parametrize(("groups", "ml", "restricted"), [(4, 0.879, 0.947), (6, 0.906, 0.943), (20, 0.939, 0.948)])
 def test_the_restricted_likelihood_covers_better_with_few_groups(monkeypatch, groups, ml, restricted):
-    """The numbers that docs/intervals.md quotes."""
+    """The numbers that docs/developers/intervals.md quotes."""
     monkeypatch.setitem(globals(), "A", groups)
     got = (exact_coverage(1.0, reml=False), exact_coverage(1.0, reml=True))
     assert got == approx((ml, restricted), abs=5e-4)

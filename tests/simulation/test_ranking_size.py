@@ -1,7 +1,7 @@
 """Sizes, coverage and power of the tests of a ranking; the closed forms of `rankings` are what the package decides.
 
 A bar above 7 % is where a test is used outside of what it assumes: one algorithm varies five times as much as the
-others. Each of them is in docs/validation.md.
+others. Each of them is in docs/developers/validation.md.
 """
 
 from __future__ import annotations

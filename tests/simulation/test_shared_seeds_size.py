@@ -10,7 +10,7 @@ chi-squared numbers, 20,000 in milliseconds. The variance of a mean over benchma
 ``(MS_ba + MS_sa - MS_res) / (B S)`` with Satterthwaite's degrees of freedom; a variance that would be negative is zero,
 and its mean square is pooled with that of the residual (restricted maximum likelihood).
 
-Run as a program, it prints the table of docs/validation.md and what more there is to see.
+Run as a program, it prints the table of docs/developers/validation.md and what more there is to see.
 """
 
 from __future__ import annotations

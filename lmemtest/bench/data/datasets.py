@@ -158,8 +158,8 @@ def load_pipeline_study() -> pd.DataFrame:
         init          seed of the weights before training
         order         seed of the order of the observations, and so of the mini-batches
         augment       seed of the noise added to the inputs in training
-        learning_rate, alpha, noise, hidden_units
-                      what the search found; alpha is the L2 penalty, `linear` has 0 hidden units
+        learning_rate what the search found, as are alpha (the L2 penalty), noise and hidden_units (0 for `linear`),
+                      each in a column of its own
         score         accuracy on the test set, higher is better
         n_test        observations of the test set
         ============= ================================================================================

@@ -71,7 +71,7 @@ def gate(
         metrics, or by their names ("*": all others). Choose it before the scores are seen.
     policy : str, path or mapping, optional
         Instead of a margin a TOML file, or a mapping of the same form, with the rules of each metric and the settings
-        of the gate; docs/gate.md has its keys. Sections ``[critical.accuracy]``, ``[supporting.log_loss]``,
+        of the gate; docs/developers/gate.md has its keys. Sections ``[critical.accuracy]``, ``[supporting.log_loss]``,
         ``[advisory.seconds]`` have a ``margin``, or a ``bar`` with the ``share`` of runs that have to reach it. Then
         `margin`, `direction`, `tasks`, `alpha`, `power`, `max_broken` and `allow` are said there and left out here.
     score : str or sequence of str, optional
@@ -146,7 +146,7 @@ def gate(
     Missing or infinite scores are failed runs; what they are worth is for the user to say, so there is no number. A
     relative margin is an estimate, too: the test is of ``new - (1 - r) old`` (or ``1 + r`` where less is better), so
     that `se` and the bounds hold its error. Why "worse" is worse than the margin rather than worse than the old
-    version, and what is adjusted for several metrics, is in docs/gate.md. A policy's levels: a gate passes with
+    version, and what is adjusted for several metrics, is in docs/developers/gate.md. A policy's levels: a gate passes with
     probability `alpha` at most where a critical check does not hold, or as many supporting ones as block, whatever the
     correlation of the metrics (Berger 1982; Benjamini & Heller 2008, doi:10.1111/j.1541-0420.2007.00984.x).
 

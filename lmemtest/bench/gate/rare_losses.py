@@ -13,7 +13,7 @@ a task whose true loss is m / q exceeds it in half of such measurements.
 Where losses are significantly skewed (D'Agostino 1970, doi:10.1093/biomet/57.3.679, 5 %), the t-test about holds its
 level from 25 g^2 tasks on, g their skewness (Cochran 1977, Sampling Techniques, section 2.15). With fewer it lets too
 much through, and a version passes only if it would with standard errors twice as large (`SAFE`, by simulation:
-docs/gate.md has the shares).
+docs/developers/gate.md has the shares).
 """
 
 from __future__ import annotations

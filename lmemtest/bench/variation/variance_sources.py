@@ -184,6 +184,7 @@ def variance_sources(
           ``ratio_high``; ``p_raw`` of "they add up", and ``p_value`` (Holm, over all rows);
         - ``designs``: per algorithm and benchmark ``design`` ("one at a time" or "crossed"), ``n``, ``mean``,
           ``repeated`` (degrees of freedom of the noise), ``left_over`` (trainings that are not used);
+
         With `model` they are those of what a source adds to the score of one model beyond what it adds to all models; a
         difference of two has twice the variance. ``project()`` says what more units of each source would change.
 

@@ -2,7 +2,7 @@
 
 A script written for Autorank (Herbold 2020, doi:10.21105/joss.02173) runs when its import line says
 ``from lmemtest.compat.autorank import ...``: names, arguments, defaults, columns and fields are the same.
-`docs/for-autorank-users.md` lists each difference. Importing this loads neither numpy nor matplotlib; the work is in
+`docs/developers/moving.md` lists each difference. Importing this loads neither numpy nor matplotlib; the work is in
 the modules that the functions call.
 """
 

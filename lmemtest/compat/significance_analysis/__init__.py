@@ -4,7 +4,7 @@ A script written for that package (Geburek, Mallik, Stoll, Bouthillier & Hutter 
 import line says ``from lmemtest.compat.significance_analysis import ...``. Names, arguments, defaults and the shapes
 of results are those of the package (0.2.4 and 0.2.5 agree in them); `model_builder` is the form that the figures of
 the paper print, and `horizon_pairs` the model of its figure 5. Estimates are the same numbers; where its tests are
-wrong, the tests here are right, and `docs/for-significance-analysis-users.md` lists each difference.
+wrong, the tests here are right, and `docs/developers/moving.md` lists each difference.
 """
 
 from lmemtest.compat.significance_analysis.checks import (

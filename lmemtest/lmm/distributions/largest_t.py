@@ -30,7 +30,7 @@ at all points from one draw. With complete tables both laws are exact given the 
 That is so if all curves have one covariance between units. Where pairs of curves vary differently, each has a variance
 of its own (`empirical_bayes.pair_ratios`). Its t ratios become normal scores by its own degrees of freedom, and these
 are judged by the largest of the normal variables of all curves and points, as `step_down` does with a range. The size
-of this rule is simulated (docs/validation.md).
+of this rule is simulated (docs/developers/validation.md).
 """
 
 from __future__ import annotations

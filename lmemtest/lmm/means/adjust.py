@@ -117,7 +117,7 @@ def step_down(p_value: Array, n_means: int, *, first_by_range: bool) -> Array:
     With `first_by_range`, the smaller of that and P(Q > sqrt(2) z) is taken, Q the range of `n_means` independent
     normal variables and z the two-sided normal quantile of the p-value: Tukey's test on normal scores, which differs
     from Tukey's where the pairs have different variances and degrees of freedom. It allows for the correlation of the
-    differences; that of their standard errors is ignored, and the size is simulated (docs/validation.md).
+    differences; that of their standard errors is ignored, and the size is simulated (docs/developers/validation.md).
 
     Shaffer (1986), J. Am. Stat. Assoc. 81, 826-831, doi:10.1080/01621459.1986.10478341
 

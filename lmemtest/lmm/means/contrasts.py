@@ -105,7 +105,7 @@ def pairs(
 
     Notes
     -----
-    Every pair has its own standard error and degrees of freedom. Tukey: p = P(Q_{k,df} > sqrt(2) |t|), exact when all
+    Every pair has its own standard error and degrees of freedom. Tukey: p = ``P(Q_{k,df} > sqrt(2) |t|)``, exact when all
     differences have the same standard error, conservative for other known forms of the covariance (Hayter 1984), not
     where every pair estimates a variance of its own. A difference without a standard error is NaN, with a note.
 
@@ -304,7 +304,7 @@ def against(
 
     Notes
     -----
-    Dunnett: p = P(max_j |T_j| > |t|) over the comparisons, jointly t distributed with the correlations that the
+    Dunnett: p = ``P(max_j |T_j| > |t|)`` over the comparisons, jointly t distributed with the correlations that the
     model gives and the degrees of freedom of the comparison. When these correlations have one factor (means that
     are independent up to a common term, as in balanced studies), the integral is a quadrature; the intervals
     exclude zero exactly when p is below alpha.

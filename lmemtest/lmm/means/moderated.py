@@ -285,7 +285,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     degrees of freedom, which in complete tables is the paired t-test over benchmark means. Formulas: see
     `lmemtest.lmm.means.empirical_bayes`.
 
-    Sizes and power: docs/validation.md. Shared seeds are not covered: benchmarks must be independent.
+    Sizes and power: docs/developers/validation.md. Shared seeds are not covered: benchmarks must be independent.
 
     References
     ----------
