@@ -161,7 +161,7 @@ def influence(
     columns = group_columns(fit, group)
     names = _specs(fit, columns, specs)
     _check_not_compared(fit, group, columns, names)
-    fit, notes = fit_for_ddf(fit, ddf)
+    fit, ddf, notes = fit_for_ddf(fit, ddf)
     deletion = Deletion.of(fit, group, columns, names, ddf)
     refits = deletion.refits(n_jobs=n_jobs, executor=executor, progress=progress, label=f"Without each {group}")
     adjust = adjust if names else "none"

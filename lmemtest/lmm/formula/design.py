@@ -127,6 +127,16 @@ class Design:
         """Fixed-effect columns of the cells, ``(n_cells, p)``, not reduced to full rank."""
         return self.distinct[self.row]
 
+    @property
+    def term_columns(self) -> tuple[tuple[str, ...], ...]:
+        """Columns of the table that each fixed term uses, factors and numbers, in the order of `terms`."""
+        atoms = self.fixed_block.atoms
+        names = [
+            [atom.column.value] if isinstance(atom, Coding) else [name.value for name in columns_of(atom.atom)]
+            for atom in atoms
+        ]
+        return tuple(tuple(dict.fromkeys(n for i in term for n in names[i])) for term in self.fixed_block.terms)
+
     def rows(self, frame: Keys | pd.DataFrame) -> Array:
         """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
         return self.fixed_block.matrix(Columns(frame, self.parsed.text))

@@ -9,8 +9,9 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.engine.functions import Functions, OfFunctions
+from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
@@ -31,12 +32,13 @@ from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_along,
     check_at,
-    check_fit,
     check_specs,
     check_vcov,
     design_rows,
     fit_for_ddf,
+    given_fit,
     grid_values,
+    is_ours,
     listed,
     name_tuple,
 )
@@ -56,6 +58,8 @@ _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which a
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
+# What means of the response have of those of the linear predictor.
+_KEPT = ("specs", "by", "alpha", "ddf", "errors", "n_obs", "column", "averaged_over", "covariates")
 _ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
@@ -71,13 +75,15 @@ def emmeans(
     ddf: str = "satterthwaite",
     alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
+    type: str = "link",
 ) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
 
     Parameters
     ----------
-    fit : LmmFit
-        A fitted model.
+    fit : LmmFit or result of statsmodels
+        A fitted model. Of statsmodels: a result of OLS, GLM, MixedLM, GEE, or another with one coefficient per column
+        of its design, fitted by a formula; its covariance is taken as it is.
     specs : str or sequence of str
         Factors whose level combinations get a mean each. A numeric column may be used when `at` gives its values.
     by : str or sequence of str, optional
@@ -92,7 +98,8 @@ def emmeans(
         "benchmark" where families of the `Runs` behind the fit are averaged over, "equal" elsewhere.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom of the intervals and of every test made from the result. Kenward-Roger also adjusts the
-        standard errors, and refits a maximum-likelihood fit by REML, with a note.
+        standard errors, and refits a maximum-likelihood fit by REML, with a note. Those of statsmodels are the residual
+        ones where the result tests by t, else infinite.
     alpha : float in (0, 1), default 0.05
         One minus the confidence level.
     vcov : {"moderated", "model"}, Moderated or ClusterRobust, optional
@@ -102,13 +109,17 @@ def emmeans(
         covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
         covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
         benchmarks or more; "model" elsewhere.
+    type : {"link", "response"}
+        Of a model with a link: means of the linear predictor, such as the log odds, or of the response, such as the
+        probability. Factors are averaged over on the scale of the link either way; a difference of means of the
+        response has its standard error by the delta method.
 
     Returns
     -------
     Estimates
-        On the scale of the model's response. ``to_frame()`` has the columns of `specs` and `by`, emmean, se, df,
-        ci_low, ci_high; ``averaged_over`` has the factors that were averaged over, ``covariates`` the values at which
-        numeric columns were held.
+        On the scale of the model's response, or of its link. ``to_frame()`` has the columns of `specs` and `by`,
+        emmean, se, df, ci_low, ci_high; ``averaged_over`` has the factors that were averaged over, ``covariates`` the
+        values at which numeric columns were held.
 
     Raises
     ------
@@ -116,7 +127,8 @@ def emmeans(
         If `specs`, `by` or `at` name something that is not in the fixed part of the model.
     ArgumentError
         If names overlap, a numeric column is used without values, a level or an option is unknown, or `vcov` comes
-        from another fit or together with a `ddf` that it does not go with.
+        from another fit or together with a `ddf` that it does not go with; if a result of statsmodels has no formula,
+        or ``type="response"`` is asked of a model without a link.
     DesignError
         If ``vcov="moderated"`` and benchmarks are no independent clusters.
 
@@ -141,8 +153,21 @@ def emmeans(
       algorithm  emmean     se
     0         A   3.625  1.188
     1         B   4.625  1.188
+
+    Shares of solved items by a generalised linear model of statsmodels:
+
+    >>> import pandas as pd, statsmodels.api as sm, statsmodels.formula.api as smf
+    >>> answers = pd.DataFrame({"model": list("AB") * 8, "solved": [0, 1, 1, 1, 0, 0, 0, 1] * 2})
+    >>> fit = smf.glm("solved ~ model", answers, family=sm.families.Binomial()).fit()
+    >>> lt.emmeans(fit, "model", type="response").to_frame().round(3)[["model", "emmean", "ci_low", "ci_high"]]
+      model  emmean  ci_low  ci_high
+    0     A    0.25   0.063    0.623
+    1     B    0.75   0.377    0.937
     """
-    return evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
+    check_choice(type, "type", ("link", "response"))
+    fit = given_fit(fit)
+    means = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
+    return _on_response(fit, means) if type == "response" else means
 
 
 @guided
@@ -211,7 +236,12 @@ def emtrends(
       left right  estimate
     0    A     B      -1.0
     """
-    check_fit(fit, "fit")
+    fit = given_fit(fit)
+    if not is_ours(fit):
+        raise ArgumentError(
+            "emtrends is for fits of fit_lmm, and this is a result of statsmodels. Compare its means at two values: "
+            f"emmeans(result, ..., at={{{var!r}: [0, 1]}})."
+        )
     check_along(fit, var)
     return evaluated_grid(
         fit,
@@ -239,7 +269,6 @@ def evaluated_grid(
     along: str | None = None,
 ) -> Estimates:
     """Marginal means, or marginal slopes along a numeric column."""
-    check_fit(fit, "fit")
     check_choice(ddf, "ddf", DDF_METHODS)
     check_fraction(alpha, "alpha")
     at = check_at(at)
@@ -249,7 +278,7 @@ def evaluated_grid(
     moderation, robust = _sources(fit, vcov, spec_names, ddf)
     ddf = check_vcov(fit, robust, ddf)
     weights = _weights(fit, weights, [name for name in values if name not in spec_names + by_names])
-    fit, changes = fit_for_ddf(fit, ddf)
+    fit, ddf, changes = fit_for_ddf(fit, ddf)
     if robust is not None:
         changes = (f"Standard errors: {robust.described()}.", *robust.notes)
 
@@ -315,6 +344,13 @@ def evaluated_grid(
 
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
     """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
+    if not is_ours(fit):
+        if vcov in (None, "model"):
+            return None, None
+        raise ArgumentError(
+            "vcov must be left out, since standard errors of a result of statsmodels are the result's own. Fit it with "
+            "others: fit(cov_type='HC3')."
+        )
     if vcov is None:
         return moderated_by_default(fit, specs, ddf), None
     if isinstance(vcov, str):
@@ -361,6 +397,8 @@ def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
 
 def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
     """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
+    if not is_ours(fit):
+        return fit.params.to_numpy(dtype=float), fit.V
     p, kept = len(fit.design.x_names), fit.problem.kept
     if vcov is not None:
         values = vcov.cov_params().to_numpy(dtype=float)
@@ -369,6 +407,45 @@ def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array
     b, V = np.zeros(p), np.zeros((p, p))
     b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
     return b, V
+
+
+def _on_response(fit: Any, means: Estimates) -> Estimates:
+    """Means of the response instead of the linear predictor, with errors by the delta method.
+
+    With mu = h(eta), h the inverse link, and eta = L b, functions K mu have the errors and degrees of freedom of
+    K D L b, D = diag h'(eta). Each interval is that of eta, transformed, so it lies where means can.
+    """
+    link = getattr(fit, "link", None)
+    if link is None:
+        raise ArgumentError(
+            "type='response' is for models with a link, and the means of this one are of its response already. Leave "
+            "type out."
+        )
+    known = np.isfinite(means.estimate)
+    mu, D_L = np.zeros(len(known)), np.zeros(means.L.shape)
+    mu[known] = link.inverse(means.estimate[known])
+    D_L[known] = link.inverse_deriv(means.estimate[known])[:, None] * means.L[known]
+    found = Estimates.of(
+        means.frame,
+        L=np.where(known[:, None], np.eye(len(known)), np.nan),
+        b=mu,
+        V=D_L @ means.V @ D_L.T,
+        df=partial(_df_of_linear, means.df_function, D_L),
+        score=fit.response,
+        notes=(
+            f"Means of {fit.response}: what is averaged is averaged on the {fit.link_name} scale, then transformed, "
+            "and so are their intervals. Differences are of these means, with standard errors by the delta method.",
+            *means.notes,
+        ),
+        **{name: getattr(means, name) for name in _KEPT},
+    )
+    ends = np.sort([link.inverse(means.ci_low), link.inverse(means.ci_high)], axis=0)  # links that fall turn them round
+    return replace(found, ci_low=ends[0], ci_high=ends[1])
+
+
+def _df_of_linear(df_function: Callable[[Array], Array], D_L: Array, K: Array) -> Array:
+    """Degrees of freedom of functions of the transformed means: those of their linear parts."""
+    return np.asarray(asked(df_function, Functions.of(K @ D_L)))
 
 
 # ---------------------------------------------------------------------- notes

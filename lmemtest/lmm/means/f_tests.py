@@ -45,6 +45,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_specs,
     check_vcov,
     fit_for_ddf,
+    given_fit,
     grid_values,
     name_tuple,
 )
@@ -312,7 +313,7 @@ def anova(
     if isinstance(type, bool) or not isinstance(type, (int, np.integer)) or type not in _TYPES:
         raise ArgumentError(f"type must be 1, 2 or 3 (the number itself), got {type!r}.")
     check_vcov(fit, vcov, ddf)
-    fit, changes = fit_for_ddf(fit, ddf)
+    fit, ddf, changes = fit_for_ddf(fit, ddf)
     if type == 3:
         hypotheses = type_three(fit.design, fit.cells.frame)
     else:
@@ -335,8 +336,8 @@ def joint_tests(
 
     Parameters
     ----------
-    fit : LmmFit
-        A fitted model.
+    fit : LmmFit or result of statsmodels
+        A fitted model; of statsmodels' as in `emmeans`.
     by : str or sequence of str, optional
         Factors whose levels are tested apart: "does the algorithm matter under each prior?"
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
@@ -379,12 +380,12 @@ def joint_tests(
     0     b  algorithm       1     9.0    2.382
     1     g  algorithm       1     9.0    6.618
     """
-    check_fit(fit, "fit")
+    fit = given_fit(fit)
     check_choice(ddf, "ddf", DDF_METHODS)
     by_names = name_tuple(by, "by")
     check_specs(fit, (), by_names, {})
     check_vcov(fit, vcov, ddf)
-    fit, changes = fit_for_ddf(fit, ddf)
+    fit, ddf, changes = fit_for_ddf(fit, ddf)
     values = grid_values(fit, _around_means(fit))
     names = [name for name in values if name not in by_names and len(values[name]) > 1]
     if not names:
@@ -396,7 +397,7 @@ def joint_tests(
         raise ArgumentError(
             f"joint_tests needs a factor or a number in the fixed part, and '{fit.formula}' has none that varies."
         )
-    together = [set(columns) for columns in term_columns(fit.design)]
+    together = [set(columns) for columns in fit.design.term_columns]
     rows: list[_Row] = []
     reduced = []
     for size in range(1, len(names) + 1):
@@ -543,22 +544,6 @@ def _added(design: Design, counts: Array, before: list[int], term: int) -> Array
     rows = Q.T @ (X * root) / R.diagonal()[:, None]
     of_term = design.terms[term][1]
     return np.asarray(rows[(kept >= of_term.start) & (kept < of_term.stop)])
-
-
-def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
-    """Columns of the table that each fixed term uses, factors and numbers, in the order of `design.terms`."""
-    from lmemtest.lmm.formula.functions import columns_of
-
-    block = design.fixed_block
-    out = []
-    for term in block.terms:
-        names: list[str] = []
-        for i in term:
-            atom = block.atoms[i]
-            of_atom = [atom.column.value] if isinstance(atom, Coding) else [n.value for n in columns_of(atom.atom)]
-            names += [name for name in of_atom if name not in names]
-        out.append(tuple(names))
-    return tuple(out)
 
 
 def identified_part(rows: Array, X: Array) -> Array:

@@ -181,6 +181,21 @@ def check_at(at: Any) -> Mapping[str, Any]:
     return at
 
 
+def given_fit(fit: Any) -> Any:
+    """A fitted model, after a check; a result of statsmodels as an `OtherFit`."""
+    if type(fit).__module__.startswith("statsmodels."):
+        from lmemtest.lmm.means.others import fit_of
+
+        return fit_of(fit)
+    check_fit(fit, "fit")
+    return fit
+
+
+def is_ours(fit: Any) -> bool:
+    """Whether the engine fitted it."""
+    return hasattr(fit, "problem")
+
+
 def check_fit(fit: Any, name: str) -> None:
     """Refuse what is not a fitted model, with the way to get one."""
     if not (hasattr(fit, "design") and hasattr(fit, "llf")):
@@ -206,12 +221,14 @@ def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
     return "cluster-robust"
 
 
-def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
-    """The fit that a rule for the degrees of freedom is defined for, and a note if that is another one."""
+def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, str, tuple[str, ...]]:
+    """The fit that a rule for the degrees of freedom is defined for, the rule, and notes where these are others."""
+    if not is_ours(fit):
+        return fit, *fit.ddf(ddf)
     if ddf != "kenward-roger" or fit.reml:
-        return fit, ()
+        return fit, ddf, ()
     note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
-    return fit.refit(reml=True), (note,)
+    return fit.refit(reml=True), ddf, (note,)
 
 
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:
