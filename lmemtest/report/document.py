@@ -59,6 +59,7 @@ class Section:
     """A heading, its answer in a sentence, and what stands below it; `anchor` is unique in the document.
 
     Inside of another one it has no anchor: details are closed until asked for, the other kinds must not be missed.
+    `pages` are values of JSON: other analyses that a page shows beside its first table, each from a row of it.
     """
 
     anchor: str
@@ -66,6 +67,7 @@ class Section:
     blocks: tuple[Block, ...]
     kind: Literal["section", "details", "error", "warning", "note"] = "section"
     summary: Text = ()
+    pages: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

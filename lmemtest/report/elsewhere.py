@@ -5,112 +5,75 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.ranking.methods import TEST_NAMES
-from lmemtest.bench.robustness.variant import variant
 from lmemtest.core.caller import advice
 from lmemtest.core.options import VCOV
+from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
-from lmemtest.core.verdicts import Verdict, ahead_or_behind
+from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.words import MISSING, format_level
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.means.decisions import MOST_LETTERED
 from lmemtest.report.document import Block, Section
+from lmemtest.report.explore import options_in_words, query_of, reanalysed, shown
 from lmemtest.report.prose import texts
+from lmemtest.report.ways import COLUMNS, MARKS, row_of, row_of_decisions, ways
 
 if TYPE_CHECKING:
-    from lmemtest.bench.robustness.variants import Variants
-    from lmemtest.core.arrays import Codes
-    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.report.analysis import Analysis
 
-COLUMNS = ["analysis", "changed", "total", "significant", "marks", "changes"]
-MARKS = {1: "\N{BLACK CIRCLE}", 0: "\N{WHITE CIRCLE}", -1: "\N{BLACK UP-POINTING TRIANGLE}"}
 MOST_CHANGES = 3  # pairs in a cell
-LEVELS = (0.01, 0.05, 0.1)  # other levels of the same tests
+LEVELS, LEVELS_KIND = (0.01, 0.05, 0.1), "at another level"  # of the same tests
 FEWEST_LEFT, FEW_LEVELS, MOST_LEVELS = 3, 25, 100  # of a role, each of which is left out in turn
 FEW_COST = 300_000  # random terms times rows and pairs, of all variants together: about a second
 
 
-def ways(analysis: Analysis) -> pd.DataFrame:
-    """By other scores, populations, policies for failed runs and tests: a row for each, as in `variants`."""
-    rows = []
-    if len(analysis.comparable) > 1 and not analysis.incomparable:
-        for beside in (analysis.agreement, analysis.populations, analysis.sensitivity, analysis.classical):
-            rows += _rows_of(beside, analysis) if beside is not None else []
-    return pd.DataFrame(rows, columns=COLUMNS)
-
-
-def _rows_of(beside: Variants, analysis: Analysis) -> list[dict[str, Any]]:
-    """Every way but the one of the report, which the other ones stand beside."""
-    ours = {"score": analysis.means.score, "population": analysis.recommendation.population, "test": "lmem"}
-    left, right = beside.pairs["left"].tolist(), beside.pairs["right"].tolist()
-    rows = []
-    for name, phrase, codes in zip(beside.phrases, beside.phrases.values(), beside.codes, strict=True):
-        if name != ours.get(beside.of):
-            ranked = analysis.on_ranks is not None and beside.of == "score"
-            title = "by ranks" if ranked else f"by {TEST_NAMES[name]}" if beside.of == "test" else phrase
-            rows.append(_row(title, left, right, codes, analysis))
-    if beside.of == "failures":  # one of the policies is that of the report
-        same = next((row for row in rows if not row["changed"]), None)
-        rows = [row for row in rows if row is not same]
-    return rows
-
-
+@one_blas_thread()
 def variants(analysis: Analysis) -> pd.DataFrame:
     """The same pairs without a part of the runs, on other scales and at other levels: what becomes of them.
 
     Columns ``analysis``, ``changed`` (pairs decided otherwise than in the report) of ``total`` (pairs with a test),
-    ``significant`` (pairs), ``marks`` (of the best against each other algorithm), ``changes`` (in words) and ``refit``
-    (whether it is of other runs or scores, and not the same tests at another level). A variant that identifies no model
-    has no pairs.
+    ``significant`` (pairs), ``marks`` (of the best against each other algorithm), ``changes`` (in words), ``refit``
+    (whether it is of other runs or scores, and not the same tests at another level), ``kind`` (what is varied) and
+    ``page`` (its state as an address and what a page shows of it; None where it identifies no model, and has no pairs).
     """
-    rows, direction = [], analysis.runs.direction
-    for phrase, options in _parts(analysis):
+    rows = []
+    for kind, phrase, state in _states(analysis):
+        refit = kind != LEVELS_KIND
+        page = None
         try:
-            pairs = variant(analysis.table, **{**_options(analysis), **options})
+            other, changes = _varied(analysis, state)
+            row = row_of_decisions(phrase, other.decisions, analysis)
+            if len(other.comparable) > 1 and not other.incomparable:
+                page = {"query": query_of(state), "changes": changes, **_packed(shown(other))}
         except LmemtestError:
-            rows.append(_row(f"{phrase}: no model", [], [], np.zeros(0, dtype=np.int8), analysis))
-            continue
-        rows.append(_of_decisions(phrase, pairs.decisions(alpha=analysis.alpha, direction=direction), analysis))
-    n_refitted = len(rows)
-    if analysis.variants != "none":
-        for alpha in (alpha for alpha in LEVELS if alpha != analysis.alpha):
-            decisions = analysis.pairs.decisions(alpha=alpha, direction=direction)
-            rows.append(_of_decisions(f"at {100 * alpha:g} %", decisions, analysis))
-    return pd.DataFrame(rows, columns=COLUMNS).assign(refit=np.arange(len(rows)) < n_refitted)
+            row = row_of(f"{phrase}: no model", [], [], np.zeros(0, dtype=np.int8), analysis)
+        rows.append({**row, "refit": refit, "kind": kind, "page": page})
+    return pd.DataFrame(rows, columns=[*COLUMNS, "refit", "kind", "page"]).astype({"refit": bool})
 
 
-def _of_decisions(phrase: str, decisions: Decisions, analysis: Analysis) -> dict[str, Any]:
-    """A row of the pairs that an analysis and the report both have."""
-    levels = [name for name in analysis.decisions.levels if name in set(decisions.levels)]
-    left, right = map(list, zip(*combinations(levels, 2), strict=True)) if len(levels) > 1 else ([], [])
-    return _row(phrase, left, right, decisions.pairs(left, right), analysis)
-
-
-def _row(phrase: str, left: list[str], right: list[str], codes: Codes, analysis: Analysis) -> dict[str, Any]:
-    """What an analysis decides otherwise, and how the best of the report fares in it."""
-    ours, theirs = (_winners(given) for given in (analysis.decisions.pairs(left, right), codes))
-    tested = ~np.isin(codes, (Verdict.NOT_TESTED, Verdict.ABSENT))
-    pairs = list(zip(left, right, ours, theirs, tested, strict=True))
-    best = analysis.comparable[0]
-    marks = {}
-    for first, second, _, winner, has_test in pairs:
-        if best in (first, second):
-            ahead = winner if first == best else -winner
-            marks[second if first == best else first] = MARKS[int(ahead)] if has_test else MISSING
-    changes = [
-        f"{first} and {second} {'no longer differ' if new == 0 else 'differ' if old == 0 else 'change places'}"
-        for first, second, old, new, has_test in pairs
-        if old != new and has_test
+def _packed(page: dict[str, Any]) -> dict[str, Any]:
+    """With the digits of places that can be seen on an axis that has zero, so that no others depend on the machine."""
+    rows = [
+        {**row, "ends": [None if x is None else float(written(x, ".4g")) for x in row["ends"]]}
+        for row in page["forest"]["rows"]
     ]
-    counts = (len(changes), int(tested.sum()), int((theirs != 0).sum()))
-    return dict(zip(COLUMNS, (phrase, *counts, marks, changes), strict=True))
+    return {**page, "forest": {**page["forest"], "rows": rows}}
+
+
+def _varied(analysis: Analysis, state: dict[str, Any]) -> tuple[Analysis, list[str]]:
+    """The analysis of a state, and what is not as in the report in it."""
+    alpha = state.get("alpha")
+    if alpha is None:
+        return reanalysed(analysis.table, {**_options(analysis), **state}, state)
+    options = {name: value for name, value in _options(analysis).items() if name in ("adjust", "vcov")}
+    pairs = replace(analysis.means.pairs(alpha=alpha, **options), direction=analysis.runs.direction)
+    decisions = analysis.pairs.decisions(alpha=alpha, direction=analysis.runs.direction)
+    return replace(analysis, pairs=pairs, decisions=decisions), options_in_words(state)
 
 
 def _options(analysis: Analysis) -> dict[str, Any]:
@@ -129,8 +92,8 @@ def _options(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The variants that are wanted: a few where each takes milliseconds, or all."""
+def _states(analysis: Analysis) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Kind, name and state of the variants that are wanted: a few where each takes milliseconds, or all."""
     if analysis.variants == "none":
         return
     few, runs = analysis.variants == "few", analysis.table
@@ -143,17 +106,14 @@ def _parts(analysis: Analysis) -> Iterator[tuple[str, dict[str, Any]]]:
         if FEWEST_LEFT <= len(levels) <= (FEW_LEVELS if few else MOST_LEVELS) and cost * len(levels) <= room:
             room -= cost * len(levels)
             for level in levels:
-                yield f"without {format_level(level)}", {"without": {role: level}}
-    if few:
-        return
-    for level in runs.levels(runs.budget)[-MOST_LEVELS:] if runs.budget and runs.study.count(runs.budget) > 1 else ():
-        yield f"at {runs.budget} {format_level(level)}", {"only": {"budget": level}}
-    for scale in () if analysis.own_formula else ("minmax", "rank"):
-        yield f"by {scale} scores", {"scale": scale}
-
-
-def _winners(codes: Codes) -> Codes:
-    return np.where(ahead_or_behind(codes), codes, Verdict.NOT_SIGNIFICANT).astype(np.int8)
+                yield f"without one {role}", f"without {format_level(level)}", {"without": {column: [level]}}
+    if not few and runs.budget is not None and runs.study.count(runs.budget) > 1:
+        for level in runs.levels(runs.budget)[-MOST_LEVELS:]:
+            yield "at one budget", f"at {runs.budget} {format_level(level)}", {"only": {runs.budget: [level]}}
+    for scale in () if few or analysis.own_formula else ("minmax", "rank"):
+        yield "on another scale", f"by {scale} scores", {"scale": scale}
+    for alpha in (alpha for alpha in LEVELS if alpha != analysis.alpha):
+        yield LEVELS_KIND, f"at {100 * alpha:g} %", {"alpha": alpha}
 
 
 def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | None:
@@ -175,12 +135,18 @@ def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | Non
     if analysis.variants == "few" and not beside["refit"].any():
         more = f"{advice('all_variants')} leaves out each benchmark, algorithm and family, which takes longer here."
         table = [replace(one, notes=(*one.notes, more)) for one in table]
-    return Section("elsewhere", "Does it hold elsewhere?", (*table, *details), summary=gist)
+    first = 1 + len(others)  # row of the picture, below those of the report and of other ways
+    pages = tuple(
+        {"row": first + place, "kind": kind, "name": name, **page}
+        for place, (kind, name, page) in enumerate(zip(beside["kind"], beside["analysis"], beside["page"], strict=True))
+        if page is not None
+    )
+    return Section("elsewhere", "Does it hold elsewhere?", (*table, *details), summary=gist, pages=pages)
 
 
 def _verdicts(rows: pd.DataFrame, analysis: Analysis) -> ResultTable:
     """A picture of the verdicts: an analysis in each row, the best against each other algorithm in a column."""
-    report = _of_decisions("this report", analysis.decisions, analysis)
+    report = row_of_decisions("this report", analysis.decisions, analysis)
     rows = pd.concat([pd.DataFrame([report], columns=COLUMNS), rows], ignore_index=True)
     best = analysis.comparable[0]
     others = [name for name in analysis.decisions.levels if name != best]

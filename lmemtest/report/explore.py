@@ -95,18 +95,17 @@ def explorer(
     plans: dict[str, list[Any]] = {}
 
     def look(state: dict[str, Any], table: Runs) -> tuple[Analysis, dict[str, Any]]:
-        key = _query(state)
+        key = query_of(state)
         if key not in seen:
             arguments = _with_plan(planned, state)
             with _warnings() as warned:
-                analysis, changes = _analysis(*scaled_once(table, arguments, warned))
-            if "population" in arguments and "population" not in state:
-                changes.pop()  # what it is about is as planned
+                table, arguments, scaled_as = scaled_once(table, arguments, warned)
+                analysis, changes = reanalysed(table, arguments, state, scaled_as)
             while len(seen) >= KEPT:
                 del seen[next(iter(seen))]
-            answer = _shown(analysis, state.get("reference"))
+            answer = _whole(analysis, state.get("reference"))
             answer["notes"] += warned
-            answer["changes"] = [*_readings_in_words(state), *changes, *_options_in_words(state)]
+            answer["changes"] = [*_readings_in_words(state), *changes]
             seen[key] = analysis, answer
         return seen[key]
 
@@ -129,7 +128,7 @@ def explorer(
 
     def asked(what: str, query: str, problems: list[str], answer: dict[str, Any]) -> None:
         state, fields = _roles_of(query, runs, fixed, problems)
-        key = _query(state)
+        key = query_of(state)
         if key not in readings:
             readings[key] = _read_otherwise(runs, state)
         table = readings[key]
@@ -146,7 +145,7 @@ def explorer(
             return
         answer["controls"] = _controls(table, fixed, state, planned)  # also where there is no answer: they can mend it
         answer |= look(state, table)[1]
-        varies = _query({**state, "reference": None})
+        varies = query_of({**state, "reference": None})
         looked.update([varies] if varies else [])
         answer |= {
             "state": _fields(state),
@@ -333,18 +332,26 @@ def _fields(state: Mapping[str, Any]) -> list[tuple[str, str]]:
     return fields
 
 
-def _query(state: Mapping[str, Any]) -> str:
+def query_of(state: Mapping[str, Any]) -> str:
+    """The address of a state: the query of the page that shows it."""
     return urlencode(_fields(state))
 
 
 # ---------------------------------------------------------------------------------------------- what a state gives
 
 
-def _analysis(runs: Runs, arguments: dict[str, Any], scaled: str = "") -> tuple[Analysis, list[str]]:
-    """The analysis as far as its pairs need it, and what is another one in it; `scaled` is a score made before."""
+def reanalysed(
+    runs: Runs, arguments: Mapping[str, Any], state: Mapping[str, Any], scaled: str = ""
+) -> tuple[Analysis, list[str]]:
+    """The analysis by arguments of `variant` as far as its pairs need it, and what is not as planned in it, in words.
+
+    `state` has the arguments that are not as planned; `scaled` is a score made before.
+    """
     part, model, fit, pairs, changes = varied(runs, **arguments)
     if scaled:
         changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
+    if arguments.get("population") is not None and "population" not in state:
+        changes.pop()  # what it is about is as planned
     own = arguments.get("formula") is not None
     analysis = Analysis(
         runs=part if own else model.runs,
@@ -360,7 +367,7 @@ def _analysis(runs: Runs, arguments: dict[str, Any], scaled: str = "") -> tuple[
         call="",
         timings={},
     )
-    return analysis, changes
+    return analysis, [*changes, *options_in_words(state)]
 
 
 def _checks(analysis: Analysis) -> dict[str, Any]:
@@ -389,29 +396,22 @@ def _checks(analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _shown(analysis: Analysis, reference: str | None) -> dict[str, Any]:
-    """Verdict, ranking, forest, diagram and matrix of an analysis: texts beside the values that give their places."""
+def shown(analysis: Analysis, reference: str | None = None) -> dict[str, Any]:
+    """Verdict, ranking and forest of an analysis: texts beside the values that give their places."""
     levels = analysis.decisions.levels
     reference = reference if reference in levels else None
-    table = ranking_table(analysis, reference)
-    names = leaders(analysis)
-    columns = table.rendered()
-    text = dict(zip(columns[0][1], zip(columns[2][1], columns[3][1], strict=True), strict=True))
-    shown = names.decisions
+    columns = (table := ranking_table(analysis, reference)).rendered()
+    text = dict(zip(columns[0][1], columns[3][1], strict=True))
+    decisions = leaders(analysis).decisions
     against = reference or analysis.comparable[0]
-    behind = analysis.pairs.behind(against, analysis.runs.direction).reindex(list(shown.levels))
+    behind = analysis.pairs.behind(against, analysis.runs.direction).reindex(list(decisions.levels))
     ends = {name: [_json(x) for x in row] for name, *row in behind.iloc[:, :3].itertuples(name=None)}
     ends[against] = [0.0, None, None]
-    verdicts = shown.among([*shown.levels, against])[:-1, -1].tolist()
-    pairs = names.pairs.table
-    tips = names.pairs.sentences()
-    places = {name: i for i, name in enumerate(shown.levels)}
+    verdicts = decisions.among([*decisions.levels, against])[:-1, -1].tolist()
     return {
         "verdict": _parts(bare_verdict(analysis)),
-        "formula": analysis.formula,
-        "notes": [*analysis.pairs.notes, *analysis.decisions.notes],
         "left_out": left_out(analysis),
-        "levels": list(shown.levels),
+        "levels": list(decisions.levels),
         "ranking": {
             "title": table.title,
             "notes": list(table.notes),
@@ -423,21 +423,36 @@ def _shown(analysis: Analysis, reference: str | None) -> dict[str, Any]:
             "what": f"Difference to {against}, positive: worse ({intervals_text(analysis.pairs)})",
             "reference": against,
             "rows": [
-                {"name": name, "ends": ends[name], "text": text.get(name, ("", ""))[1], "code": code}
-                for name, code in zip(shown.levels, verdicts, strict=True)
+                {"name": name, "ends": ends[name], "text": text.get(name, ""), "code": code}
+                for name, code in zip(decisions.levels, verdicts, strict=True)
             ],
             "ticks": _ticks([x for row in ends.values() for x in row]),
         },
+    }
+
+
+def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
+    """What the explorer shows of an analysis: diagram and matrix beside the rest."""
+    answer = shown(analysis, reference)
+    names = leaders(analysis)
+    decisions, pairs = names.decisions, names.pairs.table
+    tips = names.pairs.sentences()
+    places = {name: i for i, name in enumerate(decisions.levels)}
+    means = {row[0]: row[2] for row in answer["ranking"]["rows"]}
+    return {
+        **answer,
+        "formula": analysis.formula,
+        "notes": [*analysis.pairs.notes, *analysis.decisions.notes],
         "diagram": {
             "what": f"Mean {wording.measured(analysis)}",
-            "means": [_json(x) for x in shown.means],
-            "texts": [text.get(name, ("",))[0] for name in shown.levels],
-            "groups": [[places[name] for name in group] for group in shown.groups if len(group) > 1],
-            "ticks": _ticks([_json(x) for x in shown.means]),
+            "means": [_json(x) for x in decisions.means],
+            "texts": [means.get(name, "") for name in decisions.levels],
+            "groups": [[places[name] for name in group] for group in decisions.groups if len(group) > 1],
+            "ticks": _ticks([_json(x) for x in decisions.means]),
             "turned": analysis.runs.direction == "maximize",
         },
         "matrix": {
-            "codes": shown.codes.tolist(),
+            "codes": decisions.codes.tolist(),
             "p": [[places[a], places[b], format_p(p)] for a, b, p in pairs[["left", "right", "p_value"]].values],
             "tips": [
                 [places[a], places[b], tip] for (a, b), tip in zip(pairs[["left", "right"]].values, tips, strict=True)
@@ -475,7 +490,7 @@ def _readings_in_words(state: Mapping[str, Any]) -> list[str]:
     return changes + ([f"{state['direction']} it"] if "direction" in state else [])
 
 
-def _options_in_words(state: Mapping[str, Any]) -> list[str]:
+def options_in_words(state: Mapping[str, Any]) -> list[str]:
     words = {
         "curves": lambda how: f"of curves the {how}" if how != "model" else "with curves in the model",
         "alpha": lambda alpha: f"at alpha = {alpha:g}",

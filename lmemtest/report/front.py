@@ -15,9 +15,9 @@ from lmemtest.core.words import MISSING, counted, format_number, format_p, joine
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import Badge, Block, Section, Text, callout, figure, paragraph
-from lmemtest.report.elsewhere import ways
 from lmemtest.report.leaders import MOST_ALGORITHMS, leaders, left_out
 from lmemtest.report.prose import texts
+from lmemtest.report.ways import ways
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis

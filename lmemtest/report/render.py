@@ -113,13 +113,15 @@ def _code_span(text: str) -> str:
 def render_html(document: Document) -> str:
     """The whole page, HTML5 in UTF-8."""
     style, script = (resource(name) for name in ("report.css", "report.js"))
-    names = json.dumps(document.names, ensure_ascii=True)
-    for mark in "<>&":  # no name ends the element that holds it
-        names = names.replace(mark, f"\\u{ord(mark):04x}")
-    parts = {"style": style, "script": script, "names": names}
     page = _environment(html=True).get_template("page.html.j2")
-    marked = {name: Markup(text) for name, text in parts.items()}
+    marked = {"style": Markup(style), "script": Markup(script)}
     return page.render(document=document, policy=_policy(style, script), **marked) + "\n"
+
+
+def _json(values: Any) -> Markup:
+    """Values as JSON of a page, in which no name ends the element that holds it."""
+    text = json.dumps(values, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(re.sub("[<>&]", lambda mark: f"\\u{ord(mark[0]):04x}", text))
 
 
 def explorer_page(title: str) -> tuple[str, str]:
@@ -170,6 +172,7 @@ def _environment(*, html: bool) -> Environment:
         environment.filters |= {
             "table": lambda table: Markup(replace(table, notes=()).to_html()),  # it is escaped, its notes stand below
             "data_uri": lambda image, suffix: f"data:{_MEDIA[suffix]};base64,{base64.b64encode(image).decode('ascii')}",
+            "json": _json,
             "markup": Markup,  # of figures, which are our own
             "tied": lambda text: _LOOSE.sub("\N{NO-BREAK SPACE}", text),  # numbers to their units
             "kind": lambda value: type(value).__name__,

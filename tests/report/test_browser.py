@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lmemtest.report.analysis import Analysis, analyze
+from lmemtest.report.explore import explorer
 from tests.browser import Tab, chromium
 
 pytestmark = pytest.mark.level(2)
@@ -126,14 +127,82 @@ def test_what_is_copied_is_the_table(tab: Tab, hostile: Path) -> None:
 
 def test_pointing_at_an_algorithm_shows_it_everywhere(tab: Tab, hostile: Path) -> None:
     tab.open(hostile)
-    tab.run("document.querySelector('.front tbody tr').dispatchEvent(new Event('mouseenter'))")
+    tab.run("document.querySelector('.front tbody tr').dispatchEvent(new Event('mouseover', {bubbles: true}))")
     name = tab.run("document.querySelector('.front tbody tr').dataset.a")
     assert name in NAMES
     on = "[...new Set([...document.querySelectorAll('.on')].map((e) => e.dataset.a))]"
     assert tab.run(on) == [name]
     assert tab.run("document.querySelectorAll('.front svg .on').length") >= 2  # its dot and its name
-    tab.run("document.querySelector('.front tbody tr').dispatchEvent(new Event('mouseleave'))")
+    tab.run("document.querySelector('h1').dispatchEvent(new Event('mouseover', {bubbles: true}))")
     assert tab.run(on) == []
+
+
+QUERIES = "[...document.querySelectorAll('#elsewhere option')].map((e) => e.value).filter(Boolean)"
+CHOOSE = """
+((query) => { const e = document.querySelector('#elsewhere select'); e.value = query;
+  e.dispatchEvent(new Event('change')); })(%r)
+"""
+CHOSEN = "document.querySelector('#elsewhere select').value"
+SHOWN = "[...document.querySelectorAll('.variant tbody tr')].map((r) => [...r.cells].map((c) => c.textContent))"
+
+
+def test_a_variant_in_the_file_is_what_python_says(tab: Tab, small: Path, three: Analysis) -> None:
+    tab.open(small)
+    ask = explorer(three.table)
+    queries = tab.run(QUERIES)
+    assert {"alpha=0.01", "alpha=0.1"} < set(queries)
+    for query in queries:
+        tab.run(CHOOSE % query)
+        tab.until(f"document.querySelector('.chosen')?.dataset.query === {query!r}")
+        answer = ask("answer", query)
+        assert tab.run(SHOWN) == answer["ranking"]["rows"]
+        said = " ".join("".join(p if isinstance(p, str) else p[0] for p in text) for text in answer["verdict"])
+        assert tab.run("document.querySelector('.variant .sentence').innerText").split() == said.split()
+        names = "[...document.querySelectorAll('.variant svg [data-a] title')].map((e) => e.textContent.split(':')[0])"
+        assert tab.run(names) == answer["levels"]
+        caveat = tab.run("document.querySelector('.variant .exploratory').innerText")
+        assert caveat.startswith(f"Exploratory: {', '.join(answer['changes'])}. ")
+    assert f" {len(queries)} of the {len(queries)} variants" in caveat
+    assert tab.complaints() == []
+
+
+def test_variants_stand_in_the_address_and_the_way_back_undoes_them(tab: Tab, small: Path) -> None:
+    tab.open(small)
+    plan = tab.run("document.getElementById('sentence').innerText")
+    first, second, *_ = tab.run(QUERIES)
+    tab.run("document.querySelector('#elsewhere').open = true")
+    for query in (first, second):
+        tab.run(f"document.querySelector('tr[data-query=\"{query}\"] button').click()")
+        tab.until(f"{CHOSEN} === {query!r}")
+        assert tab.run("new URLSearchParams(location.hash.slice(1)).get('variant')") == query
+        assert tab.run("document.activeElement.tagName") == "SELECT"
+        assert tab.run("document.getElementById('sentence').innerText") == plan
+    tab.run("history.back()")
+    tab.until(f"{CHOSEN} === {first!r}")
+    assert "2 of the " in tab.run("document.querySelector('.variant .exploratory').innerText")  # none counts twice
+    tab.run(CHOOSE % "")
+    tab.until("document.querySelector('.variant').childElementCount === 0")
+    assert tab.run("document.querySelectorAll('.chosen').length") == 0
+    for bad in ("nonsense", "%E0%A4%A", "<img src=x onerror=alert(1)>"):
+        tab.run(f"location.hash = 'variant=' + {bad!r}")
+        tab.until("document.querySelector('.variant').innerText.includes('This file has no variant')")
+    assert tab.run("document.querySelectorAll('.variant img').length") == 0
+    assert tab.complaints() == []
+
+
+def test_an_address_opens_the_file_at_its_variant_and_what_is_copied_says_so(tab: Tab, hostile: Path) -> None:
+    tab.open("about:blank")
+    tab.open(f"{hostile.absolute().as_uri()}#variant=alpha%3D0.01")
+    assert tab.run("document.querySelector('#elsewhere').open") is True
+    tab.run("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    tab.run("[...document.querySelectorAll('.variant button')].find((b) => b.textContent === 'copy sentence').click()")
+    assert "Exploratory: at alpha = 0.01. 1 of the " in tab.run("copied")
+    buttons = "[...document.querySelectorAll('.variant .take button')].map((b) => b.dataset.label)"
+    assert tab.run(buttons) == ["copy sentence", "copy CSV", "copy Markdown", "copy LaTeX"]
+    for query in tab.run(QUERIES):
+        tab.run(CHOOSE % query)
+    assert tab.run("document.querySelectorAll('.variant script').length") == 0
+    assert tab.complaints() == []
 
 
 def test_the_keyboard_reaches_badges_tables_and_sections(tab: Tab, page: Path) -> None:
@@ -193,5 +262,6 @@ def test_without_a_script_everything_is_there(tab: Tab, small: Path) -> None:
             time.sleep(0.1)
         assert {"What to fix first", "PDF", "rank"} <= names
         assert not any("copy CSV" in name for name in names)  # no button that does nothing
+        assert not any("Look at a variant" in name for name in names)
     finally:
         tab.send("Emulation.setScriptExecutionDisabled", value=False)

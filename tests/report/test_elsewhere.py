@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from lmemtest.errors import ArgumentError
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import plain
-from lmemtest.report.elsewhere import MARKS, variants, ways
+from lmemtest.report.elsewhere import variants
+from lmemtest.report.explore import explorer
+from lmemtest.report.ways import MARKS, ways
 
 Make = Callable[..., Any]
 
@@ -43,6 +46,21 @@ def test_a_variant_is_the_analysis_of_the_table_without_the_part(close: Analysis
     for alpha in (0.01, 0.1):
         other = analyze(runs, alpha=alpha).decisions
         assert rows.loc[f"at {100 * alpha:g} %", "changed"] == changed(close.decisions, other)
+
+
+def test_what_a_page_shows_of_a_variant_is_what_the_explorer_answers(close: Analysis) -> None:
+    ask = explorer(close.table)
+    for variant in variants(close).itertuples():
+        page = json.loads(json.dumps(variant.page, allow_nan=False))
+        answer = json.loads(json.dumps(ask("answer", page["query"])))
+        assert answer["problems"] == []
+        ours, theirs = page.pop("forest"), answer["forest"]
+        assert page == {name: answer[name] for name in page}
+        for row, other in zip(ours.pop("rows"), theirs.pop("rows"), strict=True):
+            assert [x and pytest.approx(x, rel=5e-4) for x in row.pop("ends")] == other.pop("ends")
+            assert row == other
+        assert ours == theirs
+        assert len(json.dumps(variant.page, separators=(",", ":"))) < 1500
 
 
 def test_ways_count_what_other_tests_decide_otherwise(close: Analysis) -> None:

@@ -263,7 +263,7 @@ def test_hostile_names_stay_text_and_nothing_overflows(tab: Tab, width: int, sch
         assert complaints(tab) == []
         assert tab.run("document.querySelectorAll('main script').length") == 0
         on = "[...new Set([...document.querySelectorAll('.on')].map((e) => e.dataset.a))]"
-        tab.run("document.querySelector('.front tbody tr').dispatchEvent(new Event('mouseenter'))")
+        tab.run("document.querySelector('.front tbody tr').dispatchEvent(new Event('mouseover', {bubbles: true}))")
         assert tab.run(on) == [tab.run("document.querySelector('.front tbody tr').dataset.a")]
     tab.send("Emulation.setEmulatedMedia", features=[])
 

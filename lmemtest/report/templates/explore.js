@@ -1,61 +1,5 @@
-// The explorer: a state is the query of the address; Python answers it, and this draws the answer. Texts come as they are
-// written, numbers give places alone. Below it stands what report.js does with tables and names.
-
-const svg = (tag, attributes = {}, ...children) => {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-};
-const add = (parent, ...children) => (parent.append(...children), parent);
-const ruler = document.createElement("canvas").getContext("2d");
-ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-const short = (text, room) => { // both ends of a name, within so many units of a figure
-  if (ruler.measureText(text).width <= room) return text;
-  const letters = [...text];
-  for (let kept = letters.length - 1; kept > 1; kept--) {
-    const cut = `${letters.slice(0, Math.ceil(kept / 2)).join("")}…${letters.slice(-Math.floor(kept / 2)).join("")}`;
-    if (ruler.measureText(cut).width <= room) return cut;
-  }
-  return "…";
-};
-const paragraph = (parts, attributes = {}) =>
-  add(make("p", attributes), ...parts.map((part) => (Array.isArray(part) ? make(part[1] === "link" ? "span" : part[1], {}, part[0]) : part)));
-const plainly = (texts) => texts.map((parts) => parts.map((part) => (Array.isArray(part) ? part[0] : part)).join("")).join(" ");
-
-// ------------------------------------------------------------------------------------------------------- figures
-
-const INK = "#1a1a1a", MUTED = "#5f5f5f", FAINT = "#d9d9d9", PAPER = "#ffffff", WIDTH = 440;
-const line = (x1, y1, x2, y2, stroke, width = 1) => svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width });
-const label = (x, y, text, anchor = "start", fill = INK, kind = "") => svg("text", { x, y, "text-anchor": anchor, fill, class: kind }, text);
-const figure = (height, alt, caption, drawn) => {
-  const plate = make("div", { class: "plate", role: "img", "aria-label": alt });
-  plate.append(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}` }, ...drawn));
-  return add(make("figure"), plate, make("figcaption", {}, caption));
-};
-const scaleOf = (values, left, right) => {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  return (value) => (high > low ? left + ((right - left) * (value - low)) / (high - low) : (left + right) / 2);
-};
-
-function forest({ rows, ticks, what, reference }) {
-  const values = rows.flatMap((row) => row.ends).filter((value) => value !== null);
-  const [x, bottom] = [scaleOf([0, ...values], 140, WIDTH - 18), 16 + 26 * rows.length];
-  const drawn = [line(x(0), 4, x(0), bottom, INK), line(140, bottom, WIDTH - 18, bottom, MUTED)];
-  for (const [at, text] of ticks) drawn.push(line(x(at), bottom, x(at), bottom + 4, MUTED), label(x(at), bottom + 17, text, "middle", MUTED, "small"));
-  rows.forEach((row, i) => {
-    const [at, low, high] = row.ends, y = 18 + 26 * i;
-    const differs = row.code === 1 || row.code === -1;
-    const group = svg("g", { "data-a": row.name }, svg("title", {}, `${row.name}: ${row.name === reference ? "the reference" : row.text}`));
-    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, short(row.name, 122), "end"));
-    if (low !== null) group.append(line(x(low), y, x(high), y, INK, 1.6));
-    if (at === null) group.append(label(148, y + 4, "no test", "start", MUTED));
-    else group.append(svg("circle", { cx: x(at), cy: y, r: 4.5, fill: differs || row.name === reference ? INK : PAPER, stroke: INK, "stroke-width": 1.6 }));
-    drawn.push(group);
-  });
-  const caption = `${what}. Filled: differs from ${reference}. Hollow: not distinguishable from it.`;
-  return figure(bottom + 24, `${what}: ${rows.map((row) => `${row.name} ${row.text}`).join("; ")}.`, caption, drawn);
-}
+// The explorer: a state is the query of the address; Python answers it, and this draws the answer with what report.js has
+// for it. Texts come as they are written, numbers give places alone.
 
 function diagram({ means, texts, groups, ticks, turned, what }, levels) {
   const shown = levels.map((_, i) => i).filter((i) => means[i] !== null);
@@ -101,16 +45,6 @@ function matrix({ codes, p, tips }, levels) {
   });
   const caption = "Row against column. Blue: the row is better. Grey: it is worse. Framed: not distinguishable; ?: no test.";
   return figure(top + Math.min(size, 26) * levels.length + 6, `Verdicts on all pairs: ${tips.map(([, , tip]) => tip).join(" ")}`, caption, drawn);
-}
-
-function ranking({ title, columns, right, rows, notes }) {
-  const kind = (i) => (right[i] ? { class: "lt-num" } : {});
-  const table = make("table", { class: "lt-table" });
-  const head = add(make("tr"), ...columns.map((name, i) => make("th", { scope: "col", ...kind(i) }, name)));
-  const body = rows.map((row) => add(make("tr"), ...row.map((cell, i) => (i === 0 && !right[0] ? make("th", { scope: "row" }, cell) : make("td", kind(i), cell)))));
-  add(table, make("caption", {}, title), add(make("thead"), head), add(make("tbody"), ...body));
-  const region = add(make("div", { class: "scroll", role: "region", "aria-label": title, tabindex: "0" }), table);
-  return [table, add(make("div"), region, ...notes.map((note) => make("p", { class: "note" }, note)))];
 }
 
 // ------------------------------------------------------------------------------------------------------ controls
@@ -180,14 +114,15 @@ const CHECKED_AFTER = 300, WORKING_AFTER = 150; // milliseconds: without a new q
 
 function explorer(root, ask, { state = "", remember = () => {} } = {}) {
   const form = make("form", { class: "controls", "aria-label": "What is varied" });
-  const [plan, exploratory] = [make("p", { class: "plan" }), make("p", { class: "exploratory" })];
+  const [plan, caveat] = [make("p", { class: "plan" }), make("p", { class: "exploratory" })];
   const live = make("div", { class: "sentence", "aria-live": "polite" });
   const status = make("p", { class: "status", role: "status" });
   const trouble = make("div", { role: "alert" });
   const [results, checks, codes] = [make("div", { class: "results" }), make("section", { "aria-label": "Checks" }), make("section", { "aria-label": "The same as code" })];
-  const answer = add(make("section", { class: "answer", "aria-label": "The answer" }), plan, trouble, live, exploratory, status);
+  const answer = add(make("section", { class: "answer", "aria-label": "The answer" }), plan, trouble, live, caveat, status);
   add(root, add(make("div", { class: "explorer" }), form, add(make("div"), answer, results, checks, codes)));
   form.addEventListener("submit", (event) => event.preventDefault());
+  highlight(results);
   let [newest, fields, varied, exported] = [0, [...new URLSearchParams(state)], false, ""];
   const callout = (severity, title, text) =>
     add(make("div", { class: `callout callout-${severity}` }), add(make("p", { class: "callout-title" }), make("span", { class: "tag" }, severity), ` ${title}`), make("p", {}, text));
@@ -212,7 +147,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     if (number !== newest) return; // a newer question has been asked
     status.textContent = "";
     trouble.replaceChildren(...(found.problems ?? []).map((text) => callout("warning", "The address", text)));
-    for (const part of [live, exploratory, results, checks, codes]) part.classList.toggle("stale", Boolean(found.error));
+    for (const part of [live, caveat, results, checks, codes]) part.classList.toggle("stale", Boolean(found.error));
     if (found.controls && !form.children.length) controls(form, found, change);
     if (found.error) return void trouble.append(callout("error", "No answer", found.error));
     fields = found.state;
@@ -232,7 +167,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     const counted = `${found.looked} ${found.looked === 1 ? "variant" : "variants"} looked at`;
     [varied, exported] = [found.changes.length > 0, found.exported];
     showPlan(found.plan);
-    exploratory.replaceChildren(varied ? `Exploratory: ${found.changes.join(", ")}. ${counted}; the level holds for one analysis that was stated beforehand.` : found.looked ? `${counted} beside the plan.` : "");
+    caveat.replaceChildren(varied ? exploratory(found.changes, counted) : found.looked ? `${counted} beside the plan.` : "");
     live.replaceChildren(...found.verdict.map((parts) => paragraph(parts)));
     const [table, listed] = ranking(found.ranking);
     const drawn = [diagram(found.diagram, found.levels), matrix(found.matrix, found.levels)].filter(Boolean);
@@ -245,7 +180,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     );
     equip(table);
     listed.querySelector(".take").prepend(copier("copy sentence", () => exported));
-    highlight(results, found.levels);
+    mark(results, found.levels);
     controls(form, found, change);
     checks.replaceChildren();
     codes.replaceChildren(

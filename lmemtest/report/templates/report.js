@@ -108,52 +108,166 @@ function equip(table) {
 
 // ------------------------------------------------------------------------------------ one name, shown everywhere
 
-function highlight(root, names) {
-  const parts = new Map([...names].map((name) => [name, []]));
-  const mark = (element, name) => {
-    element.dataset.a = name;
-    parts.get(name).push(element);
-  };
-  const point = (name) => {
-    (root.body ?? root).classList.toggle("pointing", name !== null);
-    for (const [other, elements] of parts) for (const element of elements) element.classList.toggle("on", other === name);
-  };
-  for (const element of root.querySelectorAll("svg [data-a]")) if (parts.has(element.dataset.a)) mark(element, element.dataset.a);
+const namesOf = (element) => [element.dataset.a, element.dataset.b].filter((name) => name !== undefined);
+
+function mark(root, names) { // what belongs to an algorithm, or to a pair of them
+  const known = new Set(names);
+  for (const element of root.querySelectorAll("svg [data-a]")) if (!namesOf(element).every((name) => known.has(name))) delete element.dataset.a;
   for (const row of root.querySelectorAll("tbody tr"))
-    for (const cell of row.cells) if (parts.has(words(cell))) mark(cell === row.cells[0] && cell.tagName === "TH" ? row : cell, words(cell));
-  for (const [name, elements] of parts)
-    for (const element of elements) {
-      element.addEventListener("mouseenter", () => point(name));
-      element.addEventListener("mouseleave", () => point(null));
+    for (const cell of row.cells) if (known.has(words(cell))) (cell === row.cells[0] && cell.tagName === "TH" ? row : cell).dataset.a = words(cell);
+  for (const row of root.querySelectorAll(".front tbody tr[data-a]")) row.tabIndex = 0;
+}
+
+function highlight(root) { // a pair shows both of it, and of the other pairs none
+  let [now, marked] = ["", root.body ?? root];
+  const point = (names) => {
+    if (now === (now = JSON.stringify(names))) return;
+    marked.classList.toggle("pointing", names.length > 0);
+    for (const element of marked.querySelectorAll("[data-a]")) {
+      const own = namesOf(element);
+      element.classList.toggle("on", own.some((name) => names.includes(name)) && (names.length < 2 || own.every((name) => names.includes(name))));
     }
-  for (const row of root.querySelectorAll(".front tbody tr[data-a]")) {
-    row.tabIndex = 0;
-    row.addEventListener("focus", () => point(row.dataset.a));
-    row.addEventListener("blur", () => point(null));
+  };
+  const at = (event) => { const found = event.target.closest?.("[data-a]"); point(found ? namesOf(found) : []); };
+  for (const kind of ["mouseover", "focusin"]) marked.addEventListener(kind, at);
+  for (const kind of ["mouseleave", "focusout"]) marked.addEventListener(kind, () => point([]));
+}
+
+// ------------------------------------------------------- an analysis: verdict, ranking and differences to one of them
+
+const svg = (tag, attributes = {}, ...children) => {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
+};
+const add = (parent, ...children) => (parent.append(...children), parent);
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
+const short = (text, room) => { // both ends of a name, within so many units of a figure
+  if (ruler.measureText(text).width <= room) return text;
+  const letters = [...text];
+  for (let kept = letters.length - 1; kept > 1; kept--) {
+    const cut = `${letters.slice(0, Math.ceil(kept / 2)).join("")}…${letters.slice(-Math.floor(kept / 2)).join("")}`;
+    if (ruler.measureText(cut).width <= room) return cut;
   }
+  return "…";
+};
+const paragraph = (parts, attributes = {}) =>
+  add(make("p", attributes), ...parts.map((part) => (Array.isArray(part) ? make(part[1] === "link" ? "span" : part[1], {}, part[0]) : part)));
+const plainly = (texts) => texts.map((parts) => parts.map((part) => (Array.isArray(part) ? part[0] : part)).join("")).join(" ");
+
+const INK = "#1a1a1a", MUTED = "#5f5f5f", FAINT = "#d9d9d9", PAPER = "#ffffff", WIDTH = 440;
+const line = (x1, y1, x2, y2, stroke, width = 1) => svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width });
+const label = (x, y, text, anchor = "start", fill = INK, kind = "") => svg("text", { x, y, "text-anchor": anchor, fill, class: kind }, text);
+const figure = (height, alt, caption, drawn) => {
+  const plate = make("div", { class: "plate", role: "img", "aria-label": alt });
+  plate.append(svg("svg", { viewBox: `0 0 ${WIDTH} ${height}` }, ...drawn));
+  return add(make("figure"), plate, make("figcaption", {}, caption));
+};
+const scaleOf = (values, left, right) => {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  return (value) => (high > low ? left + ((right - left) * (value - low)) / (high - low) : (left + right) / 2);
+};
+
+function forest({ rows, ticks, what, reference }) {
+  const values = rows.flatMap((row) => row.ends).filter((value) => value !== null);
+  const [x, bottom] = [scaleOf([0, ...values], 140, WIDTH - 18), 16 + 26 * rows.length];
+  const drawn = [line(x(0), 4, x(0), bottom, INK), line(140, bottom, WIDTH - 18, bottom, MUTED)];
+  for (const [at, text] of ticks) drawn.push(line(x(at), bottom, x(at), bottom + 4, MUTED), label(x(at), bottom + 17, text, "middle", MUTED, "small"));
+  rows.forEach((row, i) => {
+    const [at, low, high] = row.ends, y = 18 + 26 * i;
+    const differs = row.code === 1 || row.code === -1;
+    const group = svg("g", { "data-a": row.name }, svg("title", {}, `${row.name}: ${row.name === reference ? "the reference" : row.text}`));
+    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, short(row.name, 122), "end"));
+    if (low !== null) group.append(line(x(low), y, x(high), y, INK, 1.6));
+    if (at === null) group.append(label(148, y + 4, "no test", "start", MUTED));
+    else group.append(svg("circle", { cx: x(at), cy: y, r: 4.5, fill: differs || row.name === reference ? INK : PAPER, stroke: INK, "stroke-width": 1.6 }));
+    drawn.push(group);
+  });
+  const caption = `${what}. Filled: differs from ${reference}. Hollow: not distinguishable from it.`;
+  return figure(bottom + 24, `${what}: ${rows.map((row) => `${row.name} ${row.text}`).join("; ")}.`, caption, drawn);
+}
+
+function ranking({ title, columns, right, rows, notes }) {
+  const kind = (i) => (right[i] ? { class: "lt-num" } : {});
+  const table = make("table", { class: "lt-table" });
+  const head = add(make("tr"), ...columns.map((name, i) => make("th", { scope: "col", ...kind(i) }, name)));
+  const body = rows.map((row) => add(make("tr"), ...row.map((cell, i) => (i === 0 && !right[0] ? make("th", { scope: "row" }, cell) : make("td", kind(i), cell)))));
+  add(table, make("caption", {}, title), add(make("thead"), head), add(make("tbody"), ...body));
+  const region = add(make("div", { class: "scroll", role: "region", "aria-label": title, tabindex: "0" }), table);
+  return [table, add(make("div"), region, ...notes.map((note) => make("p", { class: "note" }, note)))];
+}
+
+const exploratory = (changes, counted) => `Exploratory: ${changes.join(", ")}. ${counted}; the level holds for one analysis that was stated beforehand.`;
+
+// ------------------------------------------------------------- variants that were computed when the page was written
+
+function variants(source, planned, names) {
+  const pages = new Map(JSON.parse(source.textContent).map((page) => [page.query, page]));
+  const section = source.parentElement, picture = section.querySelector("table"), looked = new Set();
+  const select = add(make("select"), make("option", { value: "" }, "as planned"));
+  for (const kind of new Set([...pages.values()].map((page) => page.kind))) {
+    const offered = [...pages.values()].filter((page) => page.kind === kind);
+    select.append(add(make("optgroup", { label: kind }), ...offered.map((page) => make("option", { value: page.query }, page.name))));
+  }
+  const shown = make("div", { class: "variant", "aria-live": "polite" });
+  (picture.closest(".scroll") ?? picture).before(add(make("p", { class: "take" }), add(make("label"), "Look at a variant: ", select)), shown);
+  const go = (query) => (location.hash = query ? `variant=${encodeURIComponent(query)}` : section.id);
+  select.addEventListener("change", () => go(select.value));
+  const rows = rowsOf(picture);
+  for (const { row, query } of pages.values()) {
+    const cell = rows[row].cells[0], button = make("button", { type: "button", class: "choose" }, words(cell));
+    button.addEventListener("click", () => (go(query), select.focus()));
+    cell.replaceChildren(button);
+    rows[row].dataset.query = query;
+  }
+  return (query) => {
+    const page = pages.get(query);
+    for (const row of rows) row.classList.toggle("chosen", Boolean(page) && row.dataset.query === query);
+    select.value = page ? query : "";
+    if (!page) return void shown.replaceChildren(...(query ? [make("p", { class: "exploratory" }, `This file has no variant ${query}: choose one of the list.`)] : []));
+    looked.add(query);
+    const said = exploratory(page.changes, `${looked.size} of the ${pages.size} variants in this report ${looked.size === 1 ? "was" : "were"} looked at`);
+    const [table, listed] = ranking(page.ranking);
+    shown.replaceChildren(
+      make("p", { class: "plan" }, `As planned: ${planned()}`),
+      add(make("div", { class: "sentence" }), ...page.verdict.map((parts) => paragraph(parts))),
+      make("p", { class: "exploratory" }, said),
+      add(make("div", { class: "front" }), add(make("div"), forest(page.forest)), listed),
+      ...(page.left_out ? [make("p", { class: "note" }, page.left_out)] : []),
+    );
+    equip(table);
+    listed.querySelector(".take").prepend(copier("copy sentence", () => `${plainly(page.verdict)} ${said}`));
+    mark(shown, names);
+  };
 }
 
 // ------------------------------------------------------------------------------------------------------- sections
 
 function report(names) {
-  highlight(document, names);
+  mark(document, names);
+  highlight(document);
   const sections = [...document.querySelectorAll("details")];
+  const [sentence, source] = [document.getElementById("sentence"), document.querySelector("script.pages")];
+  const said = () => [...sentence.children].map(words).join(" ");
+  const show = source && variants(source, said, names);
   const open = () => {
-    const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const place = new URLSearchParams(location.hash.slice(1)), query = place.get("variant");
+    const section = query === null ? document.getElementById([...place.keys()].join()) : source?.parentElement;
     if (section?.tagName === "DETAILS") section.open = true;
+    if (query !== null || section === source?.parentElement) show?.(query);
     section?.scrollIntoView();
   };
   addEventListener("hashchange", open);
   for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListener("click", () => setTimeout(open));
-  if (location.hash) open();
   let closed = [];
   addEventListener("beforeprint", () => (closed = sections.filter((section) => !section.open)).forEach((section) => (section.open = true)));
   addEventListener("afterprint", () => closed.forEach((section) => (section.open = false)));
 
   for (const table of document.querySelectorAll("table")) equip(table);
-  const sentence = document.getElementById("sentence");
   const tools = document.querySelector(".front div:last-child .take") ?? sentence.parentElement.appendChild(make("p", { class: "take" }));
-  tools.prepend(copier("copy sentence", () => [...sentence.children].map(words).join(" ")));
+  tools.prepend(copier("copy sentence", said));
   const folded = document.querySelectorAll("details.section");
   if (folded.length) {
     const all = make("button", { type: "button" }, "open all");
@@ -164,6 +278,7 @@ function report(names) {
     });
     folded[0].before(make("p", { class: "take all" }, all));
   }
+  if (location.hash) open();
 }
 
 const named = document.querySelector("script#names");
