@@ -90,13 +90,16 @@ def passage(n: int, d: int) -> Array:
 
 
 def _boundary(tail: Array, spent: Array) -> Array:
-    """The scores beyond which lies what may be spent, tails by edges in rows; infinite where that is next to nothing."""
-    out = np.full(len(spent), np.inf)
-    for row in np.flatnonzero(spent > np.maximum(tail[:, -1], _LEAST)):
-        held = tail[row] > 0.5 * _LEAST
-        squared = PchipInterpolator(-np.log(tail[row, held]), _EDGES[held] ** 2)
-        out[row] = np.sqrt(squared(-np.log(min(spent[row], tail[row, 0]))))
-    return out
+    """The scores beyond which lies what may be spent, tails in rows; infinite where that is next to nothing."""
+    i = np.clip((tail > spent[:, None]).sum(axis=1) - 2, 0, _CELLS - 3)[:, None] + np.arange(4)
+    x, y = -np.log(np.maximum(np.take_along_axis(tail, i, axis=1), 1e-300)), _EDGES[i] ** 2
+    to = -np.log(np.maximum(spent, 1e-300))[:, None]
+    squared = np.zeros(len(spent))
+    for j in range(4):  # Lagrange's polynomial of z^2, nearly a line in the logarithm of the tail
+        others = [k for k in range(4) if k != j]
+        squared += y[:, j] * np.prod((to - x[:, others]) / (x[:, [j]] - x[:, others]), axis=1)
+    held = (spent > np.maximum(tail[:, -1], _LEAST)) & (spent < tail[:, 0])
+    return np.where(held, np.sqrt(np.maximum(squared, 0.0)), np.where(spent < tail[:, 0], np.inf, 0.0))
 
 
 def _within(tail: Array, z: Array, spent: Array) -> Array:
