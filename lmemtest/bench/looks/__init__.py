@@ -1,0 +1,1 @@
+"""Looking while runs come in: stop, go on, or extend honestly."""

@@ -1,0 +1,614 @@
+"""`monitor`: what the runs so far decide, at a level that holds however often one looks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from lmemtest.bench.data.blocks import Blocks, blocks_of
+from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.looks.ledger import append_look, read_ledger
+from lmemtest.bench.looks.schedule import (
+    ENDED,
+    EXPECTED,
+    FUTILE,
+    GO_ON,
+    METHODS,
+    STOP,
+    UNITS,
+    Look,
+    Schedule,
+    schedule_of,
+)
+from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
+from lmemtest.core.caller import named
+from lmemtest.core.hints import guided
+from lmemtest.core.result import Answer, Result, result
+from lmemtest.core.rounding import below, tolerance
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.verdicts import Verdict
+from lmemtest.core.words import (
+    capitalised,
+    counted,
+    format_level,
+    format_number,
+    joined,
+    listed,
+    p_text,
+    percent,
+    plural,
+)
+from lmemtest.errors import ArgumentError, DesignError, NestingError
+from lmemtest.lmm.distributions.student import two_sided_p
+from lmemtest.lmm.means.decisions import decisions_of
+from lmemtest.lmm.sequential.brownian import estimate_at_end, upper_p
+from lmemtest.lmm.sequential.successive_t import crossing
+
+if TYPE_CHECKING:
+    from lmemtest.lmm.means.decisions import Decisions
+
+SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
+
+
+@result
+class Monitoring(Result):
+    """What the looks at a growing study decide; made by `monitor`.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        The rules: maximum, planned looks, method, level, goal.
+    looks : tuple of Look
+        What each look saw, the last one being this.
+    pairs : pandas.DataFrame
+        One row per pair of the family: ``left``, ``right``, ``estimate`` (left less right), ``se``, ``df``, ``ci_low``,
+        ``ci_high`` (simultaneous over pairs and looks), ``p_look`` (of this look alone), ``p_repeated`` (allows for all
+        looks, the smallest so far), ``p_value`` (that, Holm-adjusted for the pairs), ``decided``, ``n`` (units at the
+        last look that tested it), ``predicted_power`` (of open pairs: the chance to be decided at the end).
+    decisions : Decisions
+        Who is better, over all looks so far.
+    verdict : {"stop", "go on", "cannot be decided", "undecided at the end"}
+    final : dict of str to float or None
+        At the end of a study of one pair with spending: the median-unbiased ``estimate``, ``ci_low``, ``ci_high`` and
+        the stage-wise ``p_value``.
+    notes : tuple of str
+    """
+
+    schedule: Schedule
+    looks: tuple[Look, ...]
+    pairs: pd.DataFrame
+    decisions: Decisions
+    verdict: str
+    final: dict[str, float] | None = None
+    notes: tuple[str, ...] = ()
+
+    parts: ClassVar[dict[str, str]] = {"pairs": "pairs", "looks": "_looks"}
+    figure: ClassVar[str | None] = "looks_plot"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Units at each look."""
+        return tuple(look.n for look in self.looks)
+
+    @property
+    def remaining(self) -> tuple[int, ...]:
+        """Units at the planned looks that are still to come."""
+        return tuple(n for n in self.schedule.planned if n > self.sizes[-1])
+
+    def _looks(self) -> pd.DataFrame:
+        plan, sizes = self.schedule, self.sizes
+        rows = []
+        for k in range(len(sizes)):
+            table = plan.tested(self.looks[: k + 1])
+            rows.append({"look": k + 1, "n": sizes[k], "decided": int(table["decided"].sum()),
+                         "open": int(plan.open_pairs(table).sum()), "verdict": self.looks[k].verdict})  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def next(self, n: int | None = None) -> Answer:
+        """The runs that the next look needs: of algorithms that can still change the answer.
+
+        Parameters
+        ----------
+        n : int >= 1, optional
+            Units to add; by default as many as the next planned look has more.
+
+        Returns
+        -------
+        Answer
+            One row per algorithm: ``algorithm``, ``run`` (whether a pair of it that matters is open),
+            ``predicted_power`` (the largest of these pairs), ``n_new`` (units on which it is to run).
+
+        Raises
+        ------
+        ArgumentError
+            If `n` breaks its rule, or more units than the maximum would be had.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> losses = [1.0, 2, 9, 2, 1, 8, 1, 2, 7, 3, 1, 9, 2, 2, 8]
+        >>> rows = {"tool": list("ABC") * 5, "task": sorted("vwxyz" * 3), "loss": losses}
+        >>> runs = lt.Runs(rows, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+        >>> lt.monitor(runs, maximum=10).next().to_frame()["n_new"].tolist()
+        [5, 5, 0]
+        """
+        ahead = self.remaining[0] - self.sizes[-1] if self.remaining else 0
+        n = check_positive_int(ahead if n is None else n, "n")
+        self._within_maximum(self.sizes[-1] + n)
+        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (self.verdict != STOP)]
+        rows = []
+        for name in self.schedule.algorithms:
+            own = open_pairs[(open_pairs["left"] == name) | (open_pairs["right"] == name)]
+            rows.append({"algorithm": name, "run": bool(len(own)), "predicted_power": own["predicted_power"].max(),
+                         "n_new": n * bool(len(own))})  # fmt: skip
+        table, unit = pd.DataFrame(rows), self.schedule.unit
+        needed = table.loc[table["run"], "algorithm"].tolist()
+        left = table.loc[~table["run"], "algorithm"].tolist()
+        findings = [f"Run {joined(needed)} on {counted(n, f'further {unit}')}." if needed else "No further runs."]
+        findings += [f"{joined(left)} cannot change the answer any more." for _ in left[:1] if needed]
+        return Answer(question="monitor", title="The next runs", tables={"runs": table}, findings=tuple(findings),
+                      values={"unit": unit, "n": n})  # fmt: skip
+
+    def extension(self, runs: Runs | None = None) -> Answer:
+        """More units than were planned: what level is left for them, and what they show.
+
+        The level of a pair is its conditional error: the probability, without a difference, that the planned looks that
+        are still to come would have decided it, given what was seen. At that level the further units may be tested by
+        themselves, however many there are. The number must be fixed before they run.
+
+        Parameters
+        ----------
+        runs : Runs, optional
+            The runs with the further units; without them only the levels are given.
+
+        Returns
+        -------
+        Answer
+            One row per open pair: ``left``, ``right``, ``level``, and with `runs` ``estimate``, ``se``, ``df``,
+            ``p_value`` (of the further units alone) and ``decided``. Levels are of tests at `alpha` over the number of
+            pairs.
+
+        Raises
+        ------
+        DesignError
+            If no planned look is to come, so that nothing is left.
+        NestingError
+            If the runs do not hold those of this look, unchanged.
+
+        References
+        ----------
+        Mueller & Schaefer (2001), doi:10.1111/j.0006-341X.2001.00886.x
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> rows = {"tool": list("AB") * 5, "task": sorted("vwxyz" * 2), "loss": [1.0, 2, 1, 4, 2, 2, 2, 3, 1, 3]}
+        >>> runs = lt.Runs(rows, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+        >>> lt.monitor(runs, maximum=10).extension().to_frame().round(3)
+          left right  level
+        0    A     B  0.208
+        """
+        plan, sizes = self.schedule, self.sizes
+        if plan.method != "spending":
+            raise DesignError("an extension is for planned looks; e-values hold for as many units as one likes.")
+        if not self.remaining or self.verdict == STOP:
+            raise DesignError(_OVER.format(k=len(sizes), n=counted(sizes[-1], plan.unit), verdict=self.verdict))
+        ahead = (sizes[-1], *self.remaining)
+        critical = plan.critical((*sizes, *self.remaining), plan.alpha / len(plan.family))[len(sizes) :]
+        table = self.pairs[self.pairs["n"].eq(sizes[-1]) & ~self.pairs["decided"]][["left", "right", "p_look"]]
+        z = -special.ndtri(0.5 * table["p_look"].clip(1e-300).to_numpy())
+        table = table.assign(level=[crossing(at, ahead, critical) for at in z]).drop(columns="p_look")
+        if runs is not None:
+            blocks = _sample_of(runs, plan.unit)
+            _require_nested(blocks, self.looks[-1], plan)
+            new = blocks.where(~np.isin(blocks.names, self.looks[-1].units))
+            if len(new.names) < 2:
+                raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(new.names)}.")
+            seen = pd.DataFrame(_tested(new, plan), columns=["left", "right", "estimate", "se", "df", "p_value"])
+            table = table.merge(seen, on=["left", "right"])
+            table["decided"] = below(table["p_value"], table["level"])
+        table = table.reset_index(drop=True)
+        left = f"{percent(table['level'].min())} to {percent(table['level'].max())}" if len(table) > 1 else ""
+        findings = [
+            f"What is left of the level for further {plural(plan.unit)}: {left or percent(table['level'].max())}."
+        ]
+        if runs is not None:
+            findings += [
+                f"{row['left']} and {row['right']} differ significantly ({p_text(row['p_value'])}, level "
+                f"{percent(row['level'])})."
+                for row in table[table["decided"]].to_dict("records")
+            ]
+        return Answer(
+            question="monitor",
+            title="Extension of a study",
+            tables={"pairs": table},
+            facts=("Conditional error of the looks that were planned; further units are tested by themselves.",),
+            findings=tuple(findings),
+        )
+
+    def _within_maximum(self, n: int) -> None:
+        maximum = self.schedule.maximum
+        if maximum is not None and n > maximum:
+            raise ArgumentError(_BEYOND.format(n=n, units=plural(self.schedule.unit), maximum=maximum))
+
+    @property
+    def title(self) -> str:
+        sizes, unit = self.sizes, self.schedule.unit
+        of = "" if self.schedule.maximum is None else f" of {self.schedule.maximum}"
+        return f"Look {len(sizes)}, at {sizes[-1]}{of} {plural(unit)}: {self.verdict}"
+
+    def sentences(self) -> tuple[str, ...]:
+        """The verdict, who is better, and what it is about."""
+        plan, table, n = self.schedule, self.pairs, self.sizes[-1]
+        still = table[plan.open_pairs(table)]
+        decided = int(table["decided"].sum())
+        units = "" if plan.maximum is None else counted(plan.maximum - n, plan.unit)
+        pairs = counted(len(table), "pair")
+        done = f"{decided} of {pairs} {'is' if decided == 1 else 'are'} decided"
+        verdict = {
+            STOP: f"Stop: {'all' if len(table) > 1 else 'the'} {pairs if len(table) > 1 else 'pair'} "
+            f"{'are' if len(table) > 1 else 'is'} decided."
+            if plan.goal == "all"
+            else f"Stop: {self.decisions.top()[1][0]} is the best.",
+            GO_ON: f"Go on: {done}.",
+            FUTILE: f"Cannot be decided with the {units} left: {done}, and no other reaches a predicted power of "
+            f"{percent(plan.futility)}. Going on is allowed.",
+            ENDED: f"The study is at its end: {done}, and nothing is left to spend.",
+        }[self.verdict]
+        sentences = [verdict]
+        sentences += [f"{name} is better than {joined(worse)}." for name in self.decisions.levels
+                      if (worse := self._beaten(name))]  # fmt: skip
+        if self.final is not None:
+            value, low, high = (format_number(self.final[key]) for key in ("estimate", "ci_low", "ci_high"))
+            row = table.iloc[0]
+            sentences.append(
+                f"{row['left']} less {row['right']}: median-unbiased estimate {value} ({percent(1.0 - plan.alpha)} CI "
+                f"{low} to {high}, stage-wise {p_text(self.final['p_value'])})."
+            )
+        if len(still) and self.remaining and self.verdict != STOP:
+            sentences.append(f"Next planned look: {self.remaining[0]} {plural(plan.unit)}.")
+        return (*sentences, self._claim())
+
+    def _beaten(self, name: str) -> list[str]:
+        """The algorithms that one is better than, in the order of the decisions."""
+        row = self.decisions.codes[self.decisions.levels.index(name)]
+        return [other for other, code in zip(self.decisions.levels, row, strict=True) if code == Verdict.BETTER]
+
+    def _claim(self) -> str:
+        """What the unit that is added decides of the claim."""
+        plan = self.schedule
+        if plan.unit == "seed":
+            these = "these benchmarks" if len(plan.benchmarks) > 1 else "this benchmark"
+            return f"The claim is about {these}: further seeds say nothing about others."
+        return f"The claim is about {plural(plan.unit)} like these, of which they are taken for a sample."
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        plan = self.schedule
+        if plan.method == "evalue":
+            how = f"e-values of t-tests (standardised differences of variance {EXPECTED:g} expected), valid at any look"
+        else:
+            how = (
+                f"{SPENDING_NAMES[plan.spending]} spending by the share of {plan.maximum} {plural(plan.unit)}, exact "
+                "for successive t-tests"
+            )
+        return (
+            f"{capitalised(how)}; Holm's adjustment for {counted(len(self.pairs), 'pair')}: any false difference in "
+            f"the whole study has probability {percent(plan.alpha)} at most.",
+            "ci_low, ci_high: simultaneous for all pairs and looks.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        return self.pairs[["left", "right", "estimate", "ci_low", "ci_high", "p_value", "decided", "predicted_power"]]
+
+
+_OVER = (
+    "The study ended at look {k} with {n}: {verdict}. No level is left for a further look. Begin a new study with new "
+    "units; or next time plan a larger maximum, extend before the last look (.extension()), or use method='evalue', "
+    "which has no end."
+)
+_BEYOND = (
+    "{n} {units} are more than the planned maximum of {maximum}. From a look before the maximum an extension is "
+    "possible at the level that is left: .extension(runs); at the maximum nothing is left."
+)
+
+
+@guided
+@one_blas_thread()
+def monitor(
+    runs: Runs,
+    *,
+    maximum: int | None = None,
+    looks: Any = None,
+    unit: str = "benchmark",
+    goal: str = "all",
+    control: str | None = None,
+    method: str = "spending",
+    spending: str = "obrien_fleming",
+    alpha: float = 0.05,
+    futility: float = 0.1,
+    ledger: str | os.PathLike[str] | None = None,
+    earlier: Monitoring | None = None,
+) -> Monitoring:
+    """Look at a study while runs come in: stop, go on, or cannot be decided with what is left.
+
+    Parameters
+    ----------
+    runs : Runs
+        All runs so far. From look to look benchmarks (or seeds) are added, and nothing else changes.
+    maximum : int >= 2, optional
+        Units at the end, planned before the first look. Required unless `method` is "evalue".
+    looks : int, or sequence of int, optional
+        Planned looks: every so many units, or at these numbers of them. They need not be kept to, as long as results do
+        not move them; each look spends by what there is.
+    unit : {"benchmark", "seed"}
+        What is added. Benchmarks: the claim is about benchmarks like these. Seeds, on fixed benchmarks: about these.
+    goal : {"all", "best"}
+        When to stop: all pairs decided, or one algorithm better than all others.
+    control : str, optional
+        Only comparisons with this algorithm count.
+    method : {"spending", "evalue"}
+        Alpha spending, up to a maximum; or e-values, which need no plan and find less.
+    spending : {"obrien_fleming", "pocock"}
+        Little early and nearly all at the end, or about evenly.
+    alpha : float in (0, 1)
+        Largest probability of any false difference in the whole study.
+    futility : float in (0, 1)
+        "cannot be decided": no open pair has a predicted power of this. It does not bind.
+    ledger : path, optional
+        File that holds the looks: made at the first, added to at each further one, never rewritten.
+    earlier : Monitoring, optional
+        The look before, instead of a ledger.
+
+    Returns
+    -------
+    Monitoring
+        ``verdict``, ``decisions``, ``to_frame()`` (pairs), ``to_frame("looks")``, ``next(n)``, ``extension(runs)``.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument breaks its rule, or the maximum is passed.
+    NestingError
+        If units vanished, or runs of an earlier look changed.
+    DesignError
+        If the study has ended, or algorithms lack runs.
+    DataError
+        If the ledger was changed.
+
+    Notes
+    -----
+    Tests are those of means of the units: with two algorithms paired t-tests, with more t-tests with moderated standard
+    errors. Boundaries are exact for successive t-tests of normal differences (Jennison & Turnbull 1991). The p-value of
+    a pair is the smallest level at which a boundary was reached so far; these are adjusted by Holm's method, which
+    keeps the level at every look whatever the correlation of pairs. E-values are of paired t-tests. Predicted power
+    supposes a flat prior, and the last look alone.
+
+    References
+    ----------
+    Lan & DeMets (1983), doi:10.1093/biomet/70.3.659; Jennison & Turnbull (1991), doi:10.1093/biomet/78.1.133;
+    Maurer & Bretz (2013), doi:10.1080/19466315.2013.807748; Wang & Ramdas (2025), arXiv:2310.03722
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> names = runs.levels("benchmark")
+    >>> first = lt.monitor(runs.filter(benchmark=names[:3]), maximum=6, looks=3)
+    >>> first.verdict
+    'go on'
+    >>> lt.monitor(runs.filter(benchmark=names[:6]), maximum=6, looks=3, earlier=first).sizes
+    (3, 6)
+    """
+    check_algorithms(runs)
+    check_choice(unit, "unit", UNITS)
+    check_choice(method, "method", METHODS)
+    if ledger is not None and earlier is not None:
+        raise ArgumentError(f"{named('ledger')} holds the earlier looks: leave {named('earlier')} out.")
+    if earlier is not None and not isinstance(earlier, Monitoring):
+        raise ArgumentError(f"earlier must be the result of monitor at the look before, got {earlier!r:.60}.")
+    path = None if ledger is None else _path(ledger)
+    plan, looked = read_ledger(path) if path else ((None, ()) if earlier is None else (earlier.schedule, earlier.looks))
+    blocks = _sample_of(runs, unit)
+    schedule = schedule_of(
+        algorithms=plan.algorithms if plan else blocks.algorithms,
+        unit=blocks.unit,
+        maximum=maximum,
+        looks=looks,
+        goal=goal,
+        control=control,
+        method=method,
+        spending=spending,
+        alpha=alpha,
+        futility=futility,
+        score=runs.score,
+        direction=runs.direction,
+        benchmarks=tuple(format_level(level) for level in runs.levels(runs.benchmark))
+        if unit == "seed" and runs.benchmark
+        else (),
+    )
+    if plan is not None:
+        _require_same_plan(schedule, plan)
+    n = len(blocks.names)
+    if looked and _require_nested(blocks, looked[-1], schedule):
+        return _monitoring(schedule, looked)  # the same look again
+    if looked and looked[-1].verdict in (STOP, ENDED):
+        raise DesignError(
+            _OVER.format(k=len(looked), n=counted(looked[-1].n, schedule.unit), verdict=looked[-1].verdict)
+        )
+    if schedule.maximum is not None and n > schedule.maximum:
+        raise ArgumentError(_BEYOND.format(n=n, units=plural(schedule.unit), maximum=schedule.maximum))
+    look = Look(
+        n=n,
+        units=blocks.names,
+        means={name: float(x.mean()) for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True)
+               if np.isfinite(x).all()},
+        pairs=_tested(blocks, schedule, first=not looked),
+    )  # fmt: skip
+    found = _monitoring(schedule, (*looked, look))
+    if path is not None:
+        append_look(path, schedule, found.looks[-1])
+    return found
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def _path(ledger: Any) -> Path:
+    if not isinstance(ledger, str | os.PathLike) or not str(ledger):
+        raise ArgumentError(f"ledger must be the path of a file, such as 'looks.jsonl', got {ledger!r:.60}.")
+    return Path(ledger)
+
+
+def _sample_of(runs: Runs, unit: str) -> Blocks:
+    """Scores by unit of the sample and algorithm."""
+    if unit != "seed":
+        blocks = blocks_of(runs)
+        if blocks.unit == "seed":
+            raise DesignError(
+                f"looks by benchmark need 2 benchmarks at least, and these runs have one. Add some, or with "
+                f"{named('unit')}='seed' ask about this benchmark alone."
+            )
+        return blocks
+    if runs.seed is None:
+        raise DesignError("looks by seed need a seed column: Runs(table, ..., seed=...).")
+    table, notes = runs.study.one_score_per_run()
+    means = table.groupby(["seed", "algorithm"], observed=True)["score"].agg(["mean", "count"])
+    whole = means["mean"].where(means["count"] == table["instance"].nunique()).unstack()
+    return Blocks(
+        algorithms=tuple(format_level(level) for level in whole.columns),
+        runs=whole.to_numpy(dtype=float)[:, :, None],
+        instances=tuple(format_level(level) for level in whole.index),
+        block=np.arange(len(whole)),
+        names=tuple(format_level(level) for level in whole.index),
+        unit="seed",
+        score=runs.score,
+        direction=runs.direction,
+        notes=notes,
+    )
+
+
+def _require_same_plan(now: Schedule, plan: Schedule) -> None:
+    was, given = asdict(plan), asdict(now)
+    for name in was:
+        if was[name] != given[name]:
+            raise ArgumentError(
+                f"the plan was made at the first look and is kept: {name} was {_written(was[name])}, and is "
+                f"{_written(given[name])} now."
+            )
+
+
+def _written(value: Any) -> str:
+    return listed(value) if isinstance(value, tuple | list) else repr(value)
+
+
+def _require_nested(blocks: Blocks, last: Look, plan: Schedule) -> bool:
+    """Refuse runs that do not hold those of the last look, unchanged; whether they are just these."""
+    new = [name for name in blocks.algorithms if name not in plan.algorithms]
+    if new:
+        raise DesignError(
+            f"{joined(new)} came after the first look. The family of pairs is fixed there: begin another study for "
+            "further algorithms."
+        )
+    lost = [name for name in last.units if name not in blocks.names]
+    if lost:
+        raise NestingError(
+            f"{counted(len(lost), plan.unit)} of the last look {'is' if len(lost) == 1 else 'are'} not in these runs: "
+            f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
+        )
+    at = np.isin(blocks.names, last.units)
+    for name, x in zip(blocks.algorithms, blocks.scores[at].T, strict=True):
+        if name in last.means and not abs(float(x.mean()) - last.means[name]) <= tolerance([*x, last.means[name]]):
+            raise NestingError(
+                f"the mean of {name} on the {counted(last.n, plan.unit)} of the last look was "
+                f"{format_number(last.means[name])} and is {format_number(float(x.mean()))} now. Looks must be nested: "
+                f"add {plural(plan.unit)}, and leave the runs on earlier ones as they were."
+            )
+    return bool(at.all())
+
+
+def _tested(blocks: Blocks, plan: Schedule, first: bool = False) -> tuple[Any, ...]:
+    """The tests of the pairs that ran on all units, in the order of the algorithms."""
+    active = [name for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True) if np.isfinite(x).all()]
+    if len(active) < (len(blocks.algorithms) if first else 2):
+        lacking = [name for name in blocks.algorithms if name not in active]
+        raise DesignError(
+            f"{joined(lacking)} {'lacks' if len(lacking) == 1 else 'lack'} a score on some {blocks.unit}. At a look "
+            f"all algorithms ran on the same {blocks.units}: complete them, or leave the {blocks.unit} out."
+        )
+    if len(blocks.names) < 2:
+        raise DesignError(f"a look needs 2 {blocks.units} at least, got {len(blocks.names)}.")
+    moderate = plan.method == "spending" and len(active) > 2 and len(blocks.names) >= FEWEST_MODERATED
+    means = block_estimates(blocks.of(active), "moderated" if moderate else "t", plan.alpha)
+    table = means.pairs(adjust="holm").table  # "none" would ask about each pair alone, without moderation
+    values = np.column_stack([table[["estimate", "se", "df"]], two_sided_p(table["t_ratio"], table["df"])])
+    if not np.isfinite(values).all():
+        raise DesignError(
+            f"some difference is the same on every {blocks.unit}, so there is nothing to judge it by. Look for copied "
+            "scores: lmemtest.check(runs)."
+        )
+    return tuple(
+        (*pair, *row)
+        for pair, row in zip(zip(table["left"], table["right"], strict=True), values.tolist(), strict=True)
+    )
+
+
+def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
+    """The result of the looks so far; the verdict of the last one is written into it."""
+    sizes, table = tuple(look.n for look in looks), plan.tested(looks)
+    open_pairs = plan.open_pairs(table)
+    table["predicted_power"] = plan.predicted_power(table, sizes, open_pairs)
+    hopeless = table.loc[open_pairs, "predicted_power"].lt(plan.futility)
+    ended = plan.maximum is not None and sizes[-1] >= plan.maximum
+    verdict = STOP if not open_pairs.any() else ENDED if ended else FUTILE if hopeless.all() else GO_ON
+    looks = (*looks[:-1], replace(looks[-1], verdict=verdict))
+    names = [name for name in plan.algorithms if any(name in look.means for look in looks)]
+    means = [next(look.means[name] for look in reversed(looks) if name in look.means) for name in names]
+    decided = decisions_of(
+        levels=names,
+        means=means,
+        se=np.full(len(names), np.nan),
+        tests=table,
+        half_widths=np.full(1, np.nan),
+        alpha=plan.alpha,
+        direction=plan.direction,
+        ahead=table["left_ahead"].to_numpy(),
+        adjust="holm",
+        ddf="",
+        score=plan.score,
+        statistic="mean",
+        factor="algorithm",
+        test="t-tests at several looks",
+    )
+    final = None
+    if plan.method == "spending" and len(table) == 1 and verdict in (STOP, ENDED):
+        row, shares = table.iloc[0], [n / (plan.maximum or 1) for n in sizes]
+        critical = plan.critical(sizes, plan.alpha)[:-1].tolist()
+        ends = estimate_at_end(row["estimate"], row["se"], row["df"], shares, critical, plan.alpha)
+        z = -float(special.ndtri(0.5 * max(row["p_look"], 1e-300)))
+        final = dict(zip(("estimate", "ci_low", "ci_high"), ends, strict=True))
+        final["p_value"] = min(1.0, 2.0 * upper_p(z, shares, critical))
+    dropped = [name for name in plan.algorithms if name not in looks[-1].means]
+    notes = []
+    if dropped:
+        notes.append(
+            f"{joined(dropped)} did not run on all {plural(plan.unit)}: what was decided stays, open pairs stay open."
+        )
+    if len(looks) == 1:
+        notes.append(
+            "This is taken for the first look. Earlier ones count only if they are given: ledger= or earlier=, at the "
+            "command line --ledger."
+        )
+    if plan.method == "spending" and sizes[-1] not in plan.planned:
+        notes.append(f"A look at {sizes[-1]} was not planned: it holds if results did not choose its time.")
+    return Monitoring(
+        schedule=plan, looks=looks, pairs=table, decisions=decided, verdict=verdict, final=final, notes=tuple(notes)
+    )

@@ -1,0 +1,227 @@
+"""What is planned before the first look, and what each look saw: the records that a ledger holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from lmemtest.core.caller import named, setting
+from lmemtest.core.rounding import below
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, several
+from lmemtest.core.words import plural
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
+from lmemtest.lmm.sequential.spending import SPENDING
+from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+
+if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
+
+UNITS = ("benchmark", "seed")
+GOALS = ("all", "best")
+METHODS = ("spending", "evalue")
+STOP, GO_ON, FUTILE, ENDED = "stop", "go on", "cannot be decided", "undecided at the end"
+EXPECTED = 1.0  # variance of the standardised differences that e-values expect
+_LEAST_P = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What one look saw.
+
+    Attributes
+    ----------
+    n : int
+        Units of the sample so far.
+    units : tuple of str
+        Their names.
+    means : dict of str to float
+        Mean scores of the algorithms that ran on all of them.
+    pairs : tuple of (str, str, float, float, float, float)
+        Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
+    verdict : str
+    """
+
+    n: int
+    units: tuple[str, ...]
+    means: Mapping[str, float]
+    pairs: tuple[tuple[str, str, float, float, float, float], ...]
+    verdict: str = GO_ON
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """The rules of a study, which no look changes.
+
+    Attributes
+    ----------
+    algorithms : tuple of str
+        The family that is compared.
+    unit : {"benchmark", "seed"}
+        What is added from look to look.
+    maximum : int or None
+        Units at the end; None with e-values that have none.
+    planned : tuple of int
+        Units at the looks that are planned, the maximum included.
+    goal : {"all", "best"}
+    control : str or None
+    method, spending : str
+    alpha, futility : float
+    score, direction : str
+    benchmarks : tuple of str
+        Those that seeds are added on.
+    """
+
+    algorithms: tuple[str, ...]
+    unit: str
+    maximum: int | None
+    planned: tuple[int, ...]
+    goal: str
+    control: str | None
+    method: str
+    spending: str
+    alpha: float
+    futility: float
+    score: str
+    direction: str
+    benchmarks: tuple[str, ...] = field(default=())
+
+    @property
+    def family(self) -> list[tuple[str, str]]:
+        """The pairs that the adjustment counts."""
+        k = len(self.algorithms)
+        pairs = [(self.algorithms[i], self.algorithms[j]) for i in range(k) for j in range(i + 1, k)]
+        return pairs if self.control is None else [pair for pair in pairs if self.control in pair]
+
+    def critical(self, sizes: Iterable[int], level: float) -> Array:
+        """Critical normal scores of looks at these sizes, one test at a level."""
+        return np.asarray(boundaries(tuple(sizes), self._total, level, self.spending)[0])
+
+    def half_widths(self, sizes: tuple[int, ...], df: Array) -> Array:
+        """Of intervals that hold at every look and for all pairs, in standard errors."""
+        level = self.alpha / len(self.family)
+        if self.method == "evalue":
+            return np.full(len(df), critical_t(level, sizes[-1], EXPECTED))
+        tail = special.ndtr(-self.critical(sizes, level)[-1])
+        return np.where(tail > 0.0, t_quantile(np.maximum(tail, 1e-300), df), np.inf)
+
+    def at_look(self, sizes: tuple[int, ...], look: Look) -> Array:
+        """p-values of a look that allow for all looks so far, in the order of its pairs."""
+        estimate, se, p = (np.array([pair[i] for pair in look.pairs], dtype=float) for i in (2, 3, 5))
+        if self.method == "evalue":
+            return np.exp(np.minimum(0.0, -log_evalue(estimate / se, look.n, EXPECTED)))
+        return repeated_p(p, sizes, self._total, self.spending)
+
+    def tested(self, looks: tuple[Look, ...]) -> pd.DataFrame:
+        """One row per pair of the family: its last test, ``p_repeated``, smallest so far, and ``p_value``, adjusted."""
+        rows = {pair: {"left": pair[0], "right": pair[1], "p_repeated": np.nan, "left_ahead": False, "n": 0}
+                for pair in self.family}  # fmt: skip
+        sizes = tuple(look.n for look in looks)
+        for k, look in enumerate(looks):
+            for (left, right, estimate, se, df, p_look), p in zip(look.pairs, self.at_look(sizes[: k + 1], look),
+                                                                 strict=True):  # fmt: skip
+                if (row := rows.get((left, right))) is None:
+                    continue
+                row |= {"estimate": estimate, "se": se, "df": df, "p_look": p_look, "n": look.n}
+                if not row["p_repeated"] <= p:  # NaN before the first
+                    row |= {"p_repeated": p, "left_ahead": (estimate > 0.0) == (self.direction == "maximize")}
+        table = pd.DataFrame(rows.values())
+        table["p_value"] = adjust_raw(table["p_repeated"].to_numpy(dtype=float), "holm", len(table))
+        half = self.half_widths(sizes, table["df"].to_numpy(dtype=float)) * table["se"]
+        now = table["n"] == sizes[-1]
+        table["ci_low"], table["ci_high"] = (table["estimate"] + sign * half.where(now) for sign in (-1.0, 1.0))
+        table["decided"] = below(table["p_value"], self.alpha)
+        return table
+
+    def open_pairs(self, table: pd.DataFrame) -> pd.Series:
+        """Which pairs are not decided and matter for the goal."""
+        if self.goal == "all":
+            return ~table["decided"]
+        worse = np.where(table["left_ahead"], table["right"], table["left"])[table["decided"]]
+        return ~table["decided"] & ~table["left"].isin(worse) & ~table["right"].isin(worse)
+
+    def predicted_power(self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series) -> Array:
+        """The chance that an open pair is significant at the end, if it goes on as it went (a flat prior)."""
+        if self.maximum is None or sizes[-1] >= self.maximum or not open_pairs.any():
+            return np.full(len(table), np.nan)
+        share = sizes[-1] / self.maximum
+        ahead = (*sizes, *(n for n in self.planned if n > sizes[-1]))
+        if self.method == "evalue":
+            last = critical_t(self.alpha / open_pairs.sum(), self.maximum, EXPECTED)
+        else:
+            last = self.critical(ahead, self.alpha / open_pairs.sum())[-1]
+        z = -special.ndtri(0.5 * np.maximum(table["p_look"].to_numpy(dtype=float), 1e-300))
+        sd = np.sqrt((1.0 - share) / share)
+        power = special.ndtr((z / np.sqrt(share) - last) / sd) + special.ndtr((-z / np.sqrt(share) - last) / sd)
+        return np.where(open_pairs & (table["n"] == sizes[-1]), power, np.nan)
+
+    @property
+    def _total(self) -> int:
+        return int(self.maximum or 0)
+
+
+def schedule_of(
+    *,
+    algorithms: tuple[str, ...],
+    unit: str,
+    maximum: Any,
+    looks: Any,
+    goal: Any,
+    control: Any,
+    method: Any,
+    spending: Any,
+    alpha: Any,
+    futility: Any,
+    **facts: Any,
+) -> Schedule:
+    """The schedule that arguments ask for, checked."""
+    check_choice(goal, "goal", GOALS)
+    check_choice(method, "method", METHODS)
+    check_choice(spending, "spending", tuple(SPENDING))
+    alpha, futility = check_fraction(alpha, "alpha"), check_fraction(futility, "futility")
+    if maximum is None and method == "spending":
+        raise ArgumentError(
+            f"{named('maximum')} must be given, the number of {plural(unit)} at the end, planned before the first look "
+            f"(without an end: {setting('method', 'evalue')})."
+        )
+    maximum = None if maximum is None else check_positive_int(maximum, "maximum", minimum=2)
+    if control is not None and control not in algorithms:
+        raise ArgumentError(f"control must be one of the algorithms ({', '.join(algorithms)}), got {control!r}.")
+    if control is not None and goal != "all":
+        raise ArgumentError(f"{named('control')} asks for all comparisons with it: leave {named('goal')} out.")
+    return Schedule(
+        algorithms=algorithms,
+        unit=unit,
+        maximum=maximum,
+        planned=_planned(looks, maximum),
+        goal=goal,
+        control=control,
+        method=method,
+        spending=spending,
+        alpha=alpha,
+        futility=futility,
+        **facts,
+    )
+
+
+def _planned(looks: Any, maximum: int | None) -> tuple[int, ...]:
+    """The numbers of units at the planned looks: every so many, or these."""
+    end = () if maximum is None else (maximum,)
+    if looks is None:
+        return end
+    if not several(looks):
+        step = check_positive_int(looks, "looks")
+        if maximum is None:
+            raise ArgumentError(f"{named('looks')}={step} means every {step} up to {named('maximum')}: give that, too.")
+        return (*range(max(step, 2), maximum, step), maximum)
+    sizes = tuple(check_positive_int(n, "looks", minimum=2, maximum=maximum or 10**9) for n in looks)
+    if list(sizes) != sorted(set(sizes)):
+        raise ArgumentError(f"{named('looks')} must ascend, got {', '.join(map(str, sizes))}.")
+    return sizes if sizes[-1:] == end else (*sizes, *end)

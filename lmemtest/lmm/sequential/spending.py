@@ -1,0 +1,58 @@
+"""How much of a level two-sided tests may spend by a share of the information, after Lan & DeMets.
+
+Spending functions increase with the share, from 0 at 0 to the whole level at 1, and with the level at every share.
+
+References
+----------
+Lan & DeMets (1983), Discrete sequential boundaries for clinical trials, doi:10.1093/biomet/70.3.659
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import special
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import ArrayLike
+
+    from lmemtest.core.arrays import Array
+
+
+def obrien_fleming(share: ArrayLike, level: ArrayLike) -> Array:
+    """Next to nothing early, nearly all of it at the end: the last test is about that of a study without looks.
+
+    Parameters
+    ----------
+    share : array of float in (0, 1]
+        Of the information that is planned.
+    level : array of float in (0, 1]
+
+    Returns
+    -------
+    array of float
+        What may have been spent by then.
+
+    Examples
+    --------
+    >>> obrien_fleming([0.25, 0.5, 1.0], 0.05).round(4)
+    array([0.    , 0.0031, 0.05  ])
+    """
+    return np.asarray(4.0 * special.ndtr(special.ndtri(0.25 * np.asarray(level)) / np.sqrt(share)))
+
+
+def pocock(share: ArrayLike, level: ArrayLike) -> Array:
+    """About evenly: looks are tested at about one level. Parameters are those of `obrien_fleming`.
+
+    Examples
+    --------
+    >>> pocock([0.25, 0.5, 1.0], 0.05).round(4)
+    array([0.0179, 0.031 , 0.05  ])
+    """
+    return np.asarray(np.asarray(level) * np.log1p((np.e - 1.0) * np.asarray(share)))
+
+
+SPENDING: Mapping[str, Callable[[ArrayLike, ArrayLike], Array]] = {"obrien_fleming": obrien_fleming, "pocock": pocock}

@@ -1,0 +1,333 @@
+"""Looks at a growing study: verdicts, what is adjusted, the ledger, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+from source import PACKAGE
+from study import runs_of_scores
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
+from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.sequential.evalues import log_evalue
+from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+
+SHIFT = np.array([0.0, 0.2, 2.5])
+
+
+def scores(n: int, k: int = 3, seeds: int = 2, rng: int = 1) -> np.ndarray:
+    x = np.random.default_rng(rng).normal(size=(40, k, seeds)) + SHIFT[:k, None]
+    return np.asarray(x[:n])
+
+
+def runs(n: int, **options: Any) -> lt.Runs:
+    return runs_of_scores(scores(n, **options))
+
+
+def study(sizes: tuple[int, ...], k: int = 3, **options: Any) -> Any:
+    found = None
+    for n in sizes:
+        found = lt.monitor(runs(n, k=k), earlier=found, **options)
+    return found
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def test_two_algorithms_are_tested_by_the_paired_t_test() -> None:
+    found = study((5, 10), k=2, maximum=20)
+    x = scores(10, k=2).mean(axis=2)
+    test = stats.ttest_rel(x[:, 0], x[:, 1])
+    row = found.to_frame().iloc[0]
+    assert row["p_look"] == pytest.approx(test.pvalue, rel=1e-9)
+    first = stats.ttest_rel(x[:5, 0], x[:5, 1]).pvalue
+    wanted = min(repeated_p([first], [5], 20)[0], repeated_p([test.pvalue], [5, 10], 20)[0])
+    assert row["p_repeated"] == pytest.approx(wanted, rel=1e-9)
+    assert row["p_value"] == row["p_repeated"]
+    critical = stats.t.isf(special.ndtr(-boundaries([5, 10], 20, 0.05)[0, 1]), 9)
+    assert row["ci_high"] - row["estimate"] == pytest.approx(critical * row["se"], rel=1e-9)
+
+
+def test_a_single_look_at_the_end_is_rank() -> None:
+    """One look at the maximum spends everything: the raw p-values of moderated t-tests, with Holm's adjustment."""
+    found = lt.monitor(runs(12), maximum=12)
+    ranking = lt.rank(runs(12), "frequentist", test="moderated", adjust="holm")
+    wanted = ranking.to_frame("pairs").set_index(["left", "right"])["p_value"]
+    seen = found.to_frame().set_index(["left", "right"])["p_value"]
+    np.testing.assert_allclose(seen, wanted.loc[seen.index], rtol=1e-3, atol=3e-9)  # 1e-9 and less are one
+
+
+def test_pairs_are_adjusted_within_a_look_and_decisions_stay() -> None:
+    found = study((6, 12, 18), maximum=24)
+    table = found.to_frame()
+    np.testing.assert_allclose(table["p_value"], adjust_raw(table["p_repeated"].to_numpy(), "holm", 3))
+    earlier = study((6, 12), maximum=24).to_frame()
+    assert (table["p_repeated"] <= earlier["p_repeated"]).all()
+    assert found.decisions.levels[-1] == "C"
+    assert (found.decisions.codes[-1, :-1] == -1).all()
+
+
+def test_e_values_need_no_maximum_and_say_what_each_look_says() -> None:
+    found = study((6, 12), k=2, method="evalue")
+    ratios = [stats.ttest_rel(*scores(n, k=2).mean(axis=2).T).statistic for n in (6, 12)]
+    logs = [float(log_evalue(t, n, 1.0)) for t, n in zip(ratios, (6, 12), strict=True)]
+    assert found.to_frame()["p_repeated"][0] == pytest.approx(np.exp(-max(0.0, *logs)), rel=1e-9)
+    assert found.verdict == "go on"
+    assert study((6, 12, 18), k=2, method="evalue", maximum=18).verdict == "undecided at the end"
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        ({"maximum": 20, "futility": 0.001}, "go on"),
+        ({"maximum": 16, "control": "C"}, "stop"),
+        ({"maximum": 20, "futility": 0.9, "control": "B"}, "cannot be decided"),
+        ({"maximum": 16}, "undecided at the end"),
+    ],
+)
+def test_verdicts(options: dict[str, Any], verdict: str) -> None:
+    found = study((4, 16), **options)
+    assert found.verdict == verdict
+    assert found.looks[-1].verdict == found.to_frame("looks")["verdict"].iloc[-1] == verdict
+
+
+def test_the_best_stops_when_all_others_are_worse() -> None:
+    x = scores(10) + np.array([0.0, 9.0, 7.0])[:, None]
+    found = lt.monitor(runs_of_scores(x), maximum=12, goal="best")
+    assert found.verdict == "stop"
+    assert found.sentences()[0] == "Stop: A is the best."
+    assert not found.to_frame()["decided"].all()
+
+
+def test_the_end_of_a_pair_has_a_median_unbiased_estimate() -> None:
+    assert study((8, 16), k=2, maximum=20).final is None
+    end = study((8, 16), k=2, maximum=16).final
+    x = np.diff(scores(16, k=2).mean(axis=2), axis=1)[:, 0]
+    assert end["ci_low"] < end["estimate"] < end["ci_high"]
+    assert end["estimate"] == pytest.approx(-x.mean(), abs=0.05 * x.std())
+    only = lt.monitor(runs(16, k=2), maximum=16).final
+    limits = stats.ttest_1samp(-x, 0.0).confidence_interval()
+    np.testing.assert_allclose([only["estimate"], only["ci_low"], only["ci_high"]], [-x.mean(), *limits], rtol=1e-8)
+    assert only["p_value"] == pytest.approx(stats.ttest_1samp(x, 0.0).pvalue, rel=1e-8)
+
+
+def test_seeds_are_added_on_fixed_benchmarks() -> None:
+    x = np.random.default_rng(4).normal(size=(3, 2, 9)) + SHIFT[:2, None]
+    first = lt.monitor(runs_of_scores(x[:, :, :5]), unit="seed", maximum=9)
+    found = lt.monitor(runs_of_scores(x), unit="seed", maximum=9, earlier=first)
+    means = x.mean(axis=0)
+    assert found.to_frame()["p_look"][0] == pytest.approx(stats.ttest_rel(*means).pvalue, rel=1e-9)
+    assert found.sentences()[-1] == "The claim is about these benchmarks: further seeds say nothing about others."
+    with pytest.raises(ArgumentError, match=r"benchmarks was 0, 1, 2, and is 0, 1 now"):
+        lt.monitor(runs_of_scores(x[:2]), unit="seed", maximum=9, earlier=first)
+
+
+def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
+    table = runs(10).to_frame()
+    turned = table.sample(frac=1.0, random_state=1).assign(score=lambda t: 1000.0 * t["score"])
+    roles = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
+    one, other = (lt.monitor(lt.Runs(t, **roles, seed="seed"), maximum=20).to_frame() for t in (table, turned))
+    np.testing.assert_allclose(one["p_repeated"], other["p_repeated"], rtol=1e-6)
+    np.testing.assert_allclose(1000.0 * one["ci_low"], other["ci_low"], rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- a race
+
+
+def test_algorithms_that_cannot_change_the_answer_need_no_runs() -> None:
+    first = lt.monitor(runs(10), maximum=20, looks=5, goal="best")
+    needed = first.next()
+    assert needed.to_frame().set_index("algorithm")["run"].to_dict() == {"A": True, "B": True, "C": False}
+    assert needed.sentences() == (
+        "Run A and B on 5 further benchmarks.",
+        "C cannot change the answer any more.",
+    )
+    table = runs(15).to_frame()
+    raced = table[(table["algorithm"] != "C") | (table["benchmark"].astype(int) < 10)]
+    roles = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
+    later = lt.monitor(lt.Runs(raced, **roles, seed="seed"), maximum=20, looks=5, goal="best", earlier=first)
+    assert later.to_frame()["n"].tolist() == [15, 10, 10]
+    assert later.to_frame()["decided"].tolist() == [False, True, True]
+    assert any("C did not run on all benchmarks" in note for note in later.notes)
+    with pytest.raises(ArgumentError, match=r"21 benchmarks are more than the planned maximum of 20"):
+        later.next(6)
+
+
+# ---------------------------------------------------------------------- extension
+
+
+def test_an_extension_has_the_conditional_error_as_its_level() -> None:
+    first = study((8,), k=2, maximum=16)
+    found = first.extension(runs(24, k=2)).to_frame().iloc[0]
+    x = scores(24, k=2).mean(axis=2)[8:]
+    assert found["p_value"] == pytest.approx(stats.ttest_rel(*x.T).pvalue, rel=1e-9)
+    assert found["level"] == first.extension().to_frame()["level"][0]
+    assert 0.0 < found["level"] < 0.5
+    assert found["decided"] == (found["p_value"] < found["level"])
+
+
+@pytest.mark.level(3)
+def test_an_extension_keeps_the_level_of_the_study() -> None:
+    """Look at 6 of 12; whoever is not significant but promising goes on to 30."""
+    n, false = 1000, 0
+    for k in range(n):
+        x = np.random.default_rng([k, 9]).normal(size=(30, 2, 1))
+        first = lt.monitor(runs_of_scores(x[:6]), maximum=12, spending="pocock")
+        if first.verdict == "stop":
+            false += 1
+        elif first.to_frame()["p_look"][0] < 0.3:
+            false += bool(first.extension(runs_of_scores(x)).to_frame()["decided"].any())
+        else:
+            false += bool(lt.monitor(runs_of_scores(x[:12]), maximum=12, spending="pocock",
+                                     earlier=first).to_frame()["decided"].any())  # fmt: skip
+    assert stats.binomtest(false, n, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_nothing_is_left_to_extend_after_the_end() -> None:
+    with pytest.raises(DesignError, match=r"The study ended at look 2 with 16 benchmarks: undecided at the end"):
+        study((8, 16), k=2, maximum=16).extension()
+    with pytest.raises(DesignError, match="e-values hold for as many units as one likes"):
+        study((8,), k=2, method="evalue").extension()
+
+
+# ---------------------------------------------------------------------- the ledger
+
+
+def test_a_ledger_is_the_memory_of_the_looks(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    for n in (6, 12):
+        found = lt.monitor(runs(n), maximum=24, looks=6, ledger=ledger)
+    again = lt.monitor(runs(12), maximum=24, looks=6, ledger=str(ledger))
+    wanted = study((6, 12), maximum=24, looks=6)
+    pd.testing.assert_frame_equal(found.to_frame(), wanted.to_frame())
+    pd.testing.assert_frame_equal(again.to_frame(), wanted.to_frame())  # the same look is no further one
+    lines = ledger.read_text().splitlines()
+    assert len(lines) == 3
+    assert [json.loads(line)["look"]["n"] for line in lines[1:]] == [6, 12]
+
+
+def test_a_ledger_that_was_rewritten_is_refused_and_stays(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    for n in (6, 12):
+        lt.monitor(runs(n), maximum=24, ledger=ledger)
+    whole = ledger.read_text()
+    lines = whole.splitlines(keepends=True)
+    rewritten = {
+        "lines before line 3": lines[0] + lines[1].replace('"n": 6', '"n": 5') + lines[2],
+        "lines before line 2": lines[0] + lines[2],
+        "is not a ledger of looks": "algorithm,loss\nA,1\n",
+    }
+    for words, text in rewritten.items():
+        ledger.write_text(text)
+        with pytest.raises(DataError, match=words):
+            lt.monitor(runs(18), maximum=24, ledger=ledger)
+        assert ledger.read_text() == text
+    ledger.write_text(whole)
+    assert lt.monitor(runs(18), maximum=24, ledger=ledger).sizes == (6, 12, 18)
+
+
+def test_errors_leave_the_ledger_as_it_is(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    for n in (6, 12):
+        lt.monitor(runs(n), maximum=16, ledger=ledger)
+    whole = ledger.read_bytes()
+    changed = scores(14)
+    changed[3, 1] += 1.0
+    other = runs_of_scores(scores(14)[2:], benchmark=np.arange(2, 14))
+    calls: list[tuple[type[Exception], str, lt.Runs, dict[str, Any]]] = [
+        (NestingError, r"6 benchmarks of the last look are not in these runs: 6, 7, 8, 9, 10", runs(6), {}),
+        (NestingError, r"2 benchmarks of the last look are not in these runs: 0, 1", other, {}),
+        (NestingError, r"the mean of B on the 12 benchmarks of the last look was", runs_of_scores(changed), {}),
+        (ArgumentError, r"18 benchmarks are more than the planned maximum of 16", runs(18), {}),
+        (ArgumentError, r"alpha was 0.05, and is 0.1 now", runs(14), {"alpha": 0.1}),
+        (ArgumentError, r"maximum was 16, and is 30 now", runs(14), {"maximum": 30}),
+        (DesignError, r"D came after the first look", runs_of_scores(np.repeat(scores(14), 2, axis=1)[:, :4]), {}),
+    ]
+    for error, words, table, options in calls:
+        with pytest.raises(error, match=words):
+            lt.monitor(table, **{"maximum": 16, "ledger": ledger, **options})
+        assert ledger.read_bytes() == whole
+    assert lt.monitor(runs(16), maximum=16, ledger=ledger).verdict == "undecided at the end"
+    with pytest.raises(DesignError, match="The study ended at look 3 with 16 benchmarks"):
+        lt.monitor(runs(17), maximum=16, ledger=ledger)
+
+
+def test_a_look_after_a_stop_is_refused() -> None:
+    found = study((8,), maximum=20, control="C")
+    assert found.verdict == "stop"
+    with pytest.raises(DesignError, match=r"ended at look 1 with 8 benchmarks: stop\. No level is left"):
+        lt.monitor(runs(10), maximum=20, control="C", earlier=found)
+
+
+@pytest.mark.level(2)
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_kill_in_the_middle_of_writing_leaves_the_ledger(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    program = textwrap.dedent(f"""
+        import os, signal, sys
+        sys.path[:0] = [{str(PACKAGE.parent)!r}, {str(Path(__file__).parents[2])!r}, {str(Path(__file__).parent)!r}]
+        import lmemtest as lt
+        from test_monitor import runs
+        if len(sys.argv) > 2:
+            os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+        lt.monitor(runs(int(sys.argv[1])), maximum=24, ledger={str(ledger)!r})
+    """)
+
+    def look(*words: str) -> int:
+        return subprocess.run([sys.executable, "-c", program, *words], check=False, capture_output=True).returncode
+
+    assert look("6") == 0
+    whole = ledger.read_bytes()
+    assert look("12", "killed") == -signal.SIGKILL
+    assert ledger.read_bytes() == whole
+    assert look("12") == 0
+    assert ledger.read_bytes().startswith(whole)
+    assert len(ledger.read_text().splitlines()) == 3
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "options"),
+    [
+        (ArgumentError, r"maximum must be given, the number of benchmarks at the end", {}),
+        (ArgumentError, r"control must be one of the algorithms \(A, B, C\), got 'Z'", {"maximum": 20, "control": "Z"}),
+        (ArgumentError, r"control asks for all comparisons with it", {"maximum": 20, "control": "A", "goal": "best"}),
+        (ArgumentError, r"looks must ascend, got 10, 5", {"maximum": 20, "looks": (10, 5)}),
+        (ArgumentError, r"looks must be a whole number .*20", {"maximum": 20, "looks": (10, 25)}),
+        (ArgumentError, r"looks=5 means every 5 up to maximum", {"method": "evalue", "looks": 5}),
+        (ArgumentError, r"earlier must be the result of monitor", {"maximum": 20, "earlier": 3}),
+        (ArgumentError, r"ledger must be the path of a file", {"maximum": 20, "ledger": 3}),
+        (ArgumentError, r"there is no folder", {"maximum": 20, "ledger": "nowhere/looks.jsonl"}),
+    ],
+)
+def test_arguments_that_are_refused(error: type[Exception], words: str, options: dict[str, Any]) -> None:
+    with pytest.raises(error, match=words):
+        lt.monitor(runs(8), **options)
+
+
+def test_designs_that_are_refused() -> None:
+    x = scores(8)
+    kept = np.ones(x.shape, dtype=bool)
+    kept[2, 1] = False
+    with pytest.raises(DesignError, match=r"B lacks a score on some benchmark"):
+        lt.monitor(runs_of_scores(x, kept=kept), maximum=20)
+    with pytest.raises(DesignError, match=r"need 2 benchmarks at least, and these runs have one"):
+        lt.monitor(runs_of_scores(x[:1]), maximum=20)
+    with pytest.raises(DesignError, match=r"looks by seed need a seed column"):
+        lt.monitor(runs_of_scores(x[:, :, 0], "benchmark algorithm"), unit="seed", maximum=20)
+    with pytest.raises(DesignError, match=r"the same on every benchmark"):
+        lt.monitor(runs_of_scores(np.repeat(x[:, :1], 2, axis=1)), maximum=20)
