@@ -162,6 +162,7 @@ def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | 
         data=fit.data,
         weights=fit.weights,
         dispersion=fit.dispersion,
+        residual_variance=fit.residual_variance,
         reml=fit.reml,
         start=start,
         restarts=None if start is None else 0,
