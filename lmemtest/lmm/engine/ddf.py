@@ -1,7 +1,8 @@
 """Degrees of freedom by Satterthwaite's approximation.
 
 With ``c(theta) = l' Cov(b) l`` at the residual variance that theta implies, ``h = d log c / d theta``, ``C`` twice the
-inverse Hessian of the profiled criterion and ``m`` the residual's degrees of freedom (n - p by REML, n by ML),
+inverse Hessian of the profiled criterion and ``m`` the residual's degrees of freedom (n - p by REML, n by ML, infinite
+where the residual variance is held),
 
     var(log c) = h'C h + 2 / m,      df = 2 / var(log c)
 
@@ -44,7 +45,7 @@ class Curvature:
     # ``(n_free, c, c)``
     slopes: Callable[[Array], Array]
     d_log_scale: Array  # ``(n_free,)`` derivatives of the log residual variance
-    residual_df: int  # ``m`` of the module's formula
+    residual_df: float  # ``m`` of the module's formula
 
     @cached_property
     def d_cov(self) -> Array:
@@ -85,7 +86,7 @@ class Curvature:
         with np.errstate(invalid="ignore", divide="ignore"):
             h = d_variance / variance[:, None]
             spread = np.einsum("ri,ri->r", h @ self.theta_covariance(), h) if h.shape[1] else 0.0
-            return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
+            return np.divide(2.0, spread + 2.0 / self.residual_df) + 0.0 * variance
 
 
 def _spanned(T: Array) -> tuple[Array, Array]:
@@ -120,7 +121,7 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
         to_user=np.asarray(np.linalg.inv(problem.RX)),
         slopes=partial(_slopes, problem, optimum),
         d_log_scale=d_log_scale,
-        residual_df=problem.system.n_rows - (p if problem.reml else 0),
+        residual_df=np.inf if at.held is not None else problem.system.n_rows - (p if problem.reml else 0),
     )
 
 

@@ -114,8 +114,8 @@ class Constrained:
     """The criterion as a function of a target's coordinate ``u`` and of all other parameters ``phi``.
 
     ``u`` is the target itself (user's scale), the angle ``arcsin(rho)`` for a correlation. ``phi`` holds the free
-    entries of every term's ``T``, the log precision ratios of the strata, and for a standard deviation ``log s2``,
-    for a correlation ``log T_00`` and ``log t``.
+    entries of every term's ``T``, the log precision ratios of the strata, and for a standard deviation ``log s2``
+    (unless the problem holds it), for a correlation ``log T_00`` and ``log t``.
     """
 
     def __init__(self, problem: Problem, target: Target, *, reml: bool = False) -> None:
@@ -150,7 +150,7 @@ class Constrained:
         if target.kind == "sd":
             size = T[target.term][0, 0]
             u = 0.0 if size < NO_VARIANCE else float(size * self._unit * np.exp(0.5 * log_s2))
-            parts.append(np.array([log_s2]))
+            parts.append(np.array([log_s2] if problem.residual_variance is None else []))
         elif target.kind == "corr":
             t = T[target.term]
             u = float(np.arctan2(t[1, 0], t[1, 1]))
@@ -185,6 +185,8 @@ class Constrained:
     def _log_s2(self, u: float, phi: Array) -> float | None:
         """Log residual variance where something holds it."""
         problem, target = self.problem, self.target
+        if problem.residual_variance is not None:
+            return float(np.log(problem.residual_variance))
         if target.kind == "sd":
             return float(phi[-1])
         if target.kind != "residual sd":
@@ -298,8 +300,9 @@ class Constrained:
         g_u = ev.pull
         if target.kind == "sd":
             g, t = g_T[target.term][0, 0], ev.T[target.term][0, 0]
-            g_u = g / (self._unit * np.exp(0.5 * ev.phi[-1]))
-            parts += [g_delta, np.array([ev.g_log_s2 - 0.5 * g * t])]
+            held = problem.residual_variance
+            g_u = g / (self._unit * (np.exp(0.5 * ev.phi[-1]) if held is None else np.sqrt(held)))
+            parts += [g_delta, np.array([ev.g_log_s2 - 0.5 * g * t] if held is None else [])]
         elif target.kind == "corr":
             g, t = g_T[target.term], ev.T[target.term]
             g_u = float(g[1, 0] * t[1, 1] - g[1, 1] * t[1, 0])

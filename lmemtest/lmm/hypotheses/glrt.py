@@ -337,6 +337,8 @@ def _why_not_exact(null: Any, alternative: Any, nesting: Nesting) -> str:
         return "it needs the same fixed part in both models"
     if alternative.dispersion is not None:
         return "it needs one residual variance"
+    if alternative.residual_variance is not None:
+        return "it needs a residual variance that is estimated"
     if len(terms[0].levels) > MOST_LEVELS:
         return f"{terms[0].group} has {len(terms[0].levels)} levels, more than {MOST_LEVELS}"
     return ""
@@ -468,6 +470,12 @@ def _check_same_data(null: Any, alternative: Any) -> None:
         raise NestingError(
             f"The models have different responses: {responses[0]} in the null, {responses[1]} in the "
             "alternative. Likelihoods of different responses cannot be compared; fit both to the same one."
+        )
+    held = [fit.residual_variance for fit in (null, alternative)]
+    if held[0] != held[1]:
+        raise NestingError(
+            f"The residual variance is {' and '.join('estimated' if v is None else f'held at {v:g}' for v in held)} in "
+            "the null and the alternative. Fit both with the same residual_variance."
         )
     if null.nobs != alternative.nobs:
         raise NestingError(

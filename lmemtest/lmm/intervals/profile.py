@@ -224,7 +224,8 @@ def _all_parameters(fit: Any) -> list[_Parameter]:
             target = None if zero else Target("corr", i, (a, b))
             out.append((("corr", term.group, names[a], names[b]), target, reason, np.nan))
     many = fit.problem.n_strata > 1
-    for stratum, (name, variance) in enumerate(fit.residual_variances.items()):
+    estimated = fit.residual_variances if fit.residual_variance is None else {}
+    for stratum, (name, variance) in enumerate(estimated.items()):
         label, sd = str(name) if many else "", float(np.sqrt(variance))
         out.append((("residual sd", "Residual", label, ""), Target("residual sd", stratum=stratum), "", sd))
     rows = np.eye(len(fit.design.x_names))

@@ -83,6 +83,8 @@ class LmmFit(Verbs, Result):
         Column of precision weights.
     dispersion : str or None
         Column whose levels have residual variances of their own.
+    residual_variance : float or None
+        Residual variance of a row of weight one where it is known; None: it is estimated.
     optim : Optimum
         Where the search stopped, and its certificate.
     notes : tuple of str
@@ -96,6 +98,7 @@ class LmmFit(Verbs, Result):
     data: Any
     weights: str | None
     dispersion: str | None
+    residual_variance: float | None
     problem: Problem
     optim: Optimum
     notes: tuple[str, ...]
@@ -111,6 +114,7 @@ class LmmFit(Verbs, Result):
     def label(self) -> str:
         """The model in words that a result can show: the formula, with residual variances and weights where given."""
         more = "" if self.dispersion is None else f", residual variance by {self.dispersion}"
+        more += "" if self.residual_variance is None else f", residual variance {self.residual_variance:g}"
         return self.formula + more + ("" if self.weights is None else f", weights {self.weights}")
 
     # -- size and fit -------------------------------------------------------------------------------------------
@@ -127,8 +131,8 @@ class LmmFit(Verbs, Result):
 
     @property
     def n_params(self) -> int:
-        """Fixed effects, covariance parameters and residual variances."""
-        return self.rank + self.problem.n_theta + self.problem.n_strata
+        """Fixed effects, covariance parameters and residual variances that are estimated."""
+        return self.rank + self.problem.n_theta + (self.problem.n_strata if self.residual_variance is None else 0)
 
     @property
     def llf(self) -> float:
@@ -355,6 +359,11 @@ class LmmFit(Verbs, Result):
                 "ddf='kenward-roger' is for one residual variance, and this fit has one per level of "
                 f"'{self.dispersion}'. Use ddf='satterthwaite'."
             )
+        if self.residual_variance is not None:
+            raise ArgumentError(
+                "ddf='kenward-roger' is for a residual variance that is estimated, and this fit holds it at "
+                f"{self.residual_variance:g}. Use ddf='satterthwaite'."
+            )
         fit = self if self.reml else self.refit(reml=True)
         with one_blas_thread():
             return kenward_roger(fit.problem, fit.optim)
@@ -368,7 +377,8 @@ class LmmFit(Verbs, Result):
             Over all columns of the design.
         method : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
             Satterthwaite's approximation, Kenward and Roger's (which goes with ``cov(L, "kenward-roger")``; of the
-            REML refit if this fit is by maximum likelihood), rows minus fixed effects, or infinity.
+            REML refit if this fit is by maximum likelihood), rows minus fixed effects (infinite where the residual
+            variance is held), or infinity.
 
         Returns
         -------
@@ -380,7 +390,8 @@ class LmmFit(Verbs, Result):
         if method == "asymptotic":
             values = np.full(len(functions), np.inf)
         elif method == "residual":
-            values = np.full(len(functions), float(self.nobs - self.rank))
+            known = self.residual_variance is not None
+            values = np.full(len(functions), np.inf if known else float(self.nobs - self.rank))
         elif method == "kenward-roger":
             values = self.kenward_roger.df(functions.only(self.problem.kept))
         else:
@@ -625,6 +636,7 @@ class LmmFit(Verbs, Result):
             data=self.data,
             weights=self.weights,
             dispersion=self.dispersion,
+            residual_variance=self.residual_variance,
             reml=self.reml if reml is None else check_flag(reml, "reml"),
             start=start,
             restarts=restarts,

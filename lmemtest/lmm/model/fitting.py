@@ -14,7 +14,7 @@ from lmemtest.core.caller import advice
 from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import as_frame, check_columns, check_flag, check_positive_int
+from lmemtest.core.validate import as_frame, check_columns, check_flag, check_number, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compress
@@ -57,6 +57,7 @@ def fit_lmm(
     reml: bool = True,
     weights: str | None = None,
     dispersion: str | None = None,
+    residual_variance: float | None = None,
     restarts: int | None = None,
 ) -> LmmFit:
     """Fit a linear mixed model.
@@ -75,6 +76,11 @@ def fit_lmm(
     dispersion : str, optional
         Column whose levels have residual variances of their own, for instance the benchmark: scores of benchmarks
         on different scales then count by their precision. The ratios are estimated by the same likelihood.
+    residual_variance : float > 0, optional
+        Residual variance of a row of weight one, in squared units of the score, where it is known: it is held there
+        instead of being estimated, has infinite degrees of freedom, and groups may have a single row. With
+        ``residual_variance=1`` and weights ``1 / s**2`` for scores of known standard errors ``s`` the model is a
+        meta-analysis.
     restarts : int, optional
         Further starting points of the search. By default two where they cost milliseconds and may help (few rows for
         the effects, or terms of several effects), and none where the mean squares of a balanced table solve it in
@@ -129,6 +135,13 @@ def fit_lmm(
         scope.check_response(parsed.response)
     parsed.check_columns(names)
     by = list(parsed.columns)
+    if residual_variance is not None:
+        residual_variance = check_number(residual_variance, "residual_variance", low=0, open="low")
+        if dispersion is not None:
+            raise ArgumentError(
+                f"residual_variance={residual_variance:g} holds one residual variance, and dispersion={dispersion!r} "
+                "asks for one to be estimated for each of its levels. Leave one of them out."
+            )
     if dispersion is not None:
         if not isinstance(dispersion, str):
             raise ArgumentError(
@@ -157,6 +170,7 @@ def fit_lmm(
         data=data.copy(deep=False) if isinstance(data, pd.DataFrame) else data,  # what is assigned later is not ours
         weights=weights,
         dispersion=dispersion,
+        residual_variance=residual_variance,
         reml=bool(reml),
         start=None,
         restarts=restarts,
@@ -174,10 +188,12 @@ def fit_cells(
     reml: bool,
     start: Array | None,
     restarts: int | None,
+    residual_variance: float | None = None,
 ) -> LmmFit:
     """Fit a design to cells; ``start`` is a theta on the user's scale."""
-    _check_identified(design, cells)
-    saturated = _check_residual(design, cells, reml=reml)
+    held = residual_variance is not None
+    _check_identified(design, cells, residual_known=held)
+    saturated = not held and _check_residual(design, cells, reml=reml)
     stratum = None if dispersion is None else _checked_strata(cells, dispersion)
     try:
         with one_blas_thread():
@@ -191,6 +207,7 @@ def fit_cells(
                 ss=cells.ss,
                 reml=reml,
                 stratum=stratum,
+                residual_variance=residual_variance,
             )
             white = None if start is None else problem.point(problem.to_white(start))
             tell_long_search(problem, formula, restarts)
@@ -200,7 +217,7 @@ def fit_cells(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
             "or for random effects that copy each other."
         ) from None
-    if _explained_exactly(problem, optim, cells, stratum):
+    if not held and _explained_exactly(problem, optim, cells, stratum):
         raise DesignError(
             "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
             "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
@@ -216,6 +233,7 @@ def fit_cells(
         data=data,
         weights=weights,
         dispersion=dispersion,
+        residual_variance=residual_variance,
         problem=problem,
         optim=optim,
         notes=(),
@@ -230,7 +248,8 @@ def fit_cells(
     return dataclasses.replace(fit, notes=notes)
 
 
-def _check_identified(design: Design, cells: Cells) -> None:
+def _check_identified(design: Design, cells: Cells, *, residual_known: bool) -> None:
+    """Refuse random effects whose variance the rows cannot show, or cannot show beside a residual's that is unknown."""
     n = int(cells.n.sum())
     for term in filter(lambda term: term.diagonal, design.random):
         check_variances(design, term, n)
@@ -241,7 +260,7 @@ def _check_identified(design: Design, cells: Cells) -> None:
                 f"the random effect {term.label} has one level, so its variance cannot be estimated. "
                 f"Leave it out, or bring data from several levels of '{term.group}'."
             )
-        if levels * k >= n and not term.diagonal:
+        if levels * k >= n and not (term.diagonal or residual_known):
             raise DesignError(
                 f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
                 f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or bring "
@@ -319,6 +338,7 @@ def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | 
         data=fit.data,
         weights=fit.weights,
         dispersion=fit.dispersion,
+        residual_variance=fit.residual_variance,
         reml=fit.reml,
         start=start,
         restarts=None if start is None else 0,
