@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -349,9 +350,7 @@ def advice(what: str, **values: Any) -> str:
     if caller.function:
         values |= {"role": named(values["role"])} if "role" in values else {}
         return OF_A_TABLE.get(what, python).format(function=caller.function, table=caller.table, **values)
-    written = {name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
-    written |= {name: _Words(value) for name, value in values.items() if isinstance(value, list)}
-    return command_line.format(**written)
+    return _InShell().format(command_line, **values)
 
 
 def named(argument: str) -> str:
@@ -417,15 +416,15 @@ def quoted(word: str) -> str:
     return f"""$'{"".join(c if c.isprintable() else f"{_CODE}{ord(c):08x}" for c in escaped)}'"""
 
 
-class _Word(str):
-    """A text whose literal is a word of a shell."""
+class _InShell(string.Formatter):
+    """Texts as words of a shell, lists as the words of a command; ``again``: of the one that was typed, with these."""
 
-    __slots__ = ()
-    __repr__ = quoted
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        if conversion == "r" and isinstance(value, str):
+            return quoted(value)
+        return super().convert_field(value, conversion)
 
-
-class _Words(list[str]):
-    """The words of a command; ``again``: of the one that was typed, with these."""
-
-    def __format__(self, how: str) -> str:
-        return command_with(self) if how == "again" else shell_line(self)
+    def format_field(self, value: Any, how: str) -> str:
+        if isinstance(value, list):
+            return command_with(value) if how == "again" else shell_line(value)
+        return str(super().format_field(value, how))

@@ -55,6 +55,8 @@ REPORT_ADJUSTMENTS = (
     "none",
 )  # of all pairs, in a report
 
+ROPE_UNITS = ("score", "effect", "mad")  # of the width of a region of practical equivalence
+
 # What the scores of a run over its budget count; "model" keeps them all.
 CURVES = ("mean", "last", "best", "area")
 CURVE_CHOICES = (*CURVES, "model")

@@ -37,6 +37,7 @@ __all__ = [
     "quantile_places",
     "sign_test",
     "wilson",
+    "worth_in_pairs",
 ]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
@@ -124,6 +125,11 @@ def sign_test(win: ArrayLike, loss: ArrayLike) -> Array:
     """
     w, decided = np.asarray(win, dtype=float), np.asarray(win, dtype=float) + np.asarray(loss, dtype=float)
     return np.where(w > 0, special.betainc(np.maximum(w, 1.0), decided - w + 1.0, 0.5), 1.0)
+
+
+def worth_in_pairs(n: int, m: int) -> float:
+    """Independent pairs that n and m runs are worth if both have one distribution and no ties: 3 n m / (n + m + 1)."""
+    return 3.0 * n * m / (n + m + 1.0)
 
 
 def quantile_places(n: int, quantile: float, level: float, inner: int | None = None) -> tuple[int, int, float]:

@@ -33,6 +33,7 @@ __all__ = [
     "check_number",
     "check_options_of",
     "check_positive_int",
+    "check_rope",
     "is_finite",
     "is_number",
     "is_size",
@@ -238,6 +239,11 @@ def check_number(
     kind = "a finite number" if low is None or high in (None, LARGEST_SCORE) else "a number"
     rule = f"{kind} {'of ' * limits[0].startswith('at')}{' and '.join(limits)}" if limits else kind
     raise ArgumentError(f"{named(name)} must be {rule}, got {value!r}{': ' * bool(meaning)}{meaning}.")
+
+
+def check_rope(rope: Any) -> float:
+    """Half the width of a region of practical equivalence."""
+    return check_number(rope, "rope", low=0, meaning="the largest difference that does not matter")
 
 
 def check_flag(value: Any, name: str) -> bool:

@@ -263,7 +263,9 @@ class Analysis(Result):
     @property
     def title(self) -> str:
         """What was compared."""
-        return f"Algorithms by {self.means.score}"
+        from lmemtest.report.wording import measured
+
+        return f"Algorithms by {measured(self)}"
 
     def _pairs(self) -> pd.DataFrame:
         return self.pairs.to_frame()

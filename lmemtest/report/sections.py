@@ -202,7 +202,7 @@ def _overview(analysis: Analysis) -> ResultTable:
 def _means(analysis: Analysis) -> Section:
     from lmemtest.plots import emmeans_plot
 
-    leading, more, score = leaders(analysis), left_out(analysis), analysis.means.score
+    leading, more, score = leaders(analysis), left_out(analysis), wording.measured(analysis)
     letters = leading.decisions.lettered
     frame = leading.to_frame()
     interval = f"{100 * analysis.means.level:.4g} % CI"
@@ -377,7 +377,7 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
     if not analysis.incomparable:
         frame["significant"] = decision
     formats: dict[str, Any] = dict.fromkeys(("difference", "SE", *frame.columns[7:9]), _estimates(frame["SE"]))
-    title = f"Differences of the means of {analysis.means.score}: first − second"
+    title = f"Differences of the means of {wording.measured(analysis)}: first − second"
     return ResultTable(title, frame, tuple(notes), {"df": ".1f", "t": ".2f", **formats})
 
 
@@ -552,7 +552,7 @@ def _wide_table(analysis: Analysis, effects: Answer, names: tuple[str, ...]) -> 
     written = pd.DataFrame([_same_decimals(row) for row in wide.to_numpy(dtype=float)], columns=list(wide.columns))
     written.insert(0, analysis.unit, wide.index.to_numpy())
     written["best"] = winners
-    notes = (f"Observed means of {effects.score}; algorithms in the order of their marginal means.", *more)
+    notes = (f"Observed means of {wording.measured(analysis)}; algorithms in the order of their marginal means.", *more)
     return ResultTable(f"Means by {analysis.unit}", written, notes)
 
 

@@ -60,8 +60,8 @@ def better(analysis: Analysis) -> str:
 
 def measured(analysis: Analysis) -> str:
     """What the means are means of: the score, or what it was before curves were reduced."""
-    curve, score = analysis.runs.curve, analysis.means.score
-    return curve.what if curve is not None and score == analysis.runs.score and analysis.runs.scale is None else score
+    score = analysis.means.score
+    return analysis.runs.study.measured if score == analysis.runs.score else score
 
 
 def alpha_text(analysis: Analysis) -> str:

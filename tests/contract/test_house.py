@@ -22,7 +22,7 @@ FIGURES = {
     "files that analyze touches": (93, 120),
     "group-bys of analyze": (33, 60),
     "frames of analyze": (95, 100),
-    "files that rank of a frame touches": (69, 40),
+    "files that rank of a frame touches": (40, 40),
 }
 
 # What a sentence is called, and what would read it back.

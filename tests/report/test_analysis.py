@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import make_runs
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, FormulaError, UnknownColumnError
@@ -419,3 +420,10 @@ def test_a_pair_without_a_test_is_neither_different_nor_alike(three: Analysis) -
     assert "1 of 3 differences is significant at 5 %" in text
     assert "2 pairs have no test and are undecided. A group says nothing of them." in text
     assert analysis.to_frame()["worse_than_best"].tolist() == [False, True, pd.NA]
+
+
+@pytest.mark.level(2)
+def test_a_reduced_score_has_one_name_outside_the_formula() -> None:
+    text = analyze(make_runs(3, 6, 2, budgets=3)).to_text()
+    assert "by loss over budget" in text
+    assert all("~" in line for line in text.splitlines() if "loss_mean" in line)

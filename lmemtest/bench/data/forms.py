@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest.bench.data.failures import WORDS as FAILED
-from lmemtest.bench.data.number_cells import NumberCells, is_summary, read_cells, sums_up
-from lmemtest.bench.data.roles import direction_of, role_of, words_of
+from lmemtest.bench.data.number_cells import NumberCells, is_summary, read_cells
+from lmemtest.bench.data.roles import direction_of, role_of, sums_up, words_of
 from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest

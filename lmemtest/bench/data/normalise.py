@@ -1,6 +1,7 @@
 """Scores made comparable across benchmarks and budgets: min-max, normalised regret, rank, z-score, logarithm, regret.
 
-Those relative to a baseline or to the best known value are in `baseline`.
+Those relative to a baseline or to the best known value are in `baseline`. Whether scores are relative to the benchmark
+is told here, too (`relative_to`): ranks, z-scores, shares of a range or of a baseline are.
 Everything is an expression over groups that the table's own engine evaluates, so lazy tables stay lazy.
 """
 
@@ -13,17 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from scipy.special import fdtr
 
 from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected, supported
 from lmemtest.core.validate import check_choice, check_names
-from lmemtest.core.words import listed, suggest
+from lmemtest.core.words import counted, listed, percent, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
-from lmemtest.lmm.cells import of_failures
+from lmemtest.lmm.cells import compress, of_failures
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
@@ -318,3 +322,76 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: dic
             DataWarning,
             stacklevel=3,
         )
+
+
+# ---------------------------------------------------------------------------- what scores are relative to, for models
+
+
+# Benchmarks with a fixed effect each in a model of relative scores beside that of the scores as measured: time and
+# memory grow with the cube of their number, and of more a random effect takes its place.
+MOST_FIXED = 100
+# Of means that differ by so little, where difficulties do vary independently of advantages.
+_CHANCE = 0.05
+
+
+def relative_to(runs: Runs) -> tuple[str, ...]:
+    """What scores are relative to: columns of benchmarks (instances) whose difficulty would have a negative variance.
+
+    Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark. Scores relative to
+    a baseline that is among the algorithms have its chance deviations in common on each benchmark, with the sign
+    reversed: within benchmarks they cancel.
+    """
+    instance = runs.study.instance
+    if not runs.study.several_benchmarks:
+        return ()
+    if has_baseline(runs):
+        return instance
+    cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
+    score, algorithm = cells.mean, cells.groups([runs.algorithm])
+    if conditions := list(runs.study.conditions):  # what one does to an algorithm everywhere is no difficulty
+        condition = cells.groups([*conditions, runs.algorithm])
+        score = score - (np.bincount(condition, score) / np.bincount(condition))[condition]
+    relative = False
+    for places in dict.fromkeys([instance[:1], instance]):
+        row, k = cells.groups(places), len(runs.algorithms)
+        n = np.bincount(row * k + algorithm, minlength=k * (int(row.max()) + 1)).reshape(-1, k)
+        sums = np.bincount(row * k + algorithm, score, n.size).reshape(n.shape)
+        complete = n.all(axis=1)
+        relative = relative or vary_less_than_by_chance(sums[complete] / n[complete])
+    return instance if relative else ()
+
+
+def has_baseline(runs: Runs) -> bool:
+    """Whether an algorithm of the table is what scores are relative to."""
+    return runs.scale is not None and runs.scale.baseline in runs.algorithms
+
+
+def of_baseline(runs: Runs) -> list[str]:
+    """What scores relative to an algorithm share, and how much of it is chance."""
+    if runs.scale is None or not runs.scale.reference:
+        return []
+    baseline, noise = runs.scale.reference, runs.scale.noise
+    notes = [
+        f"Scores are relative to the mean of {baseline}, whose chance deviations all scores of a benchmark share: "
+        f"algorithms are compared within benchmarks, where they cancel, and the runs of {baseline} stay in the model, "
+        "where they count."
+    ]
+    if noise is not None and np.isfinite(noise.error):
+        what = "it" if not runs.scale.target else f"its distance from {runs.scale.target}"
+        alike = ", if its runs scatter as those of the others" * noise.borrowed
+        notes.append(
+            f"The mean of {baseline} on a benchmark rests on {counted(noise.runs, 'run')} or more; "
+            f"its standard error is {percent(noise.error)} of {what} (root mean square over benchmarks{alike})."
+        )
+    return notes
+
+
+def vary_less_than_by_chance(y: NDArray[np.float64]) -> bool:
+    """Whether the means of the rows differ less than independent deviations within rows would make them (F-test)."""
+    n, k = y.shape
+    if n < 3 or k < 2:
+        return False
+    centre = y.mean(axis=1)
+    around = y - centre[:, None] - (y - centre[:, None]).mean(axis=0)
+    within = np.square(around).sum() / ((n - 1) * (k - 1))
+    return bool(within > 0 and fdtr(n - 1, (n - 1) * (k - 1), k * centre.var(ddof=1) / within) < _CHANCE)

@@ -139,24 +139,9 @@ def _decimal_commas(texts: list[str], decimal: str | None) -> bool:
 # -------------------------------------------------------------------------------- rows and columns that sum up others
 
 
-_NAMES = (
-    "avg average mean median total overall sum win wins loss losses tie ties rank ranks ranking score accuracy error "
-    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1"
-)
-SUMMARY = frozenset(_NAMES.split())
 CHANCE = 0.05  # with which one of the others might be where a summary is, in all rows
 MOST_TIED = 1.0  # ranks, or wins, by which a row may gain from ties
 _DIGITS = 10  # decimals from which on a number counts as not rounded
-
-
-def sums_up(name: Any) -> bool:
-    """Whether a row or column is called like a summary: every word of its name says so.
-
-    >>> [sums_up(name) for name in ("Avg.", "Avg. Rank", "#1", "Mean accuracy", "MeanShift", "1")]
-    [True, True, True, True, False, False]
-    """
-    words = re.findall(r"# ?1\b|[^\W_]+", str(name).lower())
-    return bool(words) and {word.replace(" ", "") for word in words} <= SUMMARY
 
 
 def is_summary(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:

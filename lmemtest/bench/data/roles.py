@@ -76,6 +76,10 @@ _LOW = _words(
 SCORE_NAMES = _words("score value result performance fitness y")  # names that do not say which end is good
 _TURNED = _words("neg negative minus negated")
 _RANKS = _words("rank place")
+_SUMMARY = _words(
+    "avg average mean median total overall sum win wins loss losses tie ties rank ranks ranking score accuracy error "
+    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1"
+)  # of a row or a column that sums up the others
 
 MANY = 10  # different numbers, from which on they are rather a course than a setting
 SHARED = 0.1  # of all pairs of a run and a budget that occur at least, where runs share their budgets
@@ -115,6 +119,16 @@ def words_of(name: str) -> list[str]:
 
 
 _KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
+
+
+def sums_up(name: Any) -> bool:
+    """Whether a row or column is called like a summary: every word of its name says so.
+
+    >>> [sums_up(name) for name in ("Avg.", "Avg. Rank", "#1", "Mean accuracy", "MeanShift", "1")]
+    [True, True, True, True, False, False]
+    """
+    words = re.findall(r"# ?1\b|[^\W_]+", str(name).lower())
+    return bool(words) and {word.replace(" ", "") for word in words} <= _SUMMARY
 
 
 def is_text(column: pd.Series[Any]) -> bool:

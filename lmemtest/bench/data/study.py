@@ -484,6 +484,12 @@ class Study:
         return (*self.instance, self.runs.algorithm, *((self.runs.seed,) if self.runs.seed else ()))
 
     @property
+    def measured(self) -> str:
+        """What the scores are in words: of curves that were reduced, "last loss" or "loss over epoch"."""
+        curve = self.runs.curve
+        return self.runs.score if curve is None or self.runs.scale is not None else curve.what
+
+    @property
     def several_benchmarks(self) -> bool:
         """Whether a mean over benchmarks is one over several."""
         return self.count(self.runs.benchmark) > 1

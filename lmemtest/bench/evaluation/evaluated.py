@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
 
+SAME_RATIOS = (
+    "There is no answer for tasks like these: the models have the same odds ratios on every task, so nothing shows how "
+    "they vary from task to task. Accuracies can be compared there, since their items vary: leave out the scale."
+)
 ONE_TASK = (
     "One task says nothing about tasks like it: how much differences change from task to task is not known. Add "
     "tasks to ask for that."
@@ -240,6 +244,11 @@ class Evaluation(Answer):
             )
         return self.variances
 
+    @property
+    def these_alone(self) -> str:
+        """Why there is no answer for tasks like these."""
+        return ONE_TASK if self.n_tasks == 1 else SAME_RATIOS
+
     def _asked(self, question: str) -> Comparisons:
         check_choice(question, "question", QUESTIONS)
         if question == THESE:
@@ -254,5 +263,5 @@ class Evaluation(Answer):
                 )
             return self.items
         if self.like is None:
-            raise DesignError(ONE_TASK)
+            raise DesignError(self.these_alone)
         return self.like

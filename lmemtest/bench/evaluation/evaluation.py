@@ -10,6 +10,7 @@ import pandas as pd
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, read_answers, without_tasks
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.failed import failures_table, notes_on_failures, under_policies
+from lmemtest.bench.evaluation.log_odds import same_ratios
 from lmemtest.bench.evaluation.questions import (
     ITEMS,
     LIKE,
@@ -209,7 +210,7 @@ def evaluate(
     design = _design(blocks, about["n_families"])
     means = {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)}
     fit, per_row, variances, clusters = None, 1.0, dict[str, float](), list[dict[str, Any]]()
-    if len(blocks.names) > 1:
+    if len(blocks.names) > 1 and not (odds and same_ratios(blocks)):
         fit, per_row = fit_of(blocks, sample, odds=odds)
         means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
         variances = {} if odds else variances_of(fit, blocks, sample, per_row)

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import gammaln, log_expit
 
 from lmemtest.bench.evaluation.answers import answered, task_means
+from lmemtest.core.rounding import tolerance
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
@@ -39,6 +40,13 @@ def empirical_logits(blocks: Blocks) -> tuple[Array, Array]:
     right = np.where(n > 0, task_means(blocks) * n, np.nan) + 0.5
     wrong = n + 1.0 - right
     return np.log(right / wrong), 1.0 / right + 1.0 / wrong
+
+
+def same_ratios(blocks: Blocks) -> bool:
+    """Whether every two models have the same odds ratio on all tasks, as those with as many errors on each do."""
+    z = empirical_logits(blocks)[0]
+    apart = z - z.mean(axis=0) - z.mean(axis=1, keepdims=True) + z.mean()
+    return bool(np.abs(apart).max() <= tolerance(z))
 
 
 def without_errors(blocks: Blocks) -> int:

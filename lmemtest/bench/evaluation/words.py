@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.evaluation.evaluated import ONE_TASK, Evaluation
+from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.failed import on_failures
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
 from lmemtest.core.options import ADJUSTMENT_NAMES
@@ -132,7 +132,7 @@ def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iter
         each = [f"{name} (no answers on {joined(tasks, most=3)})" for name, tasks in lacking.items()]
         yield f"Not compared on these tasks: {joined(each, most=8)}."
     if evaluation.like is None:
-        yield ONE_TASK
+        yield evaluation.these_alone
 
 
 def _odds_ratios(evaluation: Evaluation) -> Iterator[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lmemtest.bench.data.per_run import relative_to
+from lmemtest.bench.data.normalise import relative_to
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.modelling.terms import (
     ROLES,

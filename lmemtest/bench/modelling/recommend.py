@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from lmemtest.bench.data.per_run import has_baseline, of_baseline, reduced, relative_to
+from lmemtest.bench.data.normalise import has_baseline, of_baseline, relative_to
+from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds

@@ -17,8 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.outperforming.intervals import worth_in_pairs
-from lmemtest.core.proportions import wilson
+from lmemtest.core.proportions import wilson, worth_in_pairs
 from lmemtest.core.resampling import batches, drawn_again
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, below_less_above, mean_ranks, tied_codes, tolerance

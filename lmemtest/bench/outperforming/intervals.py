@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from lmemtest.core.proportions import clopper_pearson, wilson
+from lmemtest.core.proportions import clopper_pearson, wilson, worth_in_pairs
 from lmemtest.core.resampling import drawn_interval
 from lmemtest.core.rounding import below
 from lmemtest.lmm.distributions.student import df_of_sum, t_quantile
@@ -99,11 +99,6 @@ def paired_interval(
 
 
 # ---------------------------------------------------------------------------------------------------- not paired
-
-
-def worth_in_pairs(n: int, m: int) -> float:
-    """Independent pairs that n and m runs are worth if both have one distribution and no ties: 3 n m / (n + m + 1)."""
-    return 3.0 * n * m / (n + m + 1.0)
 
 
 def most_pairs(signs: NDArray[Any]) -> Array:

@@ -15,9 +15,9 @@ from lmemtest.bench.outperforming.intervals import (
     counts_of,
     paired_interval,
     unpaired_interval,
-    worth_in_pairs,
 )
 from lmemtest.bench.outperforming.verdict import conclusions, in_words, meaning
+from lmemtest.core.proportions import worth_in_pairs
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.validate import check_choice, resolve_rng

@@ -73,9 +73,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import ndtr
 
+from lmemtest.core.options import ROPE_UNITS
 from lmemtest.core.replicates import progress_bar
 from lmemtest.core.rounding import at_most, tolerance
-from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int, resolve_rng
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, check_rope, resolve_rng
 from lmemtest.core.verdicts import Verdict
 from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, squeeze
 
@@ -88,7 +89,6 @@ if TYPE_CHECKING:
 
 
 MODELS = ("signed_rank", "hierarchical")
-ROPE_UNITS = ("score", "effect", "mad")
 
 
 def bayesian_pairs(
@@ -217,11 +217,6 @@ def bayesian_pairs(
             **more,
         }
     )
-
-
-def check_rope(rope: Any) -> float:
-    """Half the width of a region of practical equivalence."""
-    return check_number(rope, "rope", low=0, meaning="the largest difference that does not matter")
 
 
 def posterior_verdicts(p: Array, alpha: float) -> NDArray[np.int8]:

@@ -23,15 +23,13 @@ from scipy import special
 from scipy.sparse.csgraph import connected_components
 
 from lmemtest.core.proportions import quantile_places
-from lmemtest.core.rounding import below, mean_ranks, tied_codes, tolerance, written
+from lmemtest.core.rounding import at_most, below, mean_ranks, tied_codes, tolerance, written
 from lmemtest.core.words import format_number, p_text
 from lmemtest.errors import DesignError
 from lmemtest.lmm.diagnostics.normality import shapiro_wilk
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels, step_down
-from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.estimates import Estimates
-from lmemtest.lmm.means.moderated import moderated
-from lmemtest.lmm.model import fit_lmm
+from lmemtest.lmm.means.moderated import CompleteBlocks, ModeratedMeans
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,26 +94,43 @@ def block_estimates(blocks: Blocks, test: str, alpha: float) -> Estimates:
 
 
 def _moderated_means(blocks: Blocks, alpha: float) -> Estimates:
-    """Marginal means of the mixed model of the scores by block, with moderated standard errors."""
-    import pandas as pd
+    """Marginal means of the mixed model of the scores by block, with moderated standard errors.
 
-    n, k = blocks.scores.shape
+    Of a complete table the model has a closed form, by the mean squares of blocks and residual: a mean has the variance
+    of (the one + (k - 1) times the other) / k over n, a difference that of the residual. Where the blocks vary less
+    than that, their variance is zero and the two are one mean square (Searle, Casella & McCulloch 1992, chapter 4).
+    """
+    x, (n, k) = blocks.scores, blocks.scores.shape
     if n < FEWEST_MODERATED:
         raise DesignError(
             f"moderated standard errors need {FEWEST_MODERATED} {blocks.units} with a score of every algorithm, got "
             f"{n}. Use test='nemenyi', or add runs."
         )
-    names = pd.Index(blocks.algorithms)
-    frame = pd.DataFrame(
-        {
-            "score": blocks.scores.ravel(),
-            "algorithm": pd.Categorical.from_codes(np.tile(np.arange(k), n), categories=names),
-            blocks.unit: np.repeat(np.arange(n), k),
-        }
+    squares, df = np.array([k * x.mean(axis=1).var(ddof=1), residual_variance(x)]), (n - 1.0) * np.array([1.0, k - 1.0])
+    pooled = bool(at_most(squares[0], squares[1]))
+    if pooled:
+        squares[:] = df @ squares / df.sum()
+
+    def matched_df(L: Array) -> Array:
+        """Satterthwaite's degrees of freedom of the variances of functions of the means."""
+        of_blocks = L.sum(axis=1) ** 2 / k
+        parts = np.stack([of_blocks, (L**2).sum(axis=1) - of_blocks], axis=1) * squares
+        return np.asarray(parts.sum(axis=1) ** 2 / (parts**2 / df).sum(axis=1))
+
+    means = Estimates.of(
+        {"algorithm": list(blocks.algorithms)},
+        b=x.mean(axis=0),
+        V=(squares[1] * np.eye(k) + (squares[0] - squares[1]) / k) / n,
+        df=df.sum() if pooled else matched_df,
+        score=blocks.score,
+        direction=blocks.direction,
+        errors="moderated",
+        alpha=alpha,
+        n_obs=n * k,
     )
-    fit = fit_lmm(f"score ~ algorithm + (1 | {blocks.unit})", frame)
-    means = emmeans(fit, "algorithm", vcov=moderated(fit, blocks.unit), alpha=alpha)
-    return replace(means, score=blocks.score, direction=blocks.direction)
+    own = CompleteBlocks(residuals=block_residuals(x), cluster=(blocks.unit,))
+    means = means.with_errors(moderate=ModeratedMeans.of(own, means))
+    return replace(means, notes=means.moderation_notes)
 
 
 def block_residuals(x: Array) -> Array:

@@ -12,7 +12,6 @@ from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
-from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.bench.ranking.compare import classical_tests, compared
 from lmemtest.bench.ranking.methods import (
     CONTROL_ADJUSTMENTS,
@@ -28,9 +27,9 @@ from lmemtest.bench.ranking.methods import (
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided
-from lmemtest.core.options import VCOV
+from lmemtest.core.options import ROPE_UNITS, VCOV
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, check_rope, resolve_rng
 from lmemtest.core.verdicts import pair_words
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DesignError

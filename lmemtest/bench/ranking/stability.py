@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.per_run import vary_less_than_by_chance
+from lmemtest.bench.data.normalise import vary_less_than_by_chance
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.ranking.classical import residual_variance
 from lmemtest.core.replicates import check_replicates, progress_bar

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.data.per_run import MOST_FIXED
+from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.modelling.adequacy import shape_of
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side

@@ -2,7 +2,8 @@
 
 Each comparison's own scatter over the benchmarks is squeezed towards the variance that the model gives all of them.
 
-`empirical_bayes` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and its means.
+`empirical_bayes` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and its means, or
+the means of a complete table.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.formula.bars import parse_formula
-from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, cluster_robust
+from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
 from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
 from lmemtest.lmm.model.fitting import with_terms
@@ -62,13 +63,51 @@ class Moderated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CompleteBlocks:
+    """Own variances of the differences between means of a complete table: what `ClusterRobust` has of a fit.
+
+    Attributes
+    ----------
+    residuals : (n, k) float
+        What the means of the blocks and of the columns leave of the table.
+    cluster : tuple of str
+        What the blocks are.
+    """
+
+    residuals: Array
+    cluster: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """A block in words."""
+        return ":".join(self.cluster)
+
+    @property
+    def n_clusters(self) -> int:
+        """Blocks."""
+        return len(self.residuals)
+
+    def contributions(self, L: Array | Functions) -> Array:
+        """What each block adds to ``L b``, ``(n, rows)``; the squares sum to the sample variance of its mean."""
+        n = self.n_clusters
+        return Functions.of(L).times(self.residuals.T).T / np.sqrt(n * (n - 1.0))
+
+    def variances(self, L: Array | Functions) -> tuple[Array, Array]:
+        """Variance of every row of ``L b``, a contrast, and its degrees of freedom; NaN where all blocks agree."""
+        total = np.sum(self.contributions(L) ** 2, axis=0)
+        squares = Functions.of(L).squares().at(np.ones(self.residuals.shape[1]))
+        shown = total > NO_SCATTER * squares * np.mean(self.residuals**2) / self.n_clusters
+        return np.where(shown, total, np.nan), np.where(shown, self.n_clusters - 1.0, np.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ModeratedMeans:
     """Moderated standard errors of linear functions of the means of a grid.
 
     Attributes
     ----------
-    robust : ClusterRobust
-        Of the fit, or of the same model without the random effects that reach over clusters.
+    robust : ClusterRobust or CompleteBlocks
+        Of the fit, or of the same model without the random effects that reach over clusters; of a complete table.
     L : (m, p) float
         The means as functions of the fixed effects.
     back : (p, m) float
@@ -87,7 +126,7 @@ class ModeratedMeans:
         Whether differences have the variance that the clusters show of them, not squeezed towards others.
     """
 
-    robust: ClusterRobust
+    robust: ClusterRobust | CompleteBlocks
     L: Array
     back: Array
     group: NDArray[np.intp]
@@ -102,10 +141,12 @@ class ModeratedMeans:
         return self if all(family.n_pairs == 1 for family in self.families) else replace(self, single=True)
 
     @classmethod
-    def of(cls, source: Moderated, means: Estimates) -> ModeratedMeans:
+    def of(cls, source: Moderated | CompleteBlocks, means: Estimates) -> ModeratedMeans:
         """From the means of a grid with the model's standard errors."""
-        robust, L = source.robust, means.fixed
-        within = None if robust.fit is source.fit else partial(_errors, robust.fit, robust.fit.cov_params().to_numpy())
+        robust, L, within = source if isinstance(source, CompleteBlocks) else source.robust, means.fixed, None
+        if isinstance(source, Moderated) and source.robust.fit is not source.fit:
+            part = source.robust.fit
+            within = partial(_errors, part, part.cov_params().to_numpy())
         group = np.zeros(len(L), dtype=np.intp)
         h = np.ones(len(L))
         families, pairs = [], []
@@ -395,7 +436,7 @@ def _inverse(L: Array) -> Array:
     return np.where(np.abs(back) > _ZERO * np.abs(back).max(initial=0.0), back, 0.0)
 
 
-def _own_ratio(robust: ClusterRobust, L: Functions, se: Array) -> tuple[Array, Array]:
+def _own_ratio(robust: ClusterRobust | CompleteBlocks, L: Functions, se: Array) -> tuple[Array, Array]:
     """CR2 variance of functions relative to the model's, and its degrees of freedom; NaN where clusters show none."""
     ratio, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
     usable = L.finite & np.isfinite(se) & (se > 0)

@@ -39,6 +39,21 @@ def by_odds(table: pd.DataFrame, **options: object) -> lt.bench.evaluation.evalu
     return lt.evaluate(table, scale="odds", **{**ROLES, **options})
 
 
+@pytest.mark.parametrize("models", [2, 3])
+def test_models_with_as_many_errors_on_every_task_have_an_answer_on_these_tasks_alone(models: int) -> None:
+    """Their log odds differ by nothing on all tasks, which leaves no variance to judge other tasks by."""
+    rng, right = np.random.default_rng(5), [12, 8, 17, 5]
+    solved = np.array([[rng.permutation(np.arange(20) < k) for k in right] for _ in range(models)]).astype(int)
+    found = by_odds(table_of_scores(solved, "model task item"))
+    assert found.like is None
+    assert found.to_frame()["odds_ratio_these"].tolist() == pytest.approx([1.0] * (models * (models - 1) // 2))
+    assert np.isfinite(found.to_frame()["se_these"]).all()
+    assert sum("no answer for tasks like these" in sentence for sentence in found.sentences()) == 1
+    assert not any("one task" in sentence for sentence in found.sentences())
+    solved[0, 0] = np.arange(20) < 13
+    assert np.isfinite(by_odds(table_of_scores(solved, "model task item")).to_frame()["se_like"]).all()
+
+
 def test_for_tasks_like_these_two_models_are_compared_by_the_paired_t_test_of_their_empirical_logits():
     table = answers(level=1.0)  # a wrong and a right answer to every task
     table = table[(table["task"] > 1) | (table["item"] < 20)]  # tasks of unequal size

@@ -1,6 +1,7 @@
 """The classical tests: against scipy, statsmodels, enumeration and published values."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ CRITICAL = [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)]
 
 
 def wide(x, direction="maximize"):
-    return blocks_of(lt.Runs.from_wide(pd.DataFrame(x, columns=list("abcd")[: x.shape[1]]), direction=direction))
+    return blocks_of(lt.Runs.from_wide(pd.DataFrame(x, columns=list("abcdef")[: x.shape[1]]), direction=direction))
 
 
 def test_ranks_are_scipys_and_rounding_ties():
@@ -470,3 +471,35 @@ def test_ratings_whose_odds_overflow_are_found():
     wins = np.zeros((k, k))
     wins[range(k - 1), range(1, k)], wins[range(1, k), range(k - 1)] = 1.0, 1e-9
     assert_allclose(-np.diff(ratings(wins)), np.log(1e9), rtol=1e-8)
+
+
+# ----------------------------------------------------------------------------------------------------- moderated errors
+
+
+@pytest.mark.parametrize("of_blocks", [2.0, 50.0, 0.0], ids=["blocks vary", "blocks vary much", "blocks are alike"])
+@pytest.mark.parametrize(("n", "k"), [(3, 2), (3, 5), (8, 3), (15, 6)])
+def test_moderated_means_of_a_complete_table_are_those_of_the_fitted_model(n: int, k: int, of_blocks: float) -> None:
+    """Closed form of the mixed model, at the boundary too, with CR2 of its fit."""
+    rng, names = np.random.default_rng(n * k), list("abcdef")[:k]
+    spread = np.arange(k) - (k - 1.0) / 2.0  # means by block that are all the same where blocks are to be alike
+    x = rng.normal(size=(n, k)) * np.where(np.arange(k) == 1, 4.0, 1.0)
+    x += of_blocks * rng.normal(size=(n, 1)) if of_blocks else spread - x.mean(axis=1, keepdims=True)
+    means = classical.block_estimates(wide(x), "moderated", 0.05)
+    rows = {"score": x.ravel(), "algorithm": names * n, "benchmark": np.repeat(np.arange(n), k)}
+    fit = lt.fit_lmm("score ~ algorithm + (1 | benchmark)", pd.DataFrame(rows))
+    model = replace(lt.emmeans(fit, "algorithm", vcov=fit.moderated("benchmark")), direction="maximize")
+    assert bool(fit.singular_terms) == (not of_blocks)
+    assert means.notes == model.notes
+    for asked in (lambda of: of, lambda of: of.pairs(), lambda of: of.against("a"), lambda of: of.best()):
+        found, want = (asked(of).to_frame().select_dtypes("number").to_numpy() for of in (means, model))
+        assert_allclose(found, want, rtol=1e-9, atol=1e-9 * np.abs(x).max())
+
+
+def test_a_pair_that_differs_by_the_same_on_every_block_has_the_variance_that_the_others_have() -> None:
+    x = np.random.default_rng(3).normal(size=(9, 4))
+    x[:, 1] = x[:, 0] + 2.0
+    rows = {"score": x.ravel(), "algorithm": list("abcd") * 9, "benchmark": np.repeat(np.arange(9), 4)}
+    fit = lt.fit_lmm("score ~ algorithm + (1 | benchmark)", pd.DataFrame(rows))
+    model = lt.emmeans(fit, "algorithm", vcov=fit.moderated("benchmark")).pairs().to_frame()
+    found = classical.block_estimates(wide(x), "moderated", 0.05).pairs().to_frame()
+    assert_allclose(found[["se", "df", "p_value"]], model[["se", "df", "p_value"]], rtol=1e-9)
