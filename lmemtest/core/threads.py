@@ -21,6 +21,16 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def blas_libraries() -> list[str]:
+    """The linear algebra libraries that are loaded: name, version, kernel and threads of each."""
+    return [
+        f"{found['internal_api']} {found['version']}, kernel {found.get('architecture') or 'unknown'}, "
+        f"{found['num_threads']} threads"
+        for found in _controller().info()
+        if found["user_api"] == "blas"
+    ]
+
+
 def _take_over() -> None:
     """Let any thread set the number: from threadpoolctl 3.8 on, only the one that first did can, until this is called.
 
