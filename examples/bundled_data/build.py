@@ -29,8 +29,6 @@ from models import FAMILIES, FIDELITIES, Family, evaluate
 from replay import ALGORITHMS, PRIORS, Table, replay, stream
 from tasks import SOURCES, load_task
 
-from lmemtest.bench.data.datasets import read_bundled
-
 N_CONFIGS = 256
 SEEDS = range(25)
 TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "bench" / "data" / "bundled"
@@ -138,8 +136,8 @@ def record(folder: Path, name: str, libraries: Sequence[str]) -> None:
 
 def check(source: Path, n_trials: int = 2, n_seeds: int = 1) -> list[str]:
     """Rebuild the first trials and seeds of every benchmark; return what differs from the stored files."""
-    stored_trials = read_bundled("hpo_trials.csv.gz", source)
-    stored_runs = read_bundled("hpo_runs.csv.gz", source)
+    stored_trials = pd.read_csv(source / "hpo_trials.csv.gz")
+    stored_runs = pd.read_csv(source / "hpo_runs.csv.gz")
     trained = [train(d, f, range(n_trials)) for d in SOURCES for f in FAMILIES.values()]
     replayed = [replay_all(table, range(n_seeds)) for table in tables(stored_trials)]
     pairs = (

@@ -80,6 +80,8 @@ def test_the_hook_calls_a_command_that_exists() -> None:
 def test_the_paper_cites_what_its_bibliography_has() -> None:
     cited = set(re.findall(r"@([a-z]+\d{4})", text(".github/joss/paper.md")))
     assert cited == set(re.findall(r"^@\w+\{(\w+),", text(".github/joss/paper.bib"), re.MULTILINE))
+    figures = re.findall(r"\]\((\w+\.png)\)", text(".github/joss/paper.md"))
+    assert figures == sorted(path.name for path in (ROOT / ".github" / "joss").glob("*.png"))
 
 
 # ---------------------------------------------------------------------------------------------------------- versions

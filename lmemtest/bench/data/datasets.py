@@ -86,7 +86,7 @@ def load_hpo_runs() -> Runs:
     from lmemtest.bench.data.runs import Runs
 
     return Runs(
-        read_bundled("hpo_runs.csv.gz"),
+        _read_bundled("hpo_runs.csv.gz"),
         score="loss",
         direction="minimize",
         algorithm="algorithm",
@@ -130,7 +130,7 @@ def load_hpo_trials(*, all_fidelities: bool = False) -> pd.DataFrame:
     >>> len(trials), trials["benchmark"].nunique()
     (5120, 20)
     """
-    trials = read_bundled("hpo_trials.csv.gz")
+    trials = _read_bundled("hpo_trials.csv.gz")
     return trials if all_fidelities else trials[trials["fidelity"] == 1.0].reset_index(drop=True)
 
 
@@ -178,7 +178,7 @@ def load_pipeline_study() -> pd.DataFrame:
     >>> ideal.groupby("dataset")["score"].size().to_dict()
     {'cancer': 120, 'digits': 120, 'wine': 120}
     """
-    return read_bundled("pipeline_study.csv.gz")
+    return _read_bundled("pipeline_study.csv.gz")
 
 
 def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Literal["study", "all"] = "study") -> Runs:
@@ -241,13 +241,13 @@ def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Liter
     )
 
 
-def read_bundled(name: str, folder: Path | None = None) -> pd.DataFrame:
-    """A table of the package, or of a folder in which it was built again; every float is read as it was written."""
+def _read_bundled(name: str) -> pd.DataFrame:
+    """A table of the package; every float is read as it was written."""
     import pandas as pd
 
     exact = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
     options: dict[str, Any] = {} if exact else {"float_precision": "round_trip"}
-    with ((folder or files("lmemtest") / "bench" / "data" / "bundled") / name).open("rb") as stream:
+    with (files("lmemtest") / "bench" / "data" / "bundled" / name).open("rb") as stream:
         table: pd.DataFrame = pd.read_csv(stream, compression="gzip", **options)  # type: ignore[assignment]
     return table
 
