@@ -31,6 +31,7 @@ def write(docs: Path) -> None:
     for part in ("api", "figures", "extra"):
         (folder / part).mkdir(parents=True)
     shutil.copytree(ROOT / "lmemtest" / "bench" / "data" / "bundled", folder / "data", ignore=no_pages)
+    shutil.copy(ROOT / "CHANGELOG.md", folder / "changelog.md")
     write_api(folder / "api")
     write_gallery(folder)
     lt.analyze(_sample()).save(folder / "extra" / "sample-report.html")
@@ -99,6 +100,7 @@ def write_api(folder: Path) -> None:
 def linked(_: object, docname: str, source: list[str]) -> None:
     """Links out of `docs` to what the site has of it; the names in the tables of the API page to their pages."""
     source[0] = CARD.sub(lambda m: f"]({m['up'][3:]}generated/data/{m['name']}.md)", source[0])
+    source[0] = source[0].replace("](../../CHANGELOG.md)", "](../generated/changelog.md)")
     source[0] = FOLDER.sub(lambda m: f"{m['text']} (`{m['path']}`)", source[0])
     if docname == "api":
         known = {name.removeprefix("lmemtest.") for name, _ in names()}

@@ -1067,3 +1067,14 @@ def test_the_options_of_a_command_are_the_arguments_of_its_function(name):
 
 def test_a_help_shows_the_defaults_of_the_function(run):
     assert "[default: 0.05]" in " ".join(run("rank", "--help").out.split())
+
+
+def test_an_answer_that_is_no_way_to_count_curves_is_asked_again(monkeypatch, capsys) -> None:
+    import typer
+
+    from lmemtest.cli.reading import _curves
+
+    answers = iter(["median", "best"])
+    monkeypatch.setattr("builtins.input", lambda _="": next(answers))
+    assert typer.prompt("Curves", default="mean", value_proc=_curves, err=True) == "best"
+    assert "'median' is not one of mean, last, best, area" in capsys.readouterr().err

@@ -19,21 +19,20 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from models import FAMILIES, FIDELITIES, Family, evaluate
 from replay import ALGORITHMS, PRIORS, Table, replay, stream
 from tasks import SOURCES, load_task
 
 N_CONFIGS = 256
 SEEDS = range(25)
-TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "data" / "bundled"
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "optuna", "pyarrow")
+TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "bench" / "data" / "bundled"
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "statsmodels", "optuna")
 HYPERPARAMETERS = tuple(dict.fromkeys(name for family in FAMILIES.values() for name in family.space))
 RUN_KEY = ["benchmark", "prior", "algorithm", "seed", "budget"]
 
@@ -106,12 +105,10 @@ def replay_all(table: Table, seeds: range) -> pd.DataFrame:
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write one parquet file whose bytes depend on the content and the library versions only."""
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(
-        {"lmemtest.built_with": json.dumps({name: version(name) for name in LIBRARIES})}
-    )
+    """Write one packed csv whose bytes depend on the content only; every float reads back as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd", compression_level=19, use_dictionary=True)
+    packing = {"method": "gzip", "compresslevel": 9, "mtime": 0}
+    frame.to_csv(path, index=False, lineterminator="\n", compression=packing)
     print(f"{path.name}: {len(frame):,} rows, {path.stat().st_size / 1024:.0f} kB", flush=True)
 
 
@@ -123,15 +120,24 @@ def build(target: Path) -> None:
             parts.append(train(dataset, family, range(N_CONFIGS)))
             print(f"trained {family.name} on {dataset}", flush=True)
     trials = tidy_trials(parts)
-    write(trials, target / "hpo_trials.parquet")
+    write(trials, target / "hpo_trials.csv.gz")
     runs = pd.concat([replay_all(table, SEEDS) for table in tables(trials)], ignore_index=True)
-    write(runs.sort_values(RUN_KEY, kind="stable", ignore_index=True), target / "hpo_runs.parquet")
+    write(runs.sort_values(RUN_KEY, kind="stable", ignore_index=True), target / "hpo_runs.csv.gz")
+    record(target, "hpo", LIBRARIES)
+
+
+def record(folder: Path, name: str, libraries: Sequence[str]) -> None:
+    """Keep the versions that a table was built with."""
+    path = folder / "built_with.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known[name] = {library: version(library) for library in libraries}
+    path.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
 def check(source: Path, n_trials: int = 2, n_seeds: int = 1) -> list[str]:
     """Rebuild the first trials and seeds of every benchmark; return what differs from the stored files."""
-    stored_trials = pd.read_parquet(source / "hpo_trials.parquet")
-    stored_runs = pd.read_parquet(source / "hpo_runs.parquet")
+    stored_trials = pd.read_csv(source / "hpo_trials.csv.gz")
+    stored_runs = pd.read_csv(source / "hpo_runs.csv.gz")
     trained = [train(d, f, range(n_trials)) for d in SOURCES for f in FAMILIES.values()]
     replayed = [replay_all(table, range(n_seeds)) for table in tables(stored_trials)]
     pairs = (
@@ -152,8 +158,8 @@ def _difference(name: str, new: pd.DataFrame, old: pd.DataFrame) -> str:
     return ""
 
 
-def _version_changes(path: Path) -> list[str]:
-    recorded = json.loads(pq.read_schema(path).metadata[b"lmemtest.built_with"])
+def _version_changes(folder: Path) -> list[str]:
+    recorded = json.loads((folder / "built_with.json").read_text(encoding="utf-8"))["hpo"]
     return [f"{name} {old} -> {version(name)}" for name, old in recorded.items() if version(name) != old]
 
 
@@ -161,13 +167,13 @@ def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="rebuild a small part and compare it with the files")
-    parser.add_argument("-o", "--output", type=Path, default=TARGET, help="folder of the parquet files")
+    parser.add_argument("-o", "--output", type=Path, default=TARGET, help="folder of the tables")
     arguments = parser.parse_args()
     if not arguments.check:
         build(arguments.output)
         return 0
     problems = check(arguments.output)
-    changes = _version_changes(arguments.output / "hpo_trials.parquet")
+    changes = _version_changes(arguments.output)
     if problems and changes:
         problems.append("library versions have changed, which can change scores: " + ", ".join(changes))
     print("\n".join(problems) or "check passed")

@@ -26,14 +26,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines import LOADERS, PIPELINES, SOURCES, Hyperparameters, Study, split  # isort: skip: it finds paper_figures
 from paper_figures.estimators import TUNING, Estimate, fixed_tuning_estimator, ideal_estimator
 
-TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "data" / "bundled" / "pipeline_study.parquet"
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow")
+TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "bench" / "data" / "bundled" / "pipeline_study.csv.gz"
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
 COLUMNS = [
     *("pipeline", "dataset", "design", "varied"),
     *(TUNING, "tuned_on", *SOURCES),
@@ -102,11 +100,13 @@ def rows(study: Study, design: str, varied: str, found: Estimate, tuned_on: int 
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:
-    """Write one parquet file whose bytes depend on the content and the library versions only."""
-    table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(
-        {"lmemtest.built_with": json.dumps({name: version(name) for name in LIBRARIES})}
-    )
-    pq.write_table(table, path, compression="zstd", compression_level=19, use_dictionary=True)
+    """Write one packed csv whose bytes depend on the content only, and keep the versions that it was built with."""
+    packing = {"method": "gzip", "compresslevel": 9, "mtime": 0}
+    frame.to_csv(path, index=False, lineterminator="\n", compression=packing)
+    versions = path.parent / "built_with.json"
+    known = json.loads(versions.read_text(encoding="utf-8")) if versions.is_file() else {}
+    known["pipeline_study"] = {name: version(name) for name in LIBRARIES}
+    versions.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     print(f"{path.name}: {len(frame):,} rows, {path.stat().st_size / 1024:.0f} kB", flush=True)
 
 
@@ -130,7 +130,7 @@ def again(row: pd.Series) -> tuple[Hyperparameters, float]:
 
 def check(path: Path, n: int) -> list[str]:
     """Make n rows again; say which differ."""
-    drawn = pd.read_parquet(path).sample(n, random_state=1)
+    drawn = pd.read_csv(path).sample(n, random_state=1)
     problems = []
     for place, row in drawn.iterrows():
         found, score = again(row)
@@ -144,13 +144,13 @@ def main() -> int:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", type=int, nargs="?", const=20, metavar="N", help="make N rows again (default: 20)")
-    parser.add_argument("-o", "--output", type=Path, default=TARGET, help="the parquet file")
+    parser.add_argument("-o", "--output", type=Path, default=TARGET, help="the table")
     arguments = parser.parse_args()
     if arguments.check is None:
         build(arguments.output)
         return 0
     problems = check(arguments.output, arguments.check)
-    recorded = json.loads(pq.read_schema(arguments.output).metadata[b"lmemtest.built_with"])
+    recorded = json.loads((arguments.output.parent / "built_with.json").read_text(encoding="utf-8"))["pipeline_study"]
     changes = [f"{name} {old} -> {version(name)}" for name, old in recorded.items() if version(name) != old]
     if problems and changes:
         problems.append("library versions have changed, which can change scores: " + ", ".join(changes))

@@ -73,19 +73,27 @@ def main() -> None:
         raise SystemExit(INTERRUPTED) from None
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        import importlib
+def _version(context: typer.Context, wanted: bool) -> None:
+    """Print versions; `--verbose`, which is processed before, adds what numbers depend on."""
+    if not wanted:
+        return
+    import importlib
 
-        typer.echo(f"lmemtest {importlib.import_module('lmemtest').__version__}")
-        raise typer.Exit
+    typer.echo(f"lmemtest {importlib.import_module('lmemtest').__version__}")
+    if context.params.get("verbose"):
+        from lmemtest.core.environment import environment
+
+        for name, value in list(environment().items())[1:]:
+            typer.echo(f"{name:<14} {value}")
+    raise typer.Exit
 
 
 @app.callback()
 def _root(
-    _: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    verbose: Annotated[
+        bool, typer.Option("--verbose", is_eager=True, help="With --version: packages, BLAS, processors, too.")
     ] = False,
+    _: Annotated[bool, typer.Option("--version", callback=_version, help="Print the version and stop.")] = False,
 ) -> None:
     """Which of these algorithms is really better, on what, and how sure are we?
 
@@ -96,6 +104,8 @@ def _root(
       lmemtest demo
       lmemtest report runs.csv --score loss --direction minimize --algorithm tool --benchmark task -o out.html
     """
+    if verbose:
+        raise typer.BadParameter("--verbose goes with --version: lmemtest --version --verbose.")
 
 
 @command(

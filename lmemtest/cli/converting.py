@@ -16,6 +16,7 @@ from lmemtest.cli.options import IN_PYTHON, POLICIES
 from lmemtest.cli.reading import without_failures
 from lmemtest.cli.rendering import say
 from lmemtest.core.caller import shell_line
+from lmemtest.core.environment import extra_package
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +80,8 @@ def _add(name: str, tool: Tool) -> None:
 
         output = arguments.output or WRITTEN
         target = check_report_path(output, SUFFIXES)
+        if target.suffix.lower() == ".parquet":
+            extra_package("pyarrow", extra="parquet", purpose=f"write {output}", otherwise="Or write .csv.")
         step("reading")
         runs = _imported(name, tool, arguments)
         runs = runs if arguments.score_failures is None else without_failures(arguments.score_failures, runs)

@@ -11,7 +11,6 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import click
 import typer
 
 from lmemtest.cli.options import RUNS, TABLE, anchors, flags, roles_of
@@ -400,8 +399,14 @@ def settled_curves(runs: Runs, arguments: str | None, yes: bool) -> str | None:
     say(f"Runs have scores at several values of {runs.budget}. What does each run count?", err=True)
     for name, meaning in WORDS_OF_CURVES.items():
         typer.echo(f"  {name:<6} {meaning}", err=True)
-    answer = typer.prompt("Curves", default=how, type=click.Choice(list(WORDS_OF_CURVES)), err=True)
-    return str(answer)
+    return str(typer.prompt("Curves", default=how, value_proc=_curves, err=True))
+
+
+def _curves(answer: str) -> str:
+    """An answer that is one of the words; anything else is asked again."""
+    if answer not in WORDS_OF_CURVES:
+        raise typer.BadParameter(f"{answer!r} is not one of {', '.join(WORDS_OF_CURVES)}.")
+    return answer
 
 
 def _agreed(guessed_roles: Guess, options: list[str], yes: bool) -> bool:

@@ -12,6 +12,8 @@ from contextlib import ContextDecorator
 from functools import lru_cache
 from typing import Any
 
+from lmemtest.core.words import counted
+
 
 @lru_cache(maxsize=1)
 def _controller() -> Any:
@@ -19,6 +21,16 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def blas_libraries() -> list[str]:
+    """The linear algebra libraries that are loaded: name, version, kernel and threads of each."""
+    return [
+        f"{found['internal_api']} {found['version']}, kernel {found.get('architecture') or 'unknown'}, "
+        f"{counted(found['num_threads'], 'thread')}"
+        for found in _controller().info()
+        if found["user_api"] == "blas"
+    ]
 
 
 def _take_over() -> None:

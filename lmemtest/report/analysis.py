@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
 import math
 import os
-import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +35,7 @@ from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import on_another_score
 from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
 from lmemtest.bench.variation.variance_components import variance_components
+from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
@@ -76,7 +74,6 @@ Progress = Callable[[str], None]
 _SIMULATED, DIAGNOSIS_RNG = 99, 1
 # Findings about rows at different budgets: one score per run is over the same ones.
 _SETTLED = ("single_trials", "irregular_budgets")
-_PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -235,9 +232,7 @@ class Analysis(Result):
     @cached_property
     def versions(self) -> dict[str, str]:
         """Of lmemtest, Python and the packages behind the numbers."""
-        package = importlib.import_module("lmemtest")
-        versions = {"lmemtest": str(package.__version__), "Python": platform.python_version()}
-        return {**versions, **{name: importlib.metadata.version(name) for name in _PACKAGES}}
+        return versions()
 
     @cached_property
     def comparable(self) -> tuple[str, ...]:

@@ -365,7 +365,7 @@ def test_the_api_page_lists_every_exception() -> None:
 
 
 def test_the_changelog_names_this_version() -> None:
-    headings = re.findall(r"^## (\S+)", (ROOT / "docs" / "changelog.md").read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == lmemtest.__version__
 
 

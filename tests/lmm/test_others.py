@@ -1,5 +1,6 @@
 """Results of statsmodels: against emmeans of R's lm and glm, statsmodels' own tests of contrasts, and fits of ours."""
 
+import pickle
 import re
 
 import numpy as np
@@ -181,6 +182,13 @@ def test_the_levels_of_a_categorical_column_keep_their_order():
     means = lt.emmeans(smf.ols("y ~ algorithm", data).fit(), "algorithm")
     assert means.labels() == ("RS", "PB", "HB", "BO")
     np.testing.assert_allclose(means.estimate, [data[data["algorithm"] == a]["y"].mean() for a in means.labels()])
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_means_can_be_pickled(name):
+    means = lt.emmeans(FITS[name](), "algorithm", **({} if name == "ols" else {"type": "response"}))
+    again = pickle.loads(pickle.dumps(means))
+    pd.testing.assert_frame_equal(again.pairs().to_frame(), means.pairs().to_frame())
 
 
 def test_a_diagram_and_decisions_follow():

@@ -11,8 +11,9 @@ import os
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from lmemtest.core.environment import extra_package
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import DownloadError
 
@@ -85,7 +86,7 @@ def load_hpo_runs() -> Runs:
     from lmemtest.bench.data.runs import Runs
 
     return Runs(
-        _read_bundled("hpo_runs.parquet"),
+        _read_bundled("hpo_runs.csv.gz"),
         score="loss",
         direction="minimize",
         algorithm="algorithm",
@@ -129,7 +130,7 @@ def load_hpo_trials(*, all_fidelities: bool = False) -> pd.DataFrame:
     >>> len(trials), trials["benchmark"].nunique()
     (5120, 20)
     """
-    trials = _read_bundled("hpo_trials.parquet")
+    trials = _read_bundled("hpo_trials.csv.gz")
     return trials if all_fidelities else trials[trials["fidelity"] == 1.0].reset_index(drop=True)
 
 
@@ -177,7 +178,7 @@ def load_pipeline_study() -> pd.DataFrame:
     >>> ideal.groupby("dataset")["score"].size().to_dict()
     {'cancer': 120, 'digits': 120, 'wine': 120}
     """
-    return _read_bundled("pipeline_study.parquet")
+    return _read_bundled("pipeline_study.csv.gz")
 
 
 def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Literal["study", "all"] = "study") -> Runs:
@@ -241,17 +242,29 @@ def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Liter
 
 
 def _read_bundled(name: str) -> pd.DataFrame:
+    """A table of the package; every float is read as it was written."""
     import pandas as pd
 
+    exact = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+    options: dict[str, Any] = {} if exact else {"float_precision": "round_trip"}
     with (files("lmemtest") / "bench" / "data" / "bundled" / name).open("rb") as stream:
-        return pd.read_parquet(stream)
+        table: pd.DataFrame = pd.read_csv(stream, compression="gzip", **options)  # type: ignore[assignment]
+    return table
+
+
+def _pooch() -> Any:
+    """The library that downloads and caches."""
+    return extra_package(
+        "pooch",
+        extra="download",
+        purpose="download the PriorBand table",
+        otherwise="Or download it by hand and give its path: fetch_priorband(path='...').",
+    )
 
 
 def _cache_folder() -> Path:
-    import pooch
-
     chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(os.path.expanduser(chosen)) if chosen else Path(pooch.os_cache("lmemtest"))
+    return Path(os.path.expanduser(chosen)) if chosen else Path(_pooch().os_cache("lmemtest"))
 
 
 def _cached_priorband(select: str) -> pd.DataFrame:
@@ -271,8 +284,7 @@ def _cached_priorband(select: str) -> pd.DataFrame:
 
 def _download(target: Path) -> None:
     """Download to `target`, through a temporary file of pooch's: an interruption leaves nothing behind."""
-    import pooch
-
+    pooch = _pooch()
     try:
         with _quiet_pooch():
             pooch.retrieve(
@@ -298,17 +310,14 @@ def _by_hand() -> str:
 
 
 def _downloader() -> Callable[..., object]:
-    import pooch
-
-    return pooch.HTTPDownloader(timeout=60)
+    downloader: Callable[..., object] = _pooch().HTTPDownloader(timeout=60)
+    return downloader
 
 
 @contextmanager
 def _quiet_pooch() -> Iterator[None]:
     """Hide pooch's advice to pin the hash of the file, which is meant for us and not for the user."""
-    import pooch
-
-    logger = pooch.get_logger()
+    logger = _pooch().get_logger()
     level = logger.level
     logger.setLevel("WARNING")
     try:
@@ -337,6 +346,7 @@ def _read_any(path: Path) -> pd.DataFrame:
     kind = _sniff(path)
     try:
         if kind == "parquet":
+            extra_package("pyarrow", extra="parquet", purpose=f"read {str(path)!r}", otherwise="Or save it as csv.")
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(

@@ -30,6 +30,7 @@ from lmemtest.bench.data.sheets import (
     within_limit,
 )
 from lmemtest.core.caller import advice, named
+from lmemtest.core.environment import extra_package
 from lmemtest.core.hints import guided
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, MissingFileError
@@ -258,32 +259,32 @@ def _read_arrow(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     import importlib
     import io
 
-    import pyarrow as pa
-
+    pa = extra_package(
+        "pyarrow", extra="parquet", purpose=f"read {source.shown}", otherwise="Or save the table as .csv."
+    )
     kind = importlib.import_module(f"pyarrow.{source.kind}")  # parquet or feather
     try:
         if source.kind == "parquet":
             said = kind.read_metadata(io.BytesIO(source.data))
             refuse_width(said.num_columns, source.shown)
             refuse_cells(said.num_rows, said.num_columns, source.shown)
-        return _of_arrow(kind.read_table(io.BytesIO(source.data)), (*labels, *seeds), source.shown), ()
+        return _of_arrow(pa, kind.read_table(io.BytesIO(source.data)), (*labels, *seeds), source.shown), ()
     except (pa.ArrowMemoryError, LmemtestError):
         raise
     except (pa.ArrowException, ValueError, OSError) as error:
         raise _unreadable(source.shown, source.kind, error) from None
 
 
-def _of_arrow(table: Any, names: Names, shown: str) -> pd.DataFrame:
+def _of_arrow(pa: Any, table: Any, names: Names, shown: str) -> pd.DataFrame:
     """An arrow table with its exact decimals as whole numbers, floats, or names where a float would lose some."""
-    import pyarrow as pa
-
     refuse_width(table.num_columns, shown)
     refuse_repeated(table.column_names, shown)
     for place, column in enumerate(table.schema):
         if pa.types.is_decimal(column.type):
             values = table.column(place).to_pylist()
             table = table.set_column(place, column.name, pa.array(_of_decimals(values, column.name in names)))
-    return table.to_pandas()
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _of_decimals(values: list[Any], names: bool) -> list[Any]:
@@ -349,12 +350,9 @@ def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     from lmemtest.bench.data.forms import Remark
     from lmemtest.bench.data.sheets import body_of, cells_of, chosen
 
-    try:
-        import openpyxl
-    except ImportError:
-        raise ArgumentError(
-            f"To read {source.shown}, openpyxl is needed: pip install 'lmemtest[excel]'. Or save the sheet as .csv."
-        ) from None
+    openpyxl = extra_package(
+        "openpyxl", extra="excel", purpose=f"read {source.shown}", otherwise="Or save the sheet as .csv."
+    )
     try:
         with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
             refuse_large_archive(archive, source.shown)

@@ -35,6 +35,7 @@ from lmemtest.compat.significance_analysis.tables import (
     warn,
 )
 from lmemtest.core.caller import on_function
+from lmemtest.core.environment import extra_package
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -356,6 +357,7 @@ def metafeature_analysis(
         instances, pairs = instance_contrasts(losses, axes, rng=np.random.default_rng(0))
     _say(bool(verbose), _lines(outcomes))
     if path:
+        extra_package("pyarrow", extra="parquet", purpose=f"write {path}", otherwise="Leave path= out.")
         _wins(outcomes).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
     # a variant comes before those that come later in the data, which is how differences are directed
     both = frame.loc[frame[algorithm_var].isin(list(algorithms)), [benchmark_var, metafeature_var]].drop_duplicates()

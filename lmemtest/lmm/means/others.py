@@ -75,6 +75,10 @@ class OtherFit:
     notes: tuple[str, ...] = ()
     scope: None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the state of the formula, which patsy does not let go: means and comparisons do not need it."""
+        return {**self.__dict__, "spec": None}
+
     @property
     def design(self) -> OtherFit:
         """Itself."""

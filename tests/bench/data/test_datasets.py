@@ -148,8 +148,8 @@ def test_trial_scores_spread_and_tie_but_do_not_degenerate(trials):
 
 def test_bundled_files_are_small_and_documented():
     files = sorted(p.name for p in BUNDLED.iterdir() if not p.name.startswith((".", "__")))
-    tables = ["hpo_runs.parquet", "hpo_trials.parquet", "pipeline_study.parquet"]
-    assert files == sorted(["README.md", "pipeline_study.md", *tables])
+    tables = ["hpo_runs.csv.gz", "hpo_trials.csv.gz", "pipeline_study.csv.gz"]
+    assert files == sorted(["README.md", "built_with.json", "pipeline_study.md", *tables])
     assert sum((BUNDLED / name).stat().st_size for name in files) < 1_000_000
 
 
