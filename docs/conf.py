@@ -57,6 +57,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "lmemtest"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_static" / "scorer.js")
 html_extra_path = ["generated/extra"]
 html_show_sourcelink = False
 html_sidebars = {"**": ["globaltoc"]}
@@ -83,5 +84,5 @@ def elsewhere(_app, _env, node, contnode):
     """A link to what another project documents; types of Python and numpy that numpydoc knows need none."""
     target = node.get("reftarget", "")
     if target.startswith(("python:", "numpy:")):
-        return contnode
+        return nodes.inline("", contnode.astext().partition(":")[2] or contnode.astext())
     return nodes.reference("", "", contnode, internal=False, refuri=ELSEWHERE[target]) if target in ELSEWHERE else None

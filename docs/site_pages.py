@@ -181,7 +181,7 @@ def write_gallery(folder: Path) -> None:
         "",
         "Every figure, drawn from the bundled runs; behind each, its code.",
         "",
-        "::::{grid} 1 2 3 4",
+        "::::{grid} 1 2 2 3",
         ":gutter: 3",
         "",
         *cards,

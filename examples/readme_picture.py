@@ -28,7 +28,9 @@ def draw(path: str = "table-to-answer.png") -> str:
         left = figure.add_axes((0.05, 0.05, 0.36, 0.83))
         left.set_axis_off()
         left.set_title(f"in: runs.csv, {len(runs.to_frame()):,} rows", loc="left", fontsize=9.5)
-        shown = left.table([*cells, ["..."] * 4], colLabels=list(table), loc="upper left", cellLoc="left", edges="horizontal")
+        shown = left.table(
+            [*cells, ["..."] * 4], colLabels=list(table), loc="upper left", cellLoc="left", edges="horizontal"
+        )
         shown.auto_set_font_size(False)
         shown.set_fontsize(8)
         shown.auto_set_column_width(list(range(4)))

@@ -3,8 +3,8 @@
     python tests/reference/validation_table.py [word ...]
 
 Reads the JSON files beside it, fits everything again, and writes what was seen into validation.csv, of which
-`make pages` makes the tables of docs/developers/validation.md; takes a few minutes. With words, only the sections whose headings
-contain one of them. With LMEMTEST_DATA set to the folder of priorband.parquet, hedwig.csv and deberta.csv, the
+`make pages` makes the tables of docs/developers/validation.md; takes a few minutes. With words, only the sections whose
+headings contain one of them. With LMEMTEST_DATA set to the folder of priorband.parquet, hedwig.csv and deberta.csv, the
 published numbers of these tables are compared too; without it their rows stay as they are. It needs what the tests
 need, and uses their brute-force formulas. Rows of simulations and of claims are written by hand, from the programs
 of tests/simulation.

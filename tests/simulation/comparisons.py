@@ -5,7 +5,8 @@ square of the residual, so whole batches of tables are judged at once, without a
 square of the interaction (pooled with that of the residual where the interaction is estimated as zero; the variances
 of benchmarks and of seeds, which are large here, are taken as positive), CR2 by benchmark is the variance of the
 differences over the benchmarks, and moderated variances come from `lmemtest.lmm.means.empirical_bayes` itself.
-`test_comparison_size.py` shows that this is what the package computes, and asserts what docs/developers/validation.md says of it.
+`test_comparison_size.py` shows that this is what the package computes, and asserts what docs/developers/validation.md
+says of it.
 
 Run as a program, it prints the tables of that page (a few minutes of one core):
 

@@ -1,6 +1,7 @@
 """How often intervals of `benchmark_effects` hold, where noise differs between benchmarks or an algorithm is erratic.
 
-For the table of docs/developers/benchmark-effects.md: ``python tests/simulation/test_benchmark_effects_coverage.py 100``.
+For the table of docs/developers/benchmark-effects.md: ``python tests/simulation/test_benchmark_effects_coverage.py
+100``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """False differences and coverage where every run is a curve over the budget, by the default of `recommend`.
 
-`python tests/simulation/test_curves_size.py [TABLES]` prints the tables of docs/developers/anytime.md: three kinds of curves with
-equal algorithms, and the power on one benchmark beside the t-test of the means of the curves.
+`python tests/simulation/test_curves_size.py [TABLES]` prints the tables of docs/developers/anytime.md: three kinds of
+curves with equal algorithms, and the power on one benchmark beside the t-test of the means of the curves.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Evaluations that are not a full table of 0 and 1: pass rates, judges, unequal tasks, items of one model, epochs.
 
 False differences among models of one accuracy, and coverage of the simultaneous intervals at a true difference. The
-answers are those of `test_evaluation_size`: only what is observed of them differs. The table of docs/developers/validation.md is
-printed by ``python tests/simulation/test_evaluation_designs.py 200``.
+answers are those of `test_evaluation_size`: only what is observed of them differs. The table of
+docs/developers/validation.md is printed by ``python tests/simulation/test_evaluation_designs.py 200``.
 """
 
 from __future__ import annotations

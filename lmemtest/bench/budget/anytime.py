@@ -289,9 +289,9 @@ def anytime(
     A pair's variance is the common one at each budget times a ratio, its own over the common mean square averaged over
     budgets and moderated, or that of the budget itself where it is larger. Its t ratios become normal scores by its own
     degrees of freedom, which are compared with the largest of the joint normal law of all pairs and budgets: the rule
-    is conservative. With ``vcov="model"``, and for two algorithms, the width is the quantile of the largest ``|t|``, with
-    variances that follow a Wishart law along the curve; that holds if all pairs vary alike. Simulated error rates are
-    in docs/developers/anytime.md.
+    is conservative. With ``vcov="model"``, and for two algorithms, the width is the quantile of the largest ``|t|``,
+    with variances that follow a Wishart law along the curve; that holds if all pairs vary alike. Simulated error rates
+    are in docs/developers/anytime.md.
 
     References
     ----------

@@ -146,9 +146,9 @@ def gate(
     Missing or infinite scores are failed runs; what they are worth is for the user to say, so there is no number. A
     relative margin is an estimate, too: the test is of ``new - (1 - r) old`` (or ``1 + r`` where less is better), so
     that `se` and the bounds hold its error. Why "worse" is worse than the margin rather than worse than the old
-    version, and what is adjusted for several metrics, is in docs/developers/gate.md. A policy's levels: a gate passes with
-    probability `alpha` at most where a critical check does not hold, or as many supporting ones as block, whatever the
-    correlation of the metrics (Berger 1982; Benjamini & Heller 2008, doi:10.1111/j.1541-0420.2007.00984.x).
+    version, and what is adjusted for several metrics, is in docs/developers/gate.md. A policy's levels: a gate passes
+    with probability `alpha` at most where a critical check does not hold, or as many supporting ones as block, whatever
+    the correlation of the metrics (Berger 1982; Benjamini & Heller 2008, doi:10.1111/j.1541-0420.2007.00984.x).
 
     References
     ----------

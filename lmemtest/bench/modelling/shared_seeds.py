@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 # Where the terms are held: at these levels the rate of false findings of both steps together stays at 7 % from six
-# benchmarks and three seeds on, if luck is weak enough to be missed and if it is not; see docs/developers/validation.md.
+# benchmarks and three seeds on, if luck is weak enough to be missed and if it is not; see
+# docs/developers/validation.md.
 LEVEL, LEVEL_OF_FEW, FEW_SEEDS = 0.2, 0.3, 5
 SHOWN = 0.05  # below it the effect counts as shown; above it the terms are held as a precaution
 _MOST_GROUPS = 1000  # whose eigenvalues are found in about half a second

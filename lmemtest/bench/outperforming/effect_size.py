@@ -6,7 +6,8 @@
   differences, weighted by their ranks); both lie in [-1, 1].
 - `akinshin_gamma`: medians over a pooled median absolute deviation.
 
-Intervals were chosen by their coverage in simulations (docs/developers/outperforming.md); `outperforming` says what they are.
+Intervals were chosen by their coverage in simulations (docs/developers/outperforming.md); `outperforming` says what
+they are.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ where the noise has the product of all of them and r (a decision study of genera
 nested in others has n_s units in each of theirs. A difference of two models has twice that.
 
 Each V_P has an interval of its own; that of the sum is made of them by MOVER (Zou & Donner 2008), with the coefficients
-1 / (product of n_s), as if estimates of different parts were uncorrelated; docs/developers/planning.md has how often it holds.
+1 / (product of n_s), as if estimates of different parts were uncorrelated; docs/developers/planning.md has how often it
+holds.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 KINDS = ("sd", "corr", "residual sd", "fixed", "linear")
 _RESTARTS = 3  # better optima to go on from before giving up
-_FEW = 10  # levels up to which the likelihood's intervals of a variance hold it clearly too rarely (docs/developers/intervals.md)
+_FEW = 10  # levels up to which the likelihood's intervals of a variance are too short (docs/developers/intervals.md)
 _KEYS = ("kind", "group", "name1", "name2")
 
 

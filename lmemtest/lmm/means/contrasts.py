@@ -105,9 +105,9 @@ def pairs(
 
     Notes
     -----
-    Every pair has its own standard error and degrees of freedom. Tukey: p = ``P(Q_{k,df} > sqrt(2) |t|)``, exact when all
-    differences have the same standard error, conservative for other known forms of the covariance (Hayter 1984), not
-    where every pair estimates a variance of its own. A difference without a standard error is NaN, with a note.
+    Every pair has its own standard error and degrees of freedom. Tukey: p = ``P(Q_{k,df} > sqrt(2) |t|)``, exact when
+    all differences have the same standard error, conservative for other known forms of the covariance (Hayter 1984),
+    not where every pair estimates a variance of its own. A difference without a standard error is NaN, with a note.
 
     References
     ----------
