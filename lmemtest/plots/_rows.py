@@ -41,7 +41,6 @@ class Series:
     marker: str = "o"
     hollow: bool = False
     offset: int = 0
-    part: str = ""  # whose estimates they are, if of one; see `_style.part`
 
     @classmethod
     def of(
@@ -149,10 +148,10 @@ class Shown:
         moved = np.flatnonzero(self.place != np.arange(len(self.place)))
         return frozenset(moved[:1].tolist())
 
-    def labels(self, names: Iterable[Any]) -> list[str]:
+    def labels(self, names: Iterable[Any]) -> list[Any]:
         """Labels of the rows of the figure, from those of all rows."""
         names = list(names)
-        labels = [str(names[i]) for i in self.kept]
+        labels = [names[i] if isinstance(names[i], tuple) else str(names[i]) for i in self.kept]
         for row in self.headers:
             labels.insert(row, f"… {self.left_out:,} more …")
         return labels
@@ -285,8 +284,10 @@ def _draw_panel(
     for row, tick in enumerate(box.get_yticklabels()):
         colour = _style.MUTED if row in rows.headers else _style.INK
         _style.literal(tick).set(fontsize=font, color=colour, va="center", linespacing=1.05, **names)
-        if labels[row] and isinstance(rows.labels[row], str) and row not in rows.headers:
-            tick.set_gid(_style.part(str(rows.labels[row])))
+        names_of = name if isinstance(name := rows.labels[row], tuple) else (str(name),)
+        if labels[row] and row not in rows.headers:
+            tick.set_gid(_style.part(*names_of))
+            _style.veil(box, (0.0, row - 0.5), 1.0, 1.0, *names_of, transform=box.get_yaxis_transform())
     shift = 0.5 if rows.lanes > 1 else 0.0  # a line behind each row, or between rows that hold several estimates
     for row in range(len(rows.labels) - (rows.lanes > 1)):
         if row not in rows.headers:
@@ -307,7 +308,7 @@ def _look(series: Series, size: float) -> dict[str, Any]:
 
 
 def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
-    gid = _style.part(series.part) if series.part else None
+    gid = _style.part(series.name) if series.name else None
     for row, low, high in series.spans():
         line: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "zorder": 2}
         ends = [rows.y(row, series.offset)] * 2
