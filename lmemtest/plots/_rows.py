@@ -170,7 +170,7 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
         ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
     across, height = _canvas.size_in_points(ax)
     for font, lines in _layout.fonts_and_lines():
-        labels, words, title, key, margins = _texts(ax, rows, across, font, lines)
+        labels, (words, centred), title, key, margins = _texts(ax, rows, across, font, lines)
         need = _height(rows, labels, font, margins, tight=True)
         if need <= height + 1e-6:  # rounding must not cost a font size
             break
@@ -182,7 +182,8 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     for at, text in enumerate(rows.aside):
         _annotate(ax, text, (1.0, at), (0.8 * font, 0.0), font, coords=ax.get_yaxis_transform(), va="center")
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
-    ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), labelpad=0.4 * font)
+    where: dict[str, Any] = {} if centred else {"ha": "left", "x": (_canvas.PAD - left) / (across - left - right)}
+    ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), **where, labelpad=0.4 * font)
     if title:
         ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
@@ -194,9 +195,9 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
 
 def _texts(
     ax: Axes, rows: Rows, width: float, font: float, most_lines: int = 2
-) -> tuple[list[str], str, str, tuple[list[str], int], tuple[float, float, float, float]]:
-    """At a font size: labels of some lines, words below, title, names and columns of the legend, and the room around
-    the rows: left, below, right, above."""
+) -> tuple[list[str], tuple[str, bool], str, tuple[list[str], int], tuple[float, float, float, float]]:
+    """At a font size: labels of some lines, words below and whether they are centred, title, names and columns of the
+    legend, and the room around the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
     parts = [tuple(map(_style.one_line, one)) for one in parts]
     names = list(dict.fromkeys(name for one in parts for name in one))
@@ -213,7 +214,11 @@ def _texts(
     key, columns, lines, more = _layout.legend_rows(entries, inner, small, 1 + len(key_words))
     sentences = [*rows.axis_label.split("\n"), *filter(None, [" ".join([*key_words, *more])])]
     plain = _style.Ruler(ax, font, **_style.font_for(sentences))
-    words = "\n".join(line for part in sentences for line in _style.wrap(part, room, plain))
+    broken = [line for part in sentences for line in _style.wrap(part, room, plain)]
+    centred = len(broken) == len(sentences)
+    if not centred:  # as captions of other figures: from the left, as wide as the figure
+        broken = [line for part in sentences for line in _style.wrap(part, width - 2.0 * _canvas.PAD, plain)]
+    words = "\n".join(broken)
     title = ""
     if rows.title:
         name = _style.one_line(rows.title)
@@ -223,7 +228,7 @@ def _texts(
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
     above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
-    return labels, words, title, (key, columns), (left, bottom, right, _canvas.PAD + above)
+    return labels, (words, centred), title, (key, columns), (left, bottom, right, _canvas.PAD + above)
 
 
 def _labels(
