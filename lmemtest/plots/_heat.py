@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -58,6 +58,7 @@ class Heat:
     centre: float = 0.0  # where orange and blue meet
     most: float | None = None  # from there to the ends of the colour scale; None for the largest value
     decimals: int | None = None  # of the numbers; None for three digits of the largest
+    of: Literal["", "pairs", "columns"] = ""  # whether algorithms are on both sides, or are the columns
 
     @property
     def exists(self) -> NDArray[np.bool_]:
@@ -218,6 +219,7 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     ax.pcolormesh(*edges, pale, cmap=ListedColormap([PALE]), label="_pale", **style)
     painted = np.ma.masked_where(~heat.painted, heat.values)
     ax.pcolormesh(*edges, painted, cmap=heat.mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
+    _veil(ax, heat)
     _draw_scale(ax, heat, font, place, lines)
     if _draw_numbers(ax, heat, font, cell):
         return ax, font, place
@@ -234,6 +236,18 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
         ax.scatter(column, row, s=dot**2, c=inks, linewidths=0, label="_emphasised", zorder=3)
         ax.xaxis.label.set_text(DOT + words)
     return ax, font, place
+
+
+def _veil(ax: Axes, heat: Heat) -> None:
+    """Cells that belong to two algorithms, or columns of one, and their labels, as parts of the figure."""
+    for ticks, names in ((ax.get_yticklabels(), heat.rows), (ax.get_xticklabels(), heat.columns)):
+        for tick, name in zip(ticks, names, strict=True):
+            tick.set_gid(_style.part(name))
+    if heat.of == "pairs":
+        for row, column in np.argwhere(heat.exists).tolist():
+            _style.veil(ax, (column - 0.5, row - 0.5), 1.0, 1.0, heat.rows[row], heat.columns[column])
+    for column, name in enumerate(heat.columns if heat.of == "columns" else ()):
+        _style.veil(ax, (column - 0.5, -0.5), 1.0, float(len(heat.rows)), name)
 
 
 def least_number() -> float:

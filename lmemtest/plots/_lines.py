@@ -231,7 +231,7 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
             _draw_level(box, level, plan.font)
         shifts = _dodges(panel, place, plan.font) if lines.dodge else [0.0] * len(panel.curves)
         for curve, shift in zip(panel.curves, shifts, strict=True):
-            _draw_curve(box, curve, y, plan.font, shift)
+            _draw_curve(box, curve, y, plan.font, shift, _style.part(*((curve.name,) if curve.name else panel.title)))
         if panel.draw is not None:
             panel.draw(box, place, plan.font)
         if panel.missing:
@@ -242,7 +242,8 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
             _name_ends(box, panel, y, plan, place)
         if panel.title:
             style = _style.text_style(plan.font, linespacing=1.1, **_style.font_for([plan.titles[index]]))
-            _style.literal(box.set_title(plan.titles[index], loc="left", pad=0.5 * plan.font, **style))
+            title = _style.literal(box.set_title(plan.titles[index], loc="left", pad=0.5 * plan.font, **style))
+            title.set_gid(_style.part(*panel.title))
     if plan.strip is not None:
         _draw_strip(plan.strip.inset(ax, size), lines, plan, plan.strip)
     _write_words(ax, lines, plan, size)
@@ -407,10 +408,10 @@ def _draw_level(box: Axes, level: Level, font: float) -> None:
         box.annotate(level.words, (0.0, level.at), xytext=(0.3 * font, 0.15 * font), **place, **words)
 
 
-def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float) -> None:
+def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float, part: str) -> None:
     moved = box.transData + ScaledTranslation(shift / 72, 0.0, box.figure.dpi_scale_trans) if shift else box.transData
     if curve.low is not None and curve.high is not None:
-        _draw_band(box, curve, [curve.low, curve.high], y, font, moved)
+        _draw_band(box, curve, [curve.low, curve.high], y, font, moved, part)
     count = len(curve.x)
     if curve.label == "" or count == 0:
         return
@@ -429,11 +430,12 @@ def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float) -> 
         transform=moved,
         clip_on=curve.clip,
         label=curve.label,
+        gid=part,
         zorder=curve.front,
     )
 
 
-def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float, moved: Any) -> None:
+def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float, moved: Any, part: str) -> None:
     """Coloured where the band says something, grey elsewhere up to the last coloured point; or bars."""
     bottom, top = sorted(y.limits)
     low, high = (np.clip(end, 2 * bottom - top, 2 * top - bottom) for end in band)
@@ -442,7 +444,7 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
         for x, start, end in zip(curve.x, low, high, strict=True):
             if math.isfinite(start) and math.isfinite(end):
                 bar: dict[str, Any] = {"linewidth": 0.16 * font, "linestyle": "-", "marker": "none", "zorder": 2}
-                bar |= {"solid_capstyle": "butt", "alpha": curve.opacity, "transform": moved}
+                bar |= {"solid_capstyle": "butt", "alpha": curve.opacity, "transform": moved, "gid": part}
                 box.plot([x, x], [start, end], color=colour, label=curve.band_label, **bar)
         return
     drawn = np.ones(len(curve.x), dtype=bool) if drawn is None else drawn
@@ -456,9 +458,9 @@ def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float,
         if where.any():
             step: Any = "post" if curve.step else None
             area = box.fill_between(curve.x, low, high, where=where.tolist(), step=step, color=paint, alpha=opacity)
-            area.set(linewidth=0.0, label=label, zorder=2 if label == curve.band_label else 1)
+            area.set(linewidth=0.0, label=label, gid=part, zorder=2 if label == curve.band_label else 1)
     for limit in (low, high) if curve.outlined else ():
-        edge = {"color": colour, "linestyle": curve.dash, "linewidth": 0.09 * font}
+        edge = {"color": colour, "linestyle": curve.dash, "linewidth": 0.09 * font, "gid": part}
         box.plot(curve.x, np.where(drawn, limit, np.nan), label="_limit", zorder=2, **edge)
 
 
@@ -478,8 +480,9 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
     edge = 1.0 + 0.8 * LEAD * size / place.width
     for i, height in zip(order, heights, strict=True):
         style = _style.text_style(size, color=_style.as_text(named[i].colour), ha="left", va="center", **font)
-        text = plan.names[named[i].name]
-        box.text(edge + 0.2 * size / place.width, height / place.height, text, transform=box.transAxes, **style)
+        part = _style.part(named[i].name)
+        text, at = plan.names[named[i].name], edge + 0.2 * size / place.width
+        box.text(at, height / place.height, text, transform=box.transAxes, gid=part, **style)
         (start, level), target = ends[i], height / place.height
         early = start < farthest - 1e-9  # straight to the edge first: a slanted line would look like a curve
         box.plot(
@@ -492,6 +495,7 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
             marker="none",
             clip_on=False,
             label="_lead",
+            gid=part,
         )
 
 
@@ -509,7 +513,7 @@ def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
         box.axhline(middle, color=_style.FAINT, linewidth=0.06 * plan.font, zorder=0.5, label="_guide")
         for start, end, fill, word in spans:
             height = (middle - _FILLED / 2.0, middle + _FILLED / 2.0) if count > 1 else (0.0, 1.0)
-            style: dict[str, Any] = {"linewidth": 0.0} | fill
+            style: dict[str, Any] = {"linewidth": 0.0, "gid": _style.part(name)} | fill
             box.fill_between([start, end], *height, zorder=2, **style)
             low, high = axis.share([start, end])
             ruler = _style.Ruler(box, size)
@@ -523,7 +527,7 @@ def _draw_strip(box: Axes, lines: Lines, plan: _Plan, place: Cell) -> None:
         if name:
             x = 1.0 + (0.8 * LEAD + 0.2) * size / place.width
             words = _style.text_style(size, color=_style.as_text(colour), ha="left", va="center", **font)
-            box.text(x, 1.0 - middle / count, plan.names[name], transform=box.transAxes, **words)
+            box.text(x, 1.0 - middle / count, plan.names[name], transform=box.transAxes, gid=_style.part(name), **words)
 
 
 def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float]) -> None:

@@ -41,7 +41,6 @@ class Series:
     marker: str = "o"
     hollow: bool = False
     offset: int = 0
-    part: str = ""  # whose estimates they are, if of one; see `_style.part`
 
     @classmethod
     def of(
@@ -149,10 +148,10 @@ class Shown:
         moved = np.flatnonzero(self.place != np.arange(len(self.place)))
         return frozenset(moved[:1].tolist())
 
-    def labels(self, names: Iterable[Any]) -> list[str]:
+    def labels(self, names: Iterable[Any]) -> list[Any]:
         """Labels of the rows of the figure, from those of all rows."""
         names = list(names)
-        labels = [str(names[i]) for i in self.kept]
+        labels = [names[i] if isinstance(names[i], tuple) else str(names[i]) for i in self.kept]
         for row in self.headers:
             labels.insert(row, f"… {self.left_out:,} more …")
         return labels
@@ -171,7 +170,7 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
         ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
     across, height = _canvas.size_in_points(ax)
     for font, lines in _layout.fonts_and_lines():
-        labels, words, title, key, margins = _texts(ax, rows, across, font, lines)
+        labels, (words, centred), title, key, margins = _texts(ax, rows, across, font, lines)
         need = _height(rows, labels, font, margins, tight=True)
         if need <= height + 1e-6:  # rounding must not cost a font size
             break
@@ -183,7 +182,8 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     for at, text in enumerate(rows.aside):
         _annotate(ax, text, (1.0, at), (0.8 * font, 0.0), font, coords=ax.get_yaxis_transform(), va="center")
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
-    ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), labelpad=0.4 * font)
+    where: dict[str, Any] = {} if centred else {"ha": "left", "x": (_canvas.PAD - left) / (across - left - right)}
+    ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), **where, labelpad=0.4 * font)
     if title:
         ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
@@ -195,9 +195,9 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
 
 def _texts(
     ax: Axes, rows: Rows, width: float, font: float, most_lines: int = 2
-) -> tuple[list[str], str, str, tuple[list[str], int], tuple[float, float, float, float]]:
-    """At a font size: labels of some lines, words below, title, names and columns of the legend, and the room around
-    the rows: left, below, right, above."""
+) -> tuple[list[str], tuple[str, bool], str, tuple[list[str], int], tuple[float, float, float, float]]:
+    """At a font size: labels of some lines, words below and whether they are centred, title, names and columns of the
+    legend, and the room around the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
     parts = [tuple(map(_style.one_line, one)) for one in parts]
     names = list(dict.fromkeys(name for one in parts for name in one))
@@ -214,7 +214,11 @@ def _texts(
     key, columns, lines, more = _layout.legend_rows(entries, inner, small, 1 + len(key_words))
     sentences = [*rows.axis_label.split("\n"), *filter(None, [" ".join([*key_words, *more])])]
     plain = _style.Ruler(ax, font, **_style.font_for(sentences))
-    words = "\n".join(line for part in sentences for line in _style.wrap(part, room, plain))
+    broken = [line for part in sentences for line in _style.wrap(part, room, plain)]
+    centred = len(broken) == len(sentences)
+    if not centred:  # as captions of other figures: from the left, as wide as the figure
+        broken = [line for part in sentences for line in _style.wrap(part, width - 2.0 * _canvas.PAD, plain)]
+    words = "\n".join(broken)
     title = ""
     if rows.title:
         name = _style.one_line(rows.title)
@@ -224,7 +228,7 @@ def _texts(
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
     above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
-    return labels, words, title, (key, columns), (left, bottom, right, _canvas.PAD + above)
+    return labels, (words, centred), title, (key, columns), (left, bottom, right, _canvas.PAD + above)
 
 
 def _labels(
@@ -285,8 +289,10 @@ def _draw_panel(
     for row, tick in enumerate(box.get_yticklabels()):
         colour = _style.MUTED if row in rows.headers else _style.INK
         _style.literal(tick).set(fontsize=font, color=colour, va="center", linespacing=1.05, **names)
-        if labels[row] and isinstance(rows.labels[row], str) and row not in rows.headers:
-            tick.set_gid(_style.part(str(rows.labels[row])))
+        names_of = name if isinstance(name := rows.labels[row], tuple) else (str(name),)
+        if labels[row] and row not in rows.headers:
+            tick.set_gid(_style.part(*names_of))
+            _style.veil(box, (0.0, row - 0.5), 1.0, 1.0, *names_of, transform=box.get_yaxis_transform())
     shift = 0.5 if rows.lanes > 1 else 0.0  # a line behind each row, or between rows that hold several estimates
     for row in range(len(rows.labels) - (rows.lanes > 1)):
         if row not in rows.headers:
@@ -307,7 +313,7 @@ def _look(series: Series, size: float) -> dict[str, Any]:
 
 
 def _draw_series(ax: Axes, rows: Rows, series: Series, size: float) -> None:
-    gid = _style.part(series.part) if series.part else None
+    gid = _style.part(series.name) if series.name else None
     for row, low, high in series.spans():
         line: dict[str, Any] = {"linewidth": 0.16 * size, "linestyle": "-", "marker": "none", "zorder": 2}
         ends = [rows.y(row, series.offset)] * 2

@@ -20,6 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
@@ -82,15 +83,24 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
-def part(name: str) -> str:
-    """The id (`gid`) of what belongs to one algorithm: a page shows it wherever the algorithm is pointed at.
+def part(*names: str) -> str:
+    """The id (`gid`) of what belongs to an algorithm, or to a pair: a page shows it where these are pointed at.
+
+    Names that are of something else are no harm: a page knows its algorithms.
 
     Examples
     --------
-    >>> part("HB"), bytes.fromhex("4842").decode()
-    ('part-4842', 'HB')
+    >>> part("HB"), part("HB", "RS"), bytes.fromhex("4842").decode()
+    ('part-4842', 'part-4842.5253', 'HB')
     """
-    return f"part-{name.encode().hex()}"
+    return f"part-{'.'.join(name.encode().hex() for name in names)}"
+
+
+def veil(ax: Axes, corner: tuple[float, float], width: float, height: float, *names: str, **place: Any) -> None:
+    """A part that cannot be seen over what belongs to it: a page makes it white where others are pointed at."""
+    style: dict[str, Any] = {"facecolor": "white", "alpha": 0.0, "linewidth": 0.0, "zorder": 9, "label": "_veil"}
+    gid = part(*names).replace("part", "veil", 1)
+    ax.add_artist(Rectangle(corner, width, height, gid=gid, **style, **place))
 
 
 def light(colours: ArrayLike) -> Array:

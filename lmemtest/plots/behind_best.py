@@ -85,17 +85,19 @@ def forest_plot(
     places = {name: len(groups) + row for row, name in enumerate(decisions.levels)}
     differs = ahead_or_behind(decisions.pairs([best] * len(others), others))
     filled = {best: True, **dict(zip(others, differs, strict=True))}
+    # by the order of the table, as in other figures of the same runs
+    colours = {name: _style.colour(i) for i, name in enumerate(pairs.estimates.labels())}
     series = tuple(
         _rows.Series(
             row=np.array([places[name]], dtype=np.intp),
             centre=np.array([behind[name][0]]),
             low=np.array([behind[name][1]]),
             high=np.array([behind[name][2]]),
-            colour=_style.colour(rank),
+            colour=colours[name],
             hollow=not filled[name],
-            part=name,
+            name=name,
         )
-        for rank, name in enumerate(decisions.levels)
+        for name in decisions.levels
     )
     level = _style.nobreak(f"{100 * pairs.level:g} %")
     simultaneous = "simultaneous " if pairs.intervals == "simultaneous" else ""
@@ -109,12 +111,16 @@ def forest_plot(
     )
     ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):
-        _draw_group(ax, row, group, behind, decisions)
+        _draw_group(ax, row, group, behind, colours)
     return ax
 
 
 def _draw_group(
-    ax: Axes, row: int, group: tuple[str, ...], behind: Mapping[str, tuple[float, float, float]], decisions: Decisions
+    ax: Axes,
+    row: int,
+    group: tuple[str, ...],
+    behind: Mapping[str, tuple[float, float, float]],
+    colours: Mapping[str, str],
 ) -> None:
     """A bar from the best to the worst of a group, with a dot at each member."""
     places = [behind[name][0] for name in group if np.isfinite(behind[name][0])]
@@ -131,7 +137,6 @@ def _draw_group(
         label="_group",
     )
     for name in group:
-        rank = decisions.levels.index(name)
         look: dict[str, Any] = {"marker": "o", "markersize": 0.55 * size, "linestyle": "none", "clip_on": False}
         place = ([behind[name][0]], [row])
-        ax.plot(*place, color=_style.colour(rank), label="_member", gid=_style.part(name), zorder=3, **look)
+        ax.plot(*place, color=colours[name], label="_member", gid=_style.part(name), zorder=3, **look)

@@ -207,6 +207,7 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
     return _heat.Heat(
         rows=[format_level(name) for name in benchmarks],
         columns=[content.written(name) for name in content.comparisons],
+        of="columns",
         values=values,
         coloured=~guessed,
         bold=bold,

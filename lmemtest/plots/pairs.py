@@ -190,6 +190,7 @@ def pairs_matrix_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         note += f" {untested} of {len(table)} pairs {'has' if untested == 1 else 'have'} no test: undecided."
     relation = "lower" if pairs.direction is None else "better"
     heat = _heat.Heat(
+        of="pairs",
         rows=order[1:],
         columns=order[:-1],
         values=values[1:, :-1],
@@ -262,6 +263,7 @@ def comparison_matrix_plot(
     """
     decided, cells, (unit, what, direction) = pair_matrix(comparisons, decisions, wins, ties, options)
     heat = _heat.Heat(
+        of="pairs",
         rows=decided.levels,
         columns=decided.levels,
         values=cells["difference"],

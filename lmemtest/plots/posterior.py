@@ -89,6 +89,7 @@ def posterior_maps_plot(
     exists = ~np.eye(len(names), dtype=bool)
     heats = {
         name: _heat.Heat(
+            of="pairs",
             rows=names,
             columns=names,
             values=values,

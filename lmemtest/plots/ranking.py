@@ -341,6 +341,7 @@ def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
     """
     names = list(board.win_rates.columns)
     heat = _heat.Heat(
+        of="pairs",
         rows=names,
         columns=names,
         values=100.0 * board.win_rates.to_numpy(dtype=float),
@@ -382,13 +383,12 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
     columns = [map(_style.one_line, result.table[side]) for side in ("left", "right")]
     ends = list(zip(*columns, strict=True))
-    pairs = [f"{left} over {right}" for left, right in ends]
-    alone = len(pairs) == 1
+    alone = len(ends) == 1
     count = int(result.table["n_benchmarks"].iloc[0])
     families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
     single = ""
     drawn = _from_half(result.table, max_rows)
-    labels = [f"All {count} benchmarks{families}"] if alone else drawn.labels(pairs)
+    labels = [f"All {count} benchmarks{families}"] if alone else drawn.labels(ends)
     left_out = drawn.sentence("pairs, those nearest to one half,")
     series = [_rows.Series.of(result.table.iloc[drawn.kept], drawn.place, centre="estimate")]
     if alone and count > 1:
@@ -405,6 +405,7 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
     return _rows.draw_rows(
         _rows.Rows(
             labels=labels,
+            between=" over ",
             series=tuple(series),
             axis_label=f"Probability that {of}\n{result.band}{single}; dashed: gamma{left_out}",
             reference=0.5,

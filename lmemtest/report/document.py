@@ -27,7 +27,7 @@ _STYLE = re.compile(r' style="([^"]*)"')
 _COORDINATES = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2)="[^"]*"|translate\([^)]*\)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
 _BREAK, _SPACE = re.compile(r" *\n *(?=[^ <])"), re.compile(r"(?<=>)\s+(?=<)|(?<=[MLQCz]) (?=[-\d])|\s+(?=\"|[MLQCz])")
-_PART = re.compile(r'<g id="part-([0-9a-f]*)">')
+_PART = re.compile(r'<g id="(part|veil)-([0-9a-f.]+)">')
 _figures: ContextVar[str] = ContextVar("how figures are drawn", default="page")
 
 
@@ -253,13 +253,14 @@ def stable_svg(svg: str, prefix: str = "i") -> str:
 def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
     """An image as a part of a page: its colours as attributes, which a style sheet may change and a policy allows.
 
-    Groups with the id of a part get its name as `data-a`, and its tip.
+    Groups with the id of a part get its name as `data-a`, the second of a pair as `data-b`, and a tip: the whole name
+    where there is no other.
 
     Examples
     --------
     >>> image = '<?xml?><svg height="9pt" width="9pt"><g id="part-4842"><path style="fill: red"/></g></svg>'
     >>> inline_svg(image, {"HB": "best"})
-    '<svg><g data-a="HB"><title>best</title><path fill="red"/></g></svg>'
+    '<svg><g class="part" data-a="HB"><title>best</title><path fill="red"/></g></svg>'
     """
 
     def attributes(style: re.Match[str]) -> str:
@@ -268,9 +269,10 @@ def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
         return "".join(f' {name}="{value}"' for name, value in last.items())
 
     def part(group: re.Match[str]) -> str:
-        name = bytes.fromhex(group[1]).decode()
-        tip = f"<title>{html_text(tips[name])}</title>" if name in tips else ""
-        return f'<g data-a="{html_text(name)}">{tip}'
+        names = [bytes.fromhex(name).decode() for name in group[2].split(".")][:2]
+        tip = " − ".join(tips.get(name, name) for name in names)
+        of = " ".join(f'data-{key}="{html_text(name)}"' for key, name in zip("ab", names, strict=False))
+        return f'<g class="{group[1]}" {of}><title>{html_text(tip)}</title>'
 
     svg = _PROLOGUE.sub("", svg)
     head, rest = svg.split(">", 1)

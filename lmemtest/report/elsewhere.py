@@ -19,7 +19,7 @@ from lmemtest.core.words import MISSING, format_level
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.means.decisions import MOST_LETTERED
 from lmemtest.report.document import Block, Section
-from lmemtest.report.explore import options_in_words, query_of, reanalysed, shown
+from lmemtest.report.page import options_in_words, query_of, reanalysed, shown
 from lmemtest.report.prose import texts
 from lmemtest.report.ways import COLUMNS, MARKS, row_of, row_of_decisions, ways
 
@@ -69,7 +69,8 @@ def _varied(analysis: Analysis, state: dict[str, Any]) -> tuple[Analysis, list[s
     """The analysis of a state, and what is not as in the report in it."""
     alpha = state.get("alpha")
     if alpha is None:
-        return reanalysed(analysis.table, {**_options(analysis), **state}, state)
+        fields, changes = reanalysed(analysis.table, {**_options(analysis), **state}, state)
+        return replace(analysis, **fields), changes
     options = {name: value for name, value in _options(analysis).items() if name in ("adjust", "vcov")}
     pairs = replace(analysis.means.pairs(alpha=alpha, **options), direction=analysis.runs.direction)
     decisions = analysis.pairs.decisions(alpha=alpha, direction=analysis.runs.direction)

@@ -6,46 +6,36 @@ says what differs from the plan: ``without.benchmark=adult&alpha=0.01&role.prior
 
 from __future__ import annotations
 
-import math
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl
 
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.rules import refuse_unnamed
-from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import with_shared_seeds
-from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variant import varied
 from lmemtest.core.options import (
-    ADJUSTMENT_NAMES,
-    CURVE_CHOICES,
-    DDF_METHODS,
-    DDF_NAMES,
     DIRECTIONS,
-    ERROR_NAMES,
-    REPORT_ADJUSTMENTS,
-    VCOV,
 )
 from lmemtest.core.sanitize import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_column, check_fraction
-from lmemtest.core.words import counted, format_level, format_number, format_p, listed, suggest
+from lmemtest.core.words import counted, format_level, format_p, listed, suggest
 from lmemtest.errors import ArgumentError, LmemtestError, LmemtestWarning, UnknownColumnError
-from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, of_reduced, with_conditions
-from lmemtest.report.document import Text, Words, plain
-from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
-from lmemtest.report.leaders import leaders, left_out
+from lmemtest.report.document import plain
+from lmemtest.report.front import badges, verdict
+from lmemtest.report.leaders import leaders
+from lmemtest.report.page import CHOICES, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
 
 __all__ = ["explorer", "plan_of"]
 
@@ -54,14 +44,6 @@ MOST_FIELDS = 5000  # of an address
 KEPT = 64  # answers that need not be made again, for the way back
 _ONE, _SEVERAL = ("score", "algorithm", "benchmark", "budget", "failed"), ("seed", "family", "metafeatures", "ignore")
 ROLES = (*_ONE, *_SEVERAL, "none")
-CHOICES = {
-    "scale": METHODS,
-    "population": POPULATIONS,
-    "curves": CURVE_CHOICES,
-    "adjust": REPORT_ADJUSTMENTS,
-    "vcov": VCOV,
-    "ddf": DDF_METHODS,
-}
 ARGUMENTS = ("without", "only", *CHOICES, "alpha", "formula")  # of `variant`, that an address can have
 _OPTIONS = ("role", "direction", *ARGUMENTS, "reference")
 
@@ -100,7 +82,8 @@ def explorer(
             arguments = _with_plan(planned, state)
             with _warnings() as warned:
                 table, arguments, scaled_as = scaled_once(table, arguments, warned)
-                analysis, changes = reanalysed(table, arguments, state, scaled_as)
+                found, changes = reanalysed(table, arguments, state, scaled_as)
+            analysis = Analysis(**found, call="", timings={})
             while len(seen) >= KEPT:
                 del seen[next(iter(seen))]
             answer = _whole(analysis, state.get("reference"))
@@ -148,7 +131,7 @@ def explorer(
         varies = query_of({**state, "reference": None})
         looked.update([varies] if varies else [])
         answer |= {
-            "state": _fields(state),
+            "state": fields_of(state),
             "plan": plans.get(key) or look(as_planned, table)[1]["verdict"],
             "exported": _exported(answer["verdict"], answer["changes"], len(looked)),
             "code": _code(runs, table, fixed, state, _with_plan(planned, state), origin),
@@ -320,54 +303,7 @@ def _warnings() -> Iterator[list[str]]:
     texts += dict.fromkeys(str(warning.message) for warning in caught if issubclass(warning.category, LmemtestWarning))
 
 
-def _fields(state: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The fields of an address for a state, in one order."""
-    fields: list[tuple[str, str]] = [(f"role.{column}", role) for column, role in sorted(state.get("role", {}).items())]
-    for place in ("without", "only"):
-        for column, levels in sorted(state.get(place, {}).items()):
-            fields += [(f"{place}.{column}", text) for text in sorted(map(format_level, levels))]
-    for name in (*CHOICES, "direction", "alpha", "formula", "reference"):
-        value = state.get(name)
-        fields += [] if value is None else [(name, str(value))]
-    return fields
-
-
-def query_of(state: Mapping[str, Any]) -> str:
-    """The address of a state: the query of the page that shows it."""
-    return urlencode(_fields(state))
-
-
 # ---------------------------------------------------------------------------------------------- what a state gives
-
-
-def reanalysed(
-    runs: Runs, arguments: Mapping[str, Any], state: Mapping[str, Any], scaled: str = ""
-) -> tuple[Analysis, list[str]]:
-    """The analysis by arguments of `variant` as far as its pairs need it, and what is not as planned in it, in words.
-
-    `state` has the arguments that are not as planned; `scaled` is a score made before.
-    """
-    part, model, fit, pairs, changes = varied(runs, **arguments)
-    if scaled:
-        changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
-    if arguments.get("population") is not None and "population" not in state:
-        changes.pop()  # what it is about is as planned
-    own = arguments.get("formula") is not None
-    analysis = Analysis(
-        runs=part if own else model.runs,
-        table=part,
-        check=None,  # type: ignore[arg-type]  # it takes longer than all the rest, and is asked for by itself
-        recommendation=model,
-        own_formula=own,
-        fit=fit,
-        joint=None,
-        pairs=replace(pairs, direction=part.direction),
-        decisions=pairs.decisions(alpha=pairs.alpha, direction=part.direction),
-        effects=None,
-        call="",
-        timings={},
-    )
-    return analysis, [*changes, *options_in_words(state)]
 
 
 def _checks(analysis: Analysis) -> dict[str, Any]:
@@ -388,46 +324,11 @@ def _checks(analysis: Analysis) -> dict[str, Any]:
         for outcome in check.to_fix
     ]
     return {
-        "verdict": _parts(verdict(full)),
+        "verdict": parts_of(verdict(full)),
         "badges": [[badge.text, badge.severity] for badge in badges(full)],
         "problems_of_table": problems,
         "cautions": [plain(text) for text in wording.cautions(full)],
         "overview": check.overview,
-    }
-
-
-def shown(analysis: Analysis, reference: str | None = None) -> dict[str, Any]:
-    """Verdict, ranking and forest of an analysis: texts beside the values that give their places."""
-    levels = analysis.decisions.levels
-    reference = reference if reference in levels else None
-    columns = (table := ranking_table(analysis, reference)).rendered()
-    text = dict(zip(columns[0][1], columns[3][1], strict=True))
-    decisions = leaders(analysis).decisions
-    against = reference or analysis.comparable[0]
-    behind = analysis.pairs.behind(against, analysis.runs.direction).reindex(list(decisions.levels))
-    ends = {name: [_json(x) for x in row] for name, *row in behind.iloc[:, :3].itertuples(name=None)}
-    ends[against] = [0.0, None, None]
-    verdicts = decisions.among([*decisions.levels, against])[:-1, -1].tolist()
-    return {
-        "verdict": _parts(bare_verdict(analysis)),
-        "left_out": left_out(analysis),
-        "levels": list(decisions.levels),
-        "ranking": {
-            "title": table.title,
-            "notes": list(table.notes),
-            "columns": [name for name, *_ in columns],
-            "right": [right for *_, right in columns],
-            "rows": [list(row) for row in zip(*(cells for _, cells, _ in columns), strict=True)],
-        },
-        "forest": {
-            "what": f"Difference to {against}, positive: worse ({intervals_text(analysis.pairs)})",
-            "reference": against,
-            "rows": [
-                {"name": name, "ends": ends[name], "text": text.get(name, ""), "code": code}
-                for name, code in zip(decisions.levels, verdicts, strict=True)
-            ],
-            "ticks": _ticks([x for row in ends.values() for x in row]),
-        },
     }
 
 
@@ -445,10 +346,10 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
         "notes": [*analysis.pairs.notes, *analysis.decisions.notes],
         "diagram": {
             "what": f"Mean {wording.measured(analysis)}",
-            "means": [_json(x) for x in decisions.means],
+            "means": [number_of(x) for x in decisions.means],
             "texts": [means.get(name, "") for name in decisions.levels],
             "groups": [[places[name] for name in group] for group in decisions.groups if len(group) > 1],
-            "ticks": _ticks([_json(x) for x in decisions.means]),
+            "ticks": ticks_of([number_of(x) for x in decisions.means]),
             "turned": analysis.runs.direction == "maximize",
         },
         "matrix": {
@@ -461,45 +362,10 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
     }
 
 
-def _json(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
-def _ticks(values: Iterable[float | None]) -> list[tuple[float, str]]:
-    """About five round numbers over the range of some values, as places and texts."""
-    finite = [value for value in values if value is not None]
-    low, high = min(finite, default=0.0), max(finite, default=0.0)
-    span = high - low
-    if not span > 0.0:
-        return [(low, format_number(low))]
-    power = 10.0 ** math.floor(math.log10(span / 4))
-    step = power * next(factor for factor in (1, 2, 5, 10) if 4 * factor * power >= span * (1 - 1e-9))
-    first = math.ceil(low / step - 1e-9)
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [(i * step, f"{i * step + 0.0:,.{decimals}f}") for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _parts(paragraphs: Iterable[Text]) -> list[list[Any]]:
-    """Texts with what stands out in them."""
-    return [[[p.text, p.role] if isinstance(p, Words) else p for p in text] for text in paragraphs]
-
-
 def _readings_in_words(state: Mapping[str, Any]) -> list[str]:
     words = {"ignore": "{} ignored", "none": "{} without a role", "metafeatures": "{} as a metafeature"}
     changes = [words.get(role, f"{{}} as {role}").format(column) for column, role in state.get("role", {}).items()]
     return changes + ([f"{state['direction']} it"] if "direction" in state else [])
-
-
-def options_in_words(state: Mapping[str, Any]) -> list[str]:
-    words = {
-        "curves": lambda how: f"of curves the {how}" if how != "model" else "with curves in the model",
-        "alpha": lambda alpha: f"at alpha = {alpha:g}",
-        "adjust": lambda name: f"with {ADJUSTMENT_NAMES[name]} adjustment",
-        "vcov": lambda name: f"with {ERROR_NAMES[name]} standard errors",
-        "ddf": lambda name: f"with {DDF_NAMES[name]} degrees of freedom",
-        "formula": lambda text: f"by the model {one_line(text)}",
-    }
-    return [write(state[name]) for name, write in words.items() if state.get(name) is not None]
 
 
 def _exported(verdict: Iterable[Iterable[Any]], changes: list[str], looked: int) -> str:

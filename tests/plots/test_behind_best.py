@@ -9,7 +9,7 @@ import pytest
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import forest_plot
-from lmemtest.plots._style import part
+from lmemtest.plots._style import colour, part
 
 
 def pairs_of(shift: float, sign: float = 1.0) -> lt.lmm.Comparisons:
@@ -42,6 +42,16 @@ def test_filled_dots_are_the_significant_ones_at_their_differences(direction: st
     bars = [line for line in ax.lines if line.get_label() == "_group"]
     assert len(bars) == sum(len(group) > 1 for group in decisions.groups)
     assert {label.get_gid() for label in ax.get_yticklabels()} >= {part(name) for name in decisions.levels}
+
+
+def test_an_algorithm_has_the_colour_of_its_place_in_the_table_whatever_its_rank() -> None:
+    colours = []
+    for sign, direction in ((1.0, "minimize"), (-1.0, "minimize")):
+        pairs = pairs_of(1.2, sign)
+        ax = forest_plot(pairs, decisions=pairs.decisions(direction=direction))
+        marks = [line for line in ax.lines if line.get_label() in ("_estimates", "_member")]
+        colours.append({(line.get_gid(), line.get_color()) for line in marks})
+    assert colours[0] == colours[1] == {(part(name), colour(i)) for i, name in enumerate("ABCD")}
 
 
 def test_signs_of_both_directions_are_those_of_worse() -> None:

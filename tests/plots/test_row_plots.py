@@ -43,6 +43,35 @@ def test_marginal_means_are_readable(make, assert_readable, case):
         assert_readable(emmeans_plot(means, ax=axes_of(size)))
 
 
+def test_words_that_would_break_below_the_axis_take_the_width_of_the_figure(make):
+    names = [f"a name of many words and a number {i}" for i in range(5)]
+    means = make.means(names, np.arange(5.0), np.ones(5))
+    narrow, wide = (emmeans_plot(means, intervals="mean", width=width) for width in ("column", "page"))
+    for ax, align in ((narrow, "left"), (wide, "center")):
+        ax.figure.draw_without_rendering()
+        label = ax.xaxis.label
+        assert label.get_ha() == align
+        box = label.get_window_extent()
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= ax.figure.bbox.x1
+    assert narrow.xaxis.label.get_window_extent().width > 0.8 * narrow.figure.bbox.width
+    assert narrow.get_xlabel().replace("\n", " ").startswith(wide.get_xlabel().split("\n")[0])
+
+
+def test_rows_cells_and_labels_are_parts_of_their_algorithms(make):
+    pairs = make.pairs(*make.cases["three"])
+    ax = pairs_plot(pairs)
+    names = list(zip(pairs.table["left"], pairs.table["right"], strict=True))
+    veils = [patch for patch in ax.patches if patch.get_label() == "_veil"]
+    assert [veil.get_gid() for veil in veils] == [_style.part(*pair).replace("part", "veil", 1) for pair in names]
+    assert [label.get_gid() for label in ax.get_yticklabels()] == [_style.part(*pair) for pair in names]
+    assert {veil.get_alpha() for veil in veils} == {0.0}
+    cells = [patch.get_gid() for patch in pairs_matrix_plot(pairs).patches if patch.get_label() == "_veil"]
+    told = {frozenset(bytes.fromhex(one).decode() for one in gid.removeprefix("veil-").split(".")) for gid in cells}
+    assert told == set(map(frozenset, names))
+
+
 @pytest.mark.parametrize("direction", ["minimize", "maximize", None])
 def test_marginal_means_are_dots_with_their_intervals_best_first(make, direction):
     em = make.means(*make.cases["five"], direction=direction)

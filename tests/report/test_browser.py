@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import lmemtest as lt
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.explore import explorer
 from tests.browser import Tab, chromium
@@ -135,6 +136,34 @@ def test_pointing_at_an_algorithm_shows_it_everywhere(tab: Tab, hostile: Path) -
     assert tab.run("document.querySelectorAll('.front svg .on').length") >= 2  # its dot and its name
     tab.run("document.querySelector('h1').dispatchEvent(new Event('mouseover', {bubbles: true}))")
     assert tab.run(on) == []
+
+
+def test_every_figure_of_algorithms_shows_the_one_that_is_pointed_at(tab: Tab, tmp_path: Path) -> None:
+    analysis = analyze(lt.datasets.load_hpo_runs().filter(prior="good"))
+    tab.send("Emulation.setFocusEmulationEnabled", enabled=True)  # as in a window that is in front
+    tab.open(analysis.save(tmp_path / "report.html"))
+    tab.run("document.querySelectorAll('details').forEach((section) => section.open = true)")
+    rows = "document.querySelectorAll('.front tbody tr')"
+    names = tab.run(f"[...{rows}].map((row) => row.dataset.a)")
+    assert names == list(analysis.decisions.levels)
+    figures = "[...document.querySelectorAll('figure')].filter((e) => !e.closest('#diagnostics'))"
+    assert tab.run(f"{figures}.length") >= 6
+    of = (
+        f"{figures}.map((f) => [...new Set([...f.querySelectorAll('.on')].flatMap((e) => [e.dataset.a, e.dataset.b]))])"
+    )
+    for name in names[:2]:
+        tab.run(f"[...{rows}].find((row) => row.dataset.a === {name!r}).focus()")
+        assert all(name in shown for shown in tab.run(of))
+    tab.run("document.activeElement.blur()")
+    assert tab.run("document.querySelectorAll('.on, .pointing').length") == 0
+    tab.run("document.querySelector('#pairs .veil[data-b]').dispatchEvent(new Event('mouseover', {bubbles: true}))")
+    first, second = tab.run("(({ a, b }) => [a, b])(document.querySelector('#pairs .veil[data-b]').dataset)")
+    pairs = "[...document.querySelectorAll('#pairs .veil.on')].map((e) => [e.dataset.a, e.dataset.b])"
+    assert tab.run(pairs) == [[first, second]]
+    veils = "[...new Set([...document.querySelectorAll('#pairs .veil')].map((e) => [e.matches('.on'), %s].join()))]"
+    assert sorted(tab.run(veils % "getComputedStyle(e.querySelector('path')).opacity")) == ["false,0.75", "true,0"]
+    titles = "[...document.querySelectorAll('svg [data-a] title')].map((e) => e.textContent)"
+    assert all(any(name in title for name in names) for title in tab.run(titles))
 
 
 QUERIES = "[...document.querySelectorAll('#elsewhere option')].map((e) => e.value).filter(Boolean)"

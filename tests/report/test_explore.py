@@ -15,8 +15,9 @@ from study import make_runs
 
 import lmemtest as lt
 from lmemtest.report import explore
-from lmemtest.report.explore import _ticks, explorer, plan_of
+from lmemtest.report.explore import explorer, plan_of
 from lmemtest.report.front import bare_verdict, verdict
+from lmemtest.report.page import parts_of, ticks_of
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +32,7 @@ def ask(runs: lt.Runs) -> Any:
 
 def parts(texts: Any) -> Any:
     """Texts as JSON has them."""
-    return json.loads(json.dumps(explore._parts(texts)))
+    return json.loads(json.dumps(parts_of(texts)))
 
 
 STATES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -316,4 +317,4 @@ def test_pairs_without_a_common_benchmark_are_no_numbers() -> None:
     ],
 )
 def test_ticks_are_round(values: list[float | None], texts: list[str]) -> None:
-    assert [text for _, text in _ticks(values)] == texts
+    assert [text for _, text in ticks_of(values)] == texts

@@ -343,9 +343,9 @@ def test_the_same_page_works_in_a_notebook(tab: Tab, runs: lt.Runs) -> None:
         "answer": answers["answer"][""],
         "checks": {},
         "title": "T",
-        "style_text": "p {}",
+        "style_text": f"{resource('report.css')}\n{resource('explore.css')}",
     }
-    tab.open("about:blank")
+    tab.open("about:blank", 1500, 1300)
     tab.run(FAKE % (base64.b64encode(module.encode()).decode(), json.dumps(traits), json.dumps(answers)))
     inside = SETTLED.replace("document.", "el.shadowRoot.")
     tab.until(inside)
@@ -356,3 +356,9 @@ def test_the_same_page_works_in_a_notebook(tab: Tab, runs: lt.Runs) -> None:
     assert tab.run(VERDICT.replace("document.", "el.shadowRoot.")) == said(ask, "adjust=holm")
     assert parse_qsl(tab.run("model.get('wanted')")) == [("adjust", "holm")]
     assert tab.run("el.shadowRoot.querySelector('[role=alert]').innerText") == ""
+    page = "el.shadowRoot.querySelector('.page')"
+    for width in (1050, 700, 390):  # of a cell, in a window that is wider
+        tab.run(f"el.style.width = '{width}px'")
+        assert tab.run(f"{page}.scrollWidth <= {page}.clientWidth && {page}.clientWidth === {width}")
+        texts = f"[...{page}.querySelectorAll('.front svg text')].map((e) => e.getBoundingClientRect().height)"
+        assert min(tab.run(texts)) > 9.0
