@@ -12,10 +12,10 @@ from scipy import special
 
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import below
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, several
+from lmemtest.core.validate import among, check_choice, check_fraction, check_positive_int, several
 from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
@@ -46,14 +46,14 @@ class Look:
         Mean scores of the algorithms that ran on all of them.
     pairs : tuple of (str, str, float, float, float, float)
         Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
-    verdict : str
+    decision : str
     """
 
     n: int
     units: tuple[str, ...]
     means: Mapping[str, float]
     pairs: tuple[tuple[str, str, float, float, float, float], ...]
-    verdict: str = GO_ON
+    decision: str = GO_ON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +103,17 @@ class Schedule:
     def critical(self, sizes: Iterable[int], level: float) -> Array:
         """Critical normal scores of looks at these sizes, one test at a level."""
         return np.asarray(boundaries(tuple(sizes), self._total, level, self.spending)[0])
+
+    def scores(self, sizes: tuple[int, ...]) -> Array:
+        """The scores that the first pair of Holm's procedure needs at looks; NaN where nothing is enough."""
+        level = self.alpha / len(self.family)
+        if self.method == "evalue":
+            t = np.array([critical_t(level, n, EXPECTED) for n in sizes], dtype=float)
+            z = -special.ndtri(np.maximum(upper_tail(t, np.array(sizes) - 1.0), 1e-300))
+            z[np.isinf(t)] = np.inf
+        else:
+            z = self.critical(sizes, level)
+        return np.where(np.isfinite(z), z, np.nan)
 
     def half_widths(self, sizes: tuple[int, ...], df: Array) -> Array:
         """Of intervals that hold at every look and for all pairs, in standard errors."""
@@ -192,7 +203,7 @@ def schedule_of(
             f"(without an end: {setting('method', 'evalue')})."
         )
     maximum = None if maximum is None else check_positive_int(maximum, "maximum", minimum=2)
-    if control is not None and control not in algorithms:
+    if control is not None and not among(control, algorithms):
         raise ArgumentError(f"control must be one of the algorithms ({', '.join(algorithms)}), got {control!r}.")
     if control is not None and goal != "all":
         raise ArgumentError(f"{named('control')} asks for all comparisons with it: leave {named('goal')} out.")
@@ -222,6 +233,6 @@ def _planned(looks: Any, maximum: int | None) -> tuple[int, ...]:
             raise ArgumentError(f"{named('looks')}={step} means every {step} up to {named('maximum')}: give that, too.")
         return (*range(max(step, 2), maximum, step), maximum)
     sizes = tuple(check_positive_int(n, "looks", minimum=2, maximum=maximum or 10**9) for n in looks)
-    if list(sizes) != sorted(set(sizes)):
-        raise ArgumentError(f"{named('looks')} must ascend, got {', '.join(map(str, sizes))}.")
+    if not sizes or list(sizes) != sorted(set(sizes)):
+        raise ArgumentError(f"{named('looks')} must ascend, got {', '.join(map(str, sizes)) or 'none'}.")
     return sizes if sizes[-1:] == end else (*sizes, *end)

@@ -1,4 +1,4 @@
-"""Looks at a growing study: verdicts, what is adjusted, the ledger, what is refused."""
+"""Looks at a growing study: decisions, what is adjusted, the ledger, what is refused."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def test_e_values_need_no_maximum_and_say_what_each_look_says() -> None:
     ratios = [stats.ttest_rel(*scores(n, k=2).mean(axis=2).T).statistic for n in (6, 12)]
     logs = [float(log_evalue(t, n, 1.0)) for t, n in zip(ratios, (6, 12), strict=True)]
     assert found.to_frame()["p_repeated"][0] == pytest.approx(np.exp(-max(0.0, *logs)), rel=1e-9)
-    assert found.verdict == "go on"
-    assert study((6, 12, 18), k=2, method="evalue", maximum=18).verdict == "undecided at the end"
+    assert found.decision == "go on"
+    assert study((6, 12, 18), k=2, method="evalue", maximum=18).decision == "undecided at the end"
 
 
 @pytest.mark.parametrize(
-    ("options", "verdict"),
+    ("options", "decision"),
     [
         ({"maximum": 20, "futility": 0.001}, "go on"),
         ({"maximum": 16, "control": "C"}, "stop"),
@@ -97,16 +97,16 @@ def test_e_values_need_no_maximum_and_say_what_each_look_says() -> None:
         ({"maximum": 16}, "undecided at the end"),
     ],
 )
-def test_verdicts(options: dict[str, Any], verdict: str) -> None:
+def test_decisions(options: dict[str, Any], decision: str) -> None:
     found = study((4, 16), **options)
-    assert found.verdict == verdict
-    assert found.looks[-1].verdict == found.to_frame("looks")["verdict"].iloc[-1] == verdict
+    assert found.decision == decision
+    assert found.looks[-1].decision == found.to_frame("looks")["decision"].iloc[-1] == decision
 
 
 def test_the_best_stops_when_all_others_are_worse() -> None:
     x = scores(10) + np.array([0.0, 9.0, 7.0])[:, None]
     found = lt.monitor(runs_of_scores(x), maximum=12, goal="best")
-    assert found.verdict == "stop"
+    assert found.decision == "stop"
     assert found.sentences()[0] == "Stop: A is the best."
     assert not found.to_frame()["decided"].all()
 
@@ -185,7 +185,7 @@ def test_an_extension_keeps_the_level_of_the_study() -> None:
     for k in range(n):
         x = np.random.default_rng([k, 9]).normal(size=(30, 2, 1))
         first = lt.monitor(runs_of_scores(x[:6]), maximum=12, spending="pocock")
-        if first.verdict == "stop":
+        if first.decision == "stop":
             false += 1
         elif first.to_frame()["p_look"][0] < 0.3:
             false += bool(first.extension(runs_of_scores(x)).to_frame()["decided"].any())
@@ -259,14 +259,14 @@ def test_errors_leave_the_ledger_as_it_is(tmp_path: Path) -> None:
         with pytest.raises(error, match=words):
             lt.monitor(table, **{"maximum": 16, "ledger": ledger, **options})
         assert ledger.read_bytes() == whole
-    assert lt.monitor(runs(16), maximum=16, ledger=ledger).verdict == "undecided at the end"
+    assert lt.monitor(runs(16), maximum=16, ledger=ledger).decision == "undecided at the end"
     with pytest.raises(DesignError, match="The study ended at look 3 with 16 benchmarks"):
         lt.monitor(runs(17), maximum=16, ledger=ledger)
 
 
 def test_a_look_after_a_stop_is_refused() -> None:
     found = study((8,), maximum=20, control="C")
-    assert found.verdict == "stop"
+    assert found.decision == "stop"
     with pytest.raises(DesignError, match=r"ended at look 1 with 8 benchmarks: stop\. No level is left"):
         lt.monitor(runs(10), maximum=20, control="C", earlier=found)
 
@@ -310,7 +310,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_ledger(tmp_path: Path) -> No
         (ArgumentError, r"looks must be a whole number .*20", {"maximum": 20, "looks": (10, 25)}),
         (ArgumentError, r"looks=5 means every 5 up to maximum", {"method": "evalue", "looks": 5}),
         (ArgumentError, r"earlier must be the result of monitor", {"maximum": 20, "earlier": 3}),
-        (ArgumentError, r"ledger must be the path of a file", {"maximum": 20, "ledger": 3}),
+        (ArgumentError, r"ledger must be the path of a file .jsonl or .json", {"maximum": 20, "ledger": 3}),
         (ArgumentError, r"there is no folder", {"maximum": 20, "ledger": "nowhere/looks.jsonl"}),
     ],
 )
