@@ -101,7 +101,20 @@ def _root(
 @command(
     app,
     "report",
-    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "variants", *WRITTEN),
+    (
+        *RUNS,
+        "formula",
+        "population",
+        "curves",
+        "dispersion",
+        "alpha",
+        "adjust",
+        "vcov",
+        "ddf",
+        "looks",
+        "variants",
+        *WRITTEN,
+    ),
     "Compare algorithms and write a report.",
     calls="report.analysis:analyze",
 )
@@ -134,7 +147,7 @@ def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
     names = "formula population curves dispersion alpha adjust vcov ddf"
-    options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
+    options = chosen(arguments, f"{names} looks variants" if hasattr(arguments, "variants") else names)
     return analyze(runs, **options, progress=step)
 
 

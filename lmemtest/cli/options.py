@@ -219,7 +219,8 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "sources.alpha": (float, "NUMBER", "One less the level of each interval."),
     # looks
     "maximum": (int, "N", "Benchmarks (or seeds) at the end, planned before the first look."),
-    "looks": ([int], "N", "A look every N of them; or repeated, at these numbers."),
+    "looks": ([int], "N", f"Benchmarks at a planned look, the last at the end; {_EACH}"),
+    "monitor.looks": ([int], "N", "A look every N of them; or repeated, at these numbers."),
     "monitor.unit": (("benchmark", "seed"), "", "What is added; with seeds the claim is about these benchmarks."),
     "goal": (("all", "best"), "", "Stop when all pairs are decided, or when one is better than all others."),
     "monitor.method": (("spending", "evalue"), "", "Alpha spending up to a maximum; or e-values, which have no end."),

@@ -13,7 +13,7 @@ from scipy import special, stats
 from study import NAMES
 
 import lmemtest as lt
-from lmemtest.lmm.sequential.brownian import estimate_at_end
+from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 
@@ -130,7 +130,7 @@ def test_looks_cost_little_power_and_save_benchmarks() -> None:
 def coverage(spending: str, apart: float, n: int = 2000) -> float:
     """Of the interval at the end of a study of two algorithms that stops by itself, looks every 4 of 16 benchmarks."""
     sizes = np.array([4, 8, 12, 16])
-    critical = boundaries(sizes, 16, ALPHA, spending)[0]
+    critical, brownian = boundaries(sizes, 16, ALPHA, spending)[0], critical_scores(sizes / 16, ALPHA, spending)
 
     def study(rng: np.random.Generator) -> bool:
         x = rng.normal(apart, 1.0, 16)
@@ -139,7 +139,7 @@ def coverage(spending: str, apart: float, n: int = 2000) -> float:
             if abs(mean) / se > stats.t.isf(special.ndtr(-critical[look]), size - 1):
                 break
         shares = (sizes[: look + 1] / 16).tolist()
-        _, low, high = estimate_at_end(mean, se, size - 1.0, shares, critical[:look].tolist(), ALPHA)
+        _, low, high = estimate_at_end(mean, se, size - 1.0, shares, brownian[:look].tolist(), ALPHA)
         return low <= apart <= high
 
     return float(rate_of(study, n, each(34)))

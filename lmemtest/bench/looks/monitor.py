@@ -50,7 +50,7 @@ from lmemtest.core.words import (
 from lmemtest.errors import ArgumentError, DesignError, NestingError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.decisions import decisions_of
-from lmemtest.lmm.sequential.brownian import estimate_at_end, upper_p
+from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end, upper_p
 from lmemtest.lmm.sequential.successive_t import crossing
 
 if TYPE_CHECKING:
@@ -268,8 +268,8 @@ class Monitoring(Result):
             if plan.goal == "all"
             else f"Stop: {self.decisions.top()[1][0]} is the best.",
             GO_ON: f"Go on: {done}.",
-            FUTILE: f"What is open cannot be decided with the {units} left: {done}, and no other reaches a predicted power "
-            f"of {percent(plan.futility)}. Going on is allowed.",
+            FUTILE: f"What is open cannot be decided with the {units} left: {done}, and no other reaches a predicted "
+            f"power of {percent(plan.futility)}. Going on is allowed.",
             ENDED: f"The study is at its end: {done}, and nothing is left to spend.",
         }[self.decision]
         sentences = [first]
@@ -615,7 +615,8 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
     final = None
     if plan.method == "spending" and len(table) == 1 and decision in (STOP, ENDED):
         row, shares = table.iloc[0], [n / (plan.maximum or 1) for n in sizes]
-        critical = plan.critical(sizes, plan.alpha)[:-1].tolist()
+        # on the scale of Brownian motion its own boundaries, which spend the same, and not those of few degrees of freedom
+        critical = critical_scores(shares, plan.alpha, plan.spending)[:-1].tolist()
         ends = estimate_at_end(row["estimate"], row["se"], row["df"], shares, critical, plan.alpha)
         z = -float(special.ndtri(0.5 * max(row["p_look"], 1e-300)))
         final = dict(zip(("estimate", "ci_low", "ci_high"), ends, strict=True))

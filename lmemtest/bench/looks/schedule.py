@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from lmemtest.lmm.sequential.spending import SPENDING
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
 UNITS = ("benchmark", "seed")
@@ -176,6 +177,46 @@ class Schedule:
     @property
     def _total(self) -> int:
         return int(self.maximum or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedLook:
+    """One of the looks of a plan, and the level that spending gives it.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Units at the planned looks.
+    place : int
+        Which of them this is, from 1.
+    unit : {"benchmark", "family"}
+    alpha, level : float
+        Of the whole study, and of this look.
+    """
+
+    sizes: tuple[int, ...]
+    place: int
+    unit: str
+    alpha: float
+    level: float
+
+
+def planned_look(runs: Runs, looks: Sequence[int], alpha: float) -> PlannedLook:
+    """The look that a table is, with its level by O'Brien-Fleming-like spending; earlier looks are taken as made."""
+    sizes = _planned(looks, None) if several(looks) else ()
+    sample = runs.study.sampled
+    n = runs.study.count(sample.column)
+    if n not in sizes:
+        raise ArgumentError(
+            f"{named('looks')} must be the numbers of {plural(sample.noun)} at all planned looks, the last at the end, "
+            f"and have that of these runs, {n}: got {', '.join(map(str, sizes)) or repr(looks)[:60]}."
+        )
+    place = sizes.index(n) + 1
+    critical = boundaries(sizes[:place], sizes[-1], alpha)[0, -1]
+    level = float(2.0 * special.ndtr(-critical))
+    if not level > 0.0:
+        raise ArgumentError(f"at {n} of {sizes[-1]} {plural(sample.noun)} nothing can be spent yet: look later.")
+    return PlannedLook(sizes=sizes, place=place, unit=sample.noun, alpha=alpha, level=level)
 
 
 def schedule_of(

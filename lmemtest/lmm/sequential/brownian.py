@@ -178,7 +178,7 @@ def estimate_at_end(
     estimate, se, df : float
         Of the last look. Without earlier looks the interval is that of the t-test.
     shares, critical, alpha
-        As in `drift_limits`.
+        As in `drift_limits`: boundaries of `critical_scores`, also where tests had those of `successive_t`.
 
     Returns
     -------

@@ -19,10 +19,13 @@ from source import PACKAGE
 from study import runs_of_scores
 
 import lmemtest as lt
+from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+from lmemtest.report.document import plain
+from lmemtest.report.methods import methods_paragraph
 
 SHIFT = np.array([0.0, 0.2, 2.5])
 
@@ -331,3 +334,29 @@ def test_designs_that_are_refused() -> None:
         lt.monitor(runs_of_scores(x[:, :, 0], "benchmark algorithm"), unit="seed", maximum=20)
     with pytest.raises(DesignError, match=r"the same on every benchmark"):
         lt.monitor(runs_of_scores(np.repeat(x[:, :1], 2, axis=1)), maximum=20)
+
+
+# ---------------------------------------------------------------------- looks of an analysis
+
+
+def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() -> None:
+    analysis = lt.analyze(runs(12), looks=(6, 12, 18), alpha=0.1)
+    level = 2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1])
+    assert analysis.alpha == pytest.approx(level, rel=1e-9)
+    assert analysis.decisions.codes.tolist() == lt.analyze(runs(12), alpha=level).decisions.codes.tolist()
+    assert "alpha=0.1" in analysis.call
+    assert "looks=(6, 12, 18)" in analysis.call
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert (
+        f"This was look 2 of 3 that were planned, at 6, 12 and 18 benchmarks: {format_number(level, 3)} is the level "
+        "that O'Brien-Fleming-like spending (Lan & DeMets 1983) of 10 % for the whole study gives it."
+    ) in text
+    assert lt.analyze(runs(12), looks=[12]).alpha == pytest.approx(0.05, rel=1e-6)
+
+
+def test_looks_that_do_not_hold_the_runs_are_refused() -> None:
+    for looks in ((6, 18), 6, ()):
+        with pytest.raises(ArgumentError, match=r"looks must"):
+            lt.analyze(runs(12), looks=looks)
+    with pytest.raises(ArgumentError, match=r"at 2 of 400 benchmarks nothing can be spent yet"):
+        lt.analyze(runs(2), looks=(2, 400))
