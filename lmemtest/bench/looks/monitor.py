@@ -615,7 +615,7 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
     final = None
     if plan.method == "spending" and len(table) == 1 and decision in (STOP, ENDED):
         row, shares = table.iloc[0], [n / (plan.maximum or 1) for n in sizes]
-        # on the scale of Brownian motion its own boundaries, which spend the same, and not those of few degrees of freedom
+        # Brownian boundaries that spend the same, since the ends are those of Brownian motion
         critical = critical_scores(shares, plan.alpha, plan.spending)[:-1].tolist()
         ends = estimate_at_end(row["estimate"], row["se"], row["df"], shares, critical, plan.alpha)
         z = -float(special.ndtri(0.5 * max(row["p_look"], 1e-300)))

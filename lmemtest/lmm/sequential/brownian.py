@@ -190,7 +190,7 @@ def estimate_at_end(
     The value that is tested in the place of zero is ``estimate - se t``, where t has the p-value of ``z - drift``.
     """
     tail = max(float(upper_tail(abs(estimate) / se, df)), 1e-300)
-    z = -np.copysign(special.ndtri(tail), estimate)
+    z = float(np.copysign(special.ndtri(tail), estimate))
     drifts = np.array(drift_limits(z, shares, critical, alpha)) * np.sqrt(shares[-1])
     middle, low, high = estimate - se * t_quantile(special.ndtr(drifts - z), df)
     return float(middle), float(low), float(high)
