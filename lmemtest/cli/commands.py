@@ -111,7 +111,20 @@ def _root(
 @command(
     app,
     "report",
-    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "variants", *WRITTEN),
+    (
+        *RUNS,
+        "formula",
+        "population",
+        "curves",
+        "dispersion",
+        "alpha",
+        "adjust",
+        "vcov",
+        "ddf",
+        "looks",
+        "variants",
+        *WRITTEN,
+    ),
     "Compare algorithms and write a report.",
     calls="report.analysis:analyze",
 )
@@ -144,7 +157,7 @@ def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
     names = "formula population curves dispersion alpha adjust vcov ddf"
-    options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
+    options = chosen(arguments, f"{names} looks variants" if hasattr(arguments, "variants") else names)
     return analyze(runs, **options, progress=step)
 
 
@@ -591,6 +604,46 @@ def votes(given: SimpleNamespace, step: Step) -> Result:
     meaning = values_by_metric(given.outcome or (), "--outcome")
     options = {**roles, **chosen(given, "adjust alpha"), "style": tuple(given.style or ())}
     return rate_votes(table, outcomes=meaning, position=not given.no_position, **options)
+
+
+# ---------------------------------------------------------------------- looks
+
+
+@command(
+    app,
+    "monitor",
+    (
+        *(*RUNS, "maximum", "looks", "unit", "goal", "control", "method", "spending", "alpha", "futility", "ledger"),
+        *("extension", *WRITTEN),
+    ),
+    "May I look already? Stop, go on, or cannot be decided.",
+    calls="bench.looks.monitor:monitor",
+)
+def monitor(arguments: SimpleNamespace, step: Step) -> Result:
+    """Look at a study while runs come in, at a level that holds for all looks: stop, go on, or cannot be decided.
+
+    The number of benchmarks at the end is planned before the first look. Each look is added to the ledger, which holds
+    the plan, too, and is never rewritten. With --extension the table holds more than was planned, and what the looks
+    left of the level tests what is new.
+
+    \b
+    Example:
+      lmemtest monitor runs.csv --yes --maximum 40 --looks 5 --ledger looks.jsonl
+      lmemtest monitor runs.csv --yes --method evalue --ledger looks.jsonl -o looks.html
+    """
+    from lmemtest.bench.looks.monitor import extend
+    from lmemtest.bench.looks.monitor import monitor as look_at
+
+    if arguments.extension and arguments.ledger is None:
+        raise typer.BadParameter("--extension needs --ledger, which has the looks so far.")
+    runs = read_runs(arguments, settle=True)
+    step("looking")
+    if arguments.extension:
+        return extend(runs, arguments.ledger)
+    looks = arguments.looks if arguments.looks is None or len(arguments.looks) > 1 else arguments.looks[0]
+    return look_at(
+        runs, looks=looks, **chosen(arguments, "maximum unit goal control method spending alpha futility ledger")
+    )
 
 
 # ---------------------------------------------------------------------- gate

@@ -217,6 +217,18 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "sources.cost": ([str], "SOURCE=NUMBER", f"Of a unit: item=2, item:prompt=1, score=0.1; {_EACH}"),
     "sources.at_most": ([str], "SOURCE=NUMBER", f"Largest numbers; {_EACH}"),
     "sources.alpha": (float, "NUMBER", "One less the level of each interval."),
+    # looks
+    "maximum": (int, "N", "Benchmarks (or seeds) at the end, planned before the first look."),
+    "looks": ([int], "N", f"Benchmarks at a planned look, the last at the end; {_EACH}"),
+    "monitor.looks": ([int], "N", "A look every N of them; or repeated, at these numbers."),
+    "monitor.unit": (("benchmark", "seed"), "", "What is added; with seeds the claim is about these benchmarks."),
+    "goal": (("all", "best"), "", "Stop when all pairs are decided, or when one is better than all others."),
+    "monitor.method": (("spending", "evalue"), "", "Alpha spending up to a maximum; or e-values, which have no end."),
+    "spending": (("obrien_fleming", "pocock"), "", "Little early and nearly all at the end; or evenly."),
+    "monitor.alpha": (float, "NUMBER", "Largest probability of any false difference in the whole study."),
+    "futility": (float, "NUMBER", "Predicted power below which a study cannot be decided."),
+    "ledger": (Path, "FILE", "Where looks are noted; made at the first one, never rewritten."),
+    "extension": (bool, "", "Test what is beyond the plan at the level that the looks left."),
     # a gate
     "gate.table": (Path, "NEW", f"Runs of the new version: {FILES}"),
     "old": (Path, "OLD", "Runs of the old version, with columns of the same names."),

@@ -61,6 +61,8 @@ ADVICE = {
     "other_format": ("read it to a dataframe and give that to Runs.", "convert it first."),
     "importers": ("lmemtest.importers", "lmemtest convert TOOL FILE (see lmemtest convert -h)"),
     "without_empty": ("table = table.dropna(subset=[...])", "delete their rows"),
+    # looks
+    "extension": (".extension(runs)", "--extension"),
     # votes
     "outcome": ("outcomes={{{value!r}: 'tie'}} (or 'a', 'b')", "--outcome {value!r}=tie (or a, b)"),
     "without_self": ("table[table[{first!r}] != table[{second!r}]]", "delete their rows"),

@@ -32,6 +32,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "emmeans": ["emmeans_plot"],
         "metafeature_effect": ["metafeature_effect_plot"],
         "model": ["profile_plot", "random_effects_plot", "selection_plot"],
+        "looks": ["looks_plot"],
         "pairs": ["comparison_matrix_plot", "p_value_plot", "pairs_matrix_plot", "pairs_plot"],
         "posterior": ["posterior_maps_plot"],
         "power": ["plan_plot", "power_plot"],

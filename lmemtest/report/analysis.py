@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
     from lmemtest.bench.checks.findings import RunsCheck
+    from lmemtest.bench.looks.schedule import PlannedLook
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.lmm.diagnostics.advantages import AdvantageShape
@@ -125,6 +126,8 @@ class Analysis(Result):
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
     sensitivity : Variants or None
         Of runs some of which failed: the decisions under several policies. None where none failed.
+    look : PlannedLook or None
+        Which of several planned looks this is; `alpha` is then its level.
     variants : {"none", "few", "all"}
         Which other analyses of the same runs the report compares itself with.
     """
@@ -149,6 +152,7 @@ class Analysis(Result):
     undeclared: Answer | None = None
     populations: Variants | None = None
     sensitivity: Variants | None = None
+    look: PlannedLook | None = None
     variants: str = "few"
 
     # ------------------------------------------------------------------ what follows from the fields
@@ -488,6 +492,7 @@ def analyze(
     adjust: str | None = None,
     vcov: str | None = None,
     ddf: str = "satterthwaite",
+    looks: Sequence[int] | None = None,
     variants: str = "few",
     trials: Any = None,
     progress: Progress | None = None,
@@ -521,6 +526,10 @@ def analyze(
         or those of the model, which hold if all algorithms vary alike between benchmarks.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
+    looks : sequence of int, optional
+        Numbers of benchmarks at all planned looks, that of these runs among them: `alpha` is then of the whole study,
+        and decisions are made at what O'Brien-Fleming-like spending gives this look. See `monitor`, which remembers
+        the looks that were made.
     variants : {"none", "few", "all"}, default "few"
         Other analyses of the same runs in the report: without each family, benchmark and algorithm and at other levels,
         where each takes milliseconds; "all" also where it takes longer, at each budget, and on other scales.
@@ -561,7 +570,12 @@ def analyze(
     True
     """
     runs = as_runs(runs, roles, "analyze")
-    alpha = check_fraction(alpha, "alpha")
+    study_alpha, look = check_fraction(alpha, "alpha"), None
+    if looks is not None:
+        from lmemtest.bench.looks.schedule import planned_look
+
+        look = planned_look(runs, looks, study_alpha)
+    alpha = study_alpha if look is None else look.level
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
                "alpha": alpha, "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
@@ -623,7 +637,7 @@ def analyze(
         pairs=pairs,
         decisions=decisions,
         effects=effects,
-        call=_call(table, {**options, "curves": reduced_by}, tuned),
+        call=_call(table, {**options, "alpha": study_alpha, "looks": look and look.sizes, "curves": reduced_by}, tuned),
         timings=seconds,
         diagnosis=diagnosis,
         trials=tuned,
@@ -633,6 +647,7 @@ def analyze(
         undeclared=undeclared,
         populations=populations,
         sensitivity=sensitivity,
+        look=look,
         variants=check_choice(variants, "variants", ("none", "few", "all")),
     )
 

@@ -13,7 +13,7 @@ from lmemtest.bench.robustness.scores import raw_runs
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import counted, format_level, format_number, format_p, joined, plural, sentence
+from lmemtest.core.words import counted, format_level, format_number, format_p, joined, percent, plural, sentence
 from lmemtest.report import wording
 from lmemtest.report.document import Block, Section, Text, Words, bullets, callout, code, figure, folded, paragraph
 from lmemtest.report.prose import sentences_of, texts
@@ -132,7 +132,10 @@ def methods_paragraph(analysis: Analysis) -> tuple[Text, ...]:
         alike=wording.assumes_alike(analysis),
         adjustment=ADJUSTMENT_NAMES[pairs.adjust],
         by_simulation=moderated and pairs.adjust == "stepdown" and not analysis.missing,
-        alpha=f"{analysis.alpha:g}",
+        alpha=format_number(analysis.alpha, 3) if analysis.look else f"{analysis.alpha:g}",
+        look=analysis.look,
+        study_level=percent(analysis.look.alpha) if analysis.look else "",
+        look_at=f"{joined(map(str, analysis.look.sizes))} {plural(analysis.look.unit)}" if analysis.look else "",
         level=f"{100 * (1 - analysis.alpha):.4g}",
         null=wording.tested(analysis)[0],
         claim=analysis.claim,

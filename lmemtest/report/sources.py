@@ -49,6 +49,16 @@ SOURCES: dict[str, dict[str, str]] = {
         "pages": "65-70",
         "year": "1979",
     },
+    "lan1983": {
+        "author": "Lan, K. K. Gordon; DeMets, David L.",
+        "title": "Discrete sequential boundaries for clinical trials",
+        "journal": "Biometrika",
+        "volume": "70",
+        "number": "3",
+        "pages": "659-663",
+        "year": "1983",
+        "doi": "10.1093/biomet/70.3.659",
+    },
     "kenward1997": {
         "author": "Kenward, Michael G.; Roger, James H.",
         "title": "Small sample inference for fixed effects from restricted maximum likelihood",

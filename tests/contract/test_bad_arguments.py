@@ -145,6 +145,7 @@ def calls() -> dict[str, Call]:
         "tuning.fit": (lt.tuning.fit, {"scores": a, "direction": "minimize"}),
         "gate": (lt.gate, {"new": wide().assign(accuracy=[0.72, 0.81, 0.64, 0.91]), "old": wide(), "margin": 0.05,
          "score": "accuracy", "benchmark": "task", "seed": "fold"}),
+        "monitor": (lt.monitor, {"runs": runs(), "maximum": 40, "looks": 10, "alpha": 0.1}),
         "rate_votes": (lt.rate_votes, {"table": {"model_a": list("ABC") * 8, "model_b": list("BCA") * 8,
          "winner": ["a", "b", "a", "tie"] * 6, "voter": [0, 1, 2, 3, 4, 5, 6, 7] * 3}, "position": False}),
         "glrt": (lt.glrt, {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1}),

@@ -51,6 +51,14 @@ def test_without_looks_the_end_is_the_t_test() -> None:
     )
 
 
+def test_with_infinitely_many_degrees_of_freedom_the_end_is_that_of_brownian_motion() -> None:
+    shares, critical = [0.25, 0.5, 0.75, 1.0], critical_scores([0.25, 0.5, 0.75], 0.05, "pocock").tolist()
+    for z in (2.1, -1.3):
+        found = estimate_at_end(0.2 * z, 0.2, np.inf, shares, critical, 0.05)
+        np.testing.assert_allclose(found, 0.2 * np.array(drift_limits(z, shares, critical, 0.05)), atol=1e-8)
+        assert abs(found[0]) < abs(0.2 * z)  # who went on was not far from zero before
+
+
 def test_nothing_is_lost_on_the_way() -> None:
     process = Between([0.3, 0.7, 1.0], drift=1.5)
     left = 0.0

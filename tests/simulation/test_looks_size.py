@@ -8,22 +8,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from harness import ALPHA, Array, about, at_most, each, printed, rate_of
-from scipy import stats
+from harness import ALPHA, Array, at_most, each, printed, rate_of
+from scipy import special, stats
 from study import NAMES
 
 import lmemtest as lt
-from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
+from lmemtest.lmm.sequential.evalues import log_evalue
+from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 
-SIZES = {  # algorithms, benchmarks at the end, every so many, what is unusual, studies
-    "3 algorithms, 12 benchmarks, looks every 1": (3, range(3, 13), "", 400),
-    "4 algorithms, 40 benchmarks, looks every 2": (4, range(6, 41, 2), "", 300),
-    "5 algorithms, 40 benchmarks, looks every 5": (5, range(5, 41, 5), "", 400),
-    "10 algorithms, 20 benchmarks, looks every 5": (10, range(5, 21, 5), "", 400),
-    "20 algorithms, 12 benchmarks, looks every 3": (20, range(3, 13, 3), "", 300),
-    "5 algorithms, two variants of one": (5, range(5, 21, 5), "correlated", 400),
-    "5 algorithms, one erratic": (5, range(5, 21, 5), "erratic", 400),
-    "5 algorithms, shared seeds": (5, range(5, 21, 5), "seeds", 300),
+DESIGNS = {  # algorithms, looks, what is unusual
+    "2 algorithms, 3 to 10 benchmarks, looks every 1": (2, range(3, 11), ""),
+    "3 algorithms, 3 to 12 benchmarks, looks every 1": (3, range(3, 13), ""),
+    "4 algorithms, 6 to 40 benchmarks, looks every 2": (4, range(6, 41, 2), ""),
+    "5 algorithms, 5 to 40 benchmarks, looks every 5": (5, range(5, 41, 5), ""),
+    "10 algorithms, 5 to 20 benchmarks, looks every 5": (10, range(5, 21, 5), ""),
+    "20 algorithms, 6 to 40 benchmarks, looks every 2": (20, range(6, 41, 2), ""),
+    "5 algorithms, 6 to 40 benchmarks, looks every 1, two variants of one": (5, range(6, 41), "correlated"),
+    "5 algorithms, 6 to 40 benchmarks, looks every 1, one erratic": (5, range(6, 41), "erratic"),
+}
+CALLS = {  # through the public call, with moderated standard errors
+    "5 algorithms, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), ""),
+    "5 algorithms, one erratic": (5, range(5, 21, 5), "erratic"),
+    "5 algorithms, two variants of one": (5, range(5, 21, 5), "correlated"),
+    "5 algorithms, shared seeds": (5, range(5, 21, 5), "seeds"),
+    "12 algorithms, looks at 4, 8, 12 benchmarks": (12, range(4, 13, 4), ""),
 }
 
 
@@ -50,44 +59,50 @@ def looked_at(x: Array, sizes: Sequence[int], **options: Any) -> Any:
         runs = lt.Runs(table[: size * k * seeds], score="loss", direction="minimize", algorithm="tool",
                        benchmark="task", seed="rep")  # fmt: skip
         found = lt.monitor(runs, earlier=found, **options)
-        if found.verdict == "stop":
+        if found.decision == "stop":
             break
     return found
 
 
-def naive(x: Array, sizes: Sequence[int]) -> bool:
-    """Whether any of the looks finds a pair by t-tests with Holm's adjustment, as if it were the only one."""
-    means, (i, j) = x.mean(axis=2), np.triu_indices(x.shape[1], 1)
-    for n in sizes:
-        p = stats.ttest_rel(means[:n, i], means[:n, j]).pvalue
-        if adjust_raw(p, "holm", len(p)).min() < ALPHA:
-            return True
-    return False
+def of_t_tests(k: int, sizes: range, kind: str, n: int = 4000) -> dict[str, float]:
+    """Studies with a false pair by paired t-tests of one score per benchmark: at looks, by e-values, as if alone."""
+    rng, (i, j) = np.random.default_rng(32), np.triu_indices(k, 1)
+    x = np.array([scores_of(rng, k, sizes[-1], kind)[:, :, 0] for _ in range(n)])
+    gaps = x[:, :, i] - x[:, :, j]
+    false = {name: np.zeros(n, dtype=bool) for name in ("O'Brien-Fleming", "Pocock", "e-values", "as if alone")}
+    for look, size in enumerate(sizes):
+        test = stats.ttest_1samp(gaps[:, :size], 0.0, axis=1)
+        for name, spending in (("O'Brien-Fleming", "obrien_fleming"), ("Pocock", "pocock")):
+            p = repeated_p(test.pvalue.min(axis=1), sizes[: look + 1], sizes[-1], spending)
+            false[name] |= p * len(i) < ALPHA
+        false["e-values"] |= log_evalue(np.abs(test.statistic).max(axis=1), size, 1.0) > np.log(len(i) / ALPHA)
+        false["as if alone"] |= test.pvalue.min(axis=1) * len(i) < ALPHA
+    return {name: float(found.mean()) for name, found in false.items()}
 
 
-def false_differences(k: int, sizes: range, kind: str, n: int) -> dict[str, float]:
-    """Studies with any, by method."""
-
-    def study(rng: np.random.Generator) -> dict[str, float]:
-        x = scores_of(rng, k, sizes[-1], kind)
-        return {
-            "spending": looked_at(x, sizes, maximum=sizes[-1]).pairs["decided"].any(),
-            "e-values": looked_at(x, sizes, method="evalue").pairs["decided"].any(),
-            "as if each look were the only one": naive(x, sizes),
-        }
-
-    return dict(rate_of(study, n, each(32)))
+@pytest.mark.parametrize("design", DESIGNS)
+def test_any_false_difference_over_the_whole_study(design: str) -> None:
+    found = of_t_tests(*DESIGNS[design])
+    for name in ("O'Brien-Fleming", "Pocock", "e-values"):
+        assert at_most(found[name], 4000)
+    assert found["as if alone"] > 0.075
 
 
-@pytest.mark.parametrize("case", SIZES)
-def test_any_false_difference_over_the_whole_study(case: str) -> None:
-    found = false_differences(*SIZES[case])
-    assert at_most(found["spending"], SIZES[case][-1])
-    assert at_most(found["e-values"], SIZES[case][-1])
-    assert found["as if each look were the only one"] > 0.05
+def of_calls(k: int, sizes: range, kind: str, n: int = 200) -> float:
+    """The same through `monitor`."""
+
+    def study(rng: np.random.Generator) -> bool:
+        return bool(looked_at(scores_of(rng, k, sizes[-1], kind), sizes, maximum=sizes[-1]).pairs["decided"].any())
+
+    return float(rate_of(study, n, each(32)))
 
 
-def power_and_size(n: int = 300) -> dict[str, float]:
+@pytest.mark.parametrize("design", CALLS)
+def test_the_call_keeps_the_level(design: str) -> None:
+    assert at_most(of_calls(*CALLS[design]), 200)
+
+
+def power_and_size(n: int = 150) -> dict[str, float]:
     """Four algorithms, the last one worse: looks at 10, 20, 30, 40 against one test at 40."""
     sizes, apart = (10, 20, 30, 40), (0.0, 0.0, 0.0, 0.9)
 
@@ -112,26 +127,35 @@ def test_looks_cost_little_power_and_save_benchmarks() -> None:
     assert rates["evalue power"] < rates["spending power"]
 
 
-def coverage(spending: str, apart: float, n: int) -> float:
-    """Of the final interval of two algorithms, looks every 4 of 16 benchmarks."""
+def coverage(spending: str, apart: float, n: int = 2000) -> float:
+    """Of the interval at the end of a study of two algorithms that stops by itself, looks every 4 of 16 benchmarks."""
+    sizes = np.array([4, 8, 12, 16])
+    critical, brownian = boundaries(sizes, 16, ALPHA, spending)[0], critical_scores(sizes / 16, ALPHA, spending)
 
-    def study(rng: np.random.Generator) -> float:
-        x = scores_of(rng, 2, 16, apart=(apart, 0.0))
-        end = looked_at(x, (4, 8, 12, 16), maximum=16, spending=spending).final
-        return bool(end["ci_low"] <= apart <= end["ci_high"])
+    def study(rng: np.random.Generator) -> bool:
+        x = rng.normal(apart, 1.0, 16)
+        for look, size in enumerate(sizes):
+            mean, se = float(x[:size].mean()), float(x[:size].std(ddof=1) / np.sqrt(size))
+            if abs(mean) / se > stats.t.isf(special.ndtr(-critical[look]), size - 1):
+                break
+        shares = (sizes[: look + 1] / 16).tolist()
+        _, low, high = estimate_at_end(mean, se, size - 1.0, shares, brownian[:look].tolist(), ALPHA)
+        return low <= apart <= high
 
     return float(rate_of(study, n, each(34)))
 
 
-COVERAGE = [(spending, apart, 500) for spending in ("obrien_fleming", "pocock") for apart in (0.0, 0.5, 1.0)]
+COVERAGE = [(spending, apart) for spending in ("obrien_fleming", "pocock") for apart in (0.0, 0.5, 1.0)]
 
 
-@pytest.mark.parametrize(("spending", "apart", "n"), COVERAGE)
-def test_the_final_interval_covers(spending: str, apart: float, n: int) -> None:
-    assert about(coverage(spending, apart, n), n, 0.95)
+@pytest.mark.parametrize(("spending", "apart"), COVERAGE)
+def test_the_final_interval_covers(spending: str, apart: float) -> None:
+    share = coverage(spending, apart)
+    assert 0.93 <= share <= 0.97
 
 
 if __name__ == "__main__":
-    printed(false_differences, SIZES)
-    printed(power_and_size, {"four algorithms, the last one worse": (500,)})
+    printed(of_t_tests, DESIGNS)
     printed(coverage, COVERAGE)
+    printed(power_and_size, {"four algorithms, the last one worse": ()})
+    printed(of_calls, CALLS)

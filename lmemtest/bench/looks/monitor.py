@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +14,7 @@ from scipy import special
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.requirements import check_algorithms
-from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.looks.ledger import append_look, read_ledger
 from lmemtest.bench.looks.schedule import (
     ENDED,
@@ -28,7 +29,7 @@ from lmemtest.bench.looks.schedule import (
     schedule_of,
 )
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
-from lmemtest.core.caller import named
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, tolerance
@@ -49,7 +50,7 @@ from lmemtest.core.words import (
 from lmemtest.errors import ArgumentError, DesignError, NestingError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.decisions import decisions_of
-from lmemtest.lmm.sequential.brownian import estimate_at_end, upper_p
+from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end, upper_p
 from lmemtest.lmm.sequential.successive_t import crossing
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ class Monitoring(Result):
         last look that tested it), ``predicted_power`` (of open pairs: the chance to be decided at the end).
     decisions : Decisions
         Who is better, over all looks so far.
-    verdict : {"stop", "go on", "cannot be decided", "undecided at the end"}
+    decision : {"stop", "go on", "cannot be decided", "undecided at the end"}
+        What to do now.
     final : dict of str to float or None
         At the end of a study of one pair with spending: the median-unbiased ``estimate``, ``ci_low``, ``ci_high`` and
         the stage-wise ``p_value``.
@@ -86,11 +88,11 @@ class Monitoring(Result):
     looks: tuple[Look, ...]
     pairs: pd.DataFrame
     decisions: Decisions
-    verdict: str
+    decision: str
     final: dict[str, float] | None = None
     notes: tuple[str, ...] = ()
 
-    parts: ClassVar[dict[str, str]] = {"pairs": "pairs", "looks": "_looks"}
+    parts: ClassVar[dict[str, str]] = {"pairs": "pairs", "looks": "_looks", "path": "_path", "boundary": "_boundary"}
     figure: ClassVar[str | None] = "looks_plot"
 
     @property
@@ -109,8 +111,20 @@ class Monitoring(Result):
         for k in range(len(sizes)):
             table = plan.tested(self.looks[: k + 1])
             rows.append({"look": k + 1, "n": sizes[k], "decided": int(table["decided"].sum()),
-                         "open": int(plan.open_pairs(table).sum()), "verdict": self.looks[k].verdict})  # fmt: skip
+                         "open": int(plan.open_pairs(table).sum()), "decision": self.looks[k].decision})  # fmt: skip
         return pd.DataFrame(rows)
+
+    def _path(self) -> pd.DataFrame:
+        """Signed normal scores of the tests of each look alone, positive where the left has the higher mean."""
+        rows = [(look.n, *pair[:3], pair[5]) for look in self.looks for pair in look.pairs]
+        table = pd.DataFrame(rows, columns=["n", "left", "right", "estimate", "p_look"])
+        z = -special.ndtri(0.5 * table.pop("p_look").clip(1e-300))
+        return table.assign(z=np.copysign(z, table["estimate"]))
+
+    def _boundary(self) -> pd.DataFrame:
+        """The score that a first pair needs at looks so far and at planned ones; missing where none is enough."""
+        plan, sizes = self.schedule, (*self.sizes, *self.remaining)
+        return pd.DataFrame({"n": sizes, "z": plan.scores(sizes), "done": [n <= self.sizes[-1] for n in sizes]})
 
     def next(self, n: int | None = None) -> Answer:
         """The runs that the next look needs: of algorithms that can still change the answer.
@@ -142,8 +156,8 @@ class Monitoring(Result):
         """
         ahead = self.remaining[0] - self.sizes[-1] if self.remaining else 0
         n = check_positive_int(ahead if n is None else n, "n")
-        self._within_maximum(self.sizes[-1] + n)
-        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (self.verdict != STOP)]
+        _require_within(self.sizes[-1] + n, self.schedule)
+        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (self.decision != STOP)]
         rows = []
         for name in self.schedule.algorithms:
             own = open_pairs[(open_pairs["left"] == name) | (open_pairs["right"] == name)]
@@ -199,8 +213,8 @@ class Monitoring(Result):
         plan, sizes = self.schedule, self.sizes
         if plan.method != "spending":
             raise DesignError("an extension is for planned looks; e-values hold for as many units as one likes.")
-        if not self.remaining or self.verdict == STOP:
-            raise DesignError(_OVER.format(k=len(sizes), n=counted(sizes[-1], plan.unit), verdict=self.verdict))
+        if not self.remaining or self.decision == STOP:
+            raise _over(self.looks, plan.unit)
         ahead = (sizes[-1], *self.remaining)
         critical = plan.critical((*sizes, *self.remaining), plan.alpha / len(plan.family))[len(sizes) :]
         table = self.pairs[self.pairs["n"].eq(sizes[-1]) & ~self.pairs["decided"]][["left", "right", "p_look"]]
@@ -234,36 +248,31 @@ class Monitoring(Result):
             findings=tuple(findings),
         )
 
-    def _within_maximum(self, n: int) -> None:
-        maximum = self.schedule.maximum
-        if maximum is not None and n > maximum:
-            raise ArgumentError(_BEYOND.format(n=n, units=plural(self.schedule.unit), maximum=maximum))
-
     @property
     def title(self) -> str:
         sizes, unit = self.sizes, self.schedule.unit
         of = "" if self.schedule.maximum is None else f" of {self.schedule.maximum}"
-        return f"Look {len(sizes)}, at {sizes[-1]}{of} {plural(unit)}: {self.verdict}"
+        return f"Look {len(sizes)}, at {sizes[-1]}{of} {plural(unit)}: {self.decision}"
 
     def sentences(self) -> tuple[str, ...]:
-        """The verdict, who is better, and what it is about."""
+        """The decision, who is better, and what it is about."""
         plan, table, n = self.schedule, self.pairs, self.sizes[-1]
         still = table[plan.open_pairs(table)]
         decided = int(table["decided"].sum())
         units = "" if plan.maximum is None else counted(plan.maximum - n, plan.unit)
         pairs = counted(len(table), "pair")
         done = f"{decided} of {pairs} {'is' if decided == 1 else 'are'} decided"
-        verdict = {
+        first = {
             STOP: f"Stop: {'all' if len(table) > 1 else 'the'} {pairs if len(table) > 1 else 'pair'} "
             f"{'are' if len(table) > 1 else 'is'} decided."
             if plan.goal == "all"
             else f"Stop: {self.decisions.top()[1][0]} is the best.",
             GO_ON: f"Go on: {done}.",
-            FUTILE: f"Cannot be decided with the {units} left: {done}, and no other reaches a predicted power of "
-            f"{percent(plan.futility)}. Going on is allowed.",
+            FUTILE: f"What is open cannot be decided with the {units} left: {done}, and no other reaches a predicted "
+            f"power of {percent(plan.futility)}. Going on is allowed.",
             ENDED: f"The study is at its end: {done}, and nothing is left to spend.",
-        }[self.verdict]
-        sentences = [verdict]
+        }[self.decision]
+        sentences = [first]
         sentences += [f"{name} is better than {joined(worse)}." for name in self.decisions.levels
                       if (worse := self._beaten(name))]  # fmt: skip
         if self.final is not None:
@@ -273,7 +282,7 @@ class Monitoring(Result):
                 f"{row['left']} less {row['right']}: median-unbiased estimate {value} ({percent(1.0 - plan.alpha)} CI "
                 f"{low} to {high}, stage-wise {p_text(self.final['p_value'])})."
             )
-        if len(still) and self.remaining and self.verdict != STOP:
+        if len(still) and self.remaining and self.decision != STOP:
             sentences.append(f"Next planned look: {self.remaining[0]} {plural(plan.unit)}.")
         return (*sentences, self._claim())
 
@@ -292,7 +301,8 @@ class Monitoring(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        plan = self.schedule
+        plan, pairs = self.schedule, len(self.pairs)
+        adjusted = f"; Holm's adjustment for {pairs} pairs" if pairs > 1 else ""
         if plan.method == "evalue":
             how = f"e-values of t-tests (standardised differences of variance {EXPECTED:g} expected), valid at any look"
         else:
@@ -301,8 +311,8 @@ class Monitoring(Result):
                 "for successive t-tests"
             )
         return (
-            f"{capitalised(how)}; Holm's adjustment for {counted(len(self.pairs), 'pair')}: any false difference in "
-            f"the whole study has probability {percent(plan.alpha)} at most.",
+            f"{capitalised(how)}{adjusted}: any false difference in the whole study has probability "
+            f"{percent(plan.alpha)} at most.",
             "ci_low, ci_high: simultaneous for all pairs and looks.",
         )
 
@@ -310,15 +320,20 @@ class Monitoring(Result):
         return self.pairs[["left", "right", "estimate", "ci_low", "ci_high", "p_value", "decided", "predicted_power"]]
 
 
-_OVER = (
-    "The study ended at look {k} with {n}: {verdict}. No level is left for a further look. Begin a new study with new "
-    "units; or next time plan a larger maximum, extend before the last look (.extension()), or use method='evalue', "
-    "which has no end."
-)
-_BEYOND = (
-    "{n} {units} are more than the planned maximum of {maximum}. From a look before the maximum an extension is "
-    "possible at the level that is left: .extension(runs); at the maximum nothing is left."
-)
+def _over(looks: tuple[Look, ...], unit: str) -> DesignError:
+    return DesignError(
+        f"The study ended at look {len(looks)} with {counted(looks[-1].n, unit)}: {looks[-1].decision}. No level is "
+        "left for a further look. Begin a new study with new units; or next time plan a larger maximum, extend before "
+        f"the last look ({advice('extension')}), or use {setting('method', 'evalue')}, which has no end."
+    )
+
+
+def _require_within(n: int, plan: Schedule) -> None:
+    if plan.maximum is not None and n > plan.maximum:
+        raise ArgumentError(
+            f"{n} {plural(plan.unit)} are more than the planned maximum of {plan.maximum}. From a look before it an "
+            f"extension is possible at the level that is left: {advice('extension')}. At the maximum nothing is left."
+        )
 
 
 @guided
@@ -327,7 +342,7 @@ def monitor(
     runs: Runs,
     *,
     maximum: int | None = None,
-    looks: Any = None,
+    looks: int | Sequence[int] | None = None,
     unit: str = "benchmark",
     goal: str = "all",
     control: str | None = None,
@@ -371,7 +386,7 @@ def monitor(
     Returns
     -------
     Monitoring
-        ``verdict``, ``decisions``, ``to_frame()`` (pairs), ``to_frame("looks")``, ``next(n)``, ``extension(runs)``.
+        ``decision``, ``decisions``, ``to_frame()`` (pairs), ``to_frame("looks")``, ``next(n)``, ``extension(runs)``.
 
     Raises
     ------
@@ -403,11 +418,12 @@ def monitor(
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
     >>> names = runs.levels("benchmark")
     >>> first = lt.monitor(runs.filter(benchmark=names[:3]), maximum=6, looks=3)
-    >>> first.verdict
+    >>> first.decision
     'go on'
     >>> lt.monitor(runs.filter(benchmark=names[:6]), maximum=6, looks=3, earlier=first).sizes
     (3, 6)
     """
+    require_runs(runs, "lmemtest.monitor({})")
     check_algorithms(runs)
     check_choice(unit, "unit", UNITS)
     check_choice(method, "method", METHODS)
@@ -440,12 +456,9 @@ def monitor(
     n = len(blocks.names)
     if looked and _require_nested(blocks, looked[-1], schedule):
         return _monitoring(schedule, looked)  # the same look again
-    if looked and looked[-1].verdict in (STOP, ENDED):
-        raise DesignError(
-            _OVER.format(k=len(looked), n=counted(looked[-1].n, schedule.unit), verdict=looked[-1].verdict)
-        )
-    if schedule.maximum is not None and n > schedule.maximum:
-        raise ArgumentError(_BEYOND.format(n=n, units=plural(schedule.unit), maximum=schedule.maximum))
+    if looked and looked[-1].decision in (STOP, ENDED):
+        raise _over(looked, schedule.unit)
+    _require_within(n, schedule)
     look = Look(
         n=n,
         units=blocks.names,
@@ -456,15 +469,26 @@ def monitor(
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
         append_look(path, schedule, found.looks[-1])
+    elif earlier is None:
+        alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
+        return replace(found, notes=(alone, *found.notes))
     return found
+
+
+def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
+    """The extension of the study of a ledger by the runs with further units; see `Monitoring.extension`."""
+    plan, looked = read_ledger(_path(ledger))
+    if plan is None:
+        raise ArgumentError(f"{named('ledger')}: there is no file {str(ledger)!r}, so no looks to extend.")
+    return _monitoring(plan, looked).extension(runs)
 
 
 # ---------------------------------------------------------------------- parts
 
 
 def _path(ledger: Any) -> Path:
-    if not isinstance(ledger, str | os.PathLike) or not str(ledger):
-        raise ArgumentError(f"ledger must be the path of a file, such as 'looks.jsonl', got {ledger!r:.60}.")
+    if not isinstance(ledger, str | os.PathLike) or Path(ledger).suffix not in (".json", ".jsonl"):
+        raise ArgumentError(f"ledger must be the path of a file .jsonl or .json, got {ledger!r:.60}.")
     return Path(ledger)
 
 
@@ -474,8 +498,8 @@ def _sample_of(runs: Runs, unit: str) -> Blocks:
         blocks = blocks_of(runs)
         if blocks.unit == "seed":
             raise DesignError(
-                f"looks by benchmark need 2 benchmarks at least, and these runs have one. Add some, or with "
-                f"{named('unit')}='seed' ask about this benchmark alone."
+                f"looks by benchmark need 2 benchmarks at least, and these runs have one. Add some, or ask about this "
+                f"benchmark alone: {setting('unit', 'seed')}."
             )
         return blocks
     if runs.seed is None:
@@ -562,14 +586,14 @@ def _tested(blocks: Blocks, plan: Schedule, first: bool = False) -> tuple[Any, .
 
 
 def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
-    """The result of the looks so far; the verdict of the last one is written into it."""
+    """The result of the looks so far; the decision of the last one is written into it."""
     sizes, table = tuple(look.n for look in looks), plan.tested(looks)
     open_pairs = plan.open_pairs(table)
     table["predicted_power"] = plan.predicted_power(table, sizes, open_pairs)
     hopeless = table.loc[open_pairs, "predicted_power"].lt(plan.futility)
     ended = plan.maximum is not None and sizes[-1] >= plan.maximum
-    verdict = STOP if not open_pairs.any() else ENDED if ended else FUTILE if hopeless.all() else GO_ON
-    looks = (*looks[:-1], replace(looks[-1], verdict=verdict))
+    decision = STOP if not open_pairs.any() else ENDED if ended else FUTILE if hopeless.all() else GO_ON
+    looks = (*looks[:-1], replace(looks[-1], decision=decision))
     names = [name for name in plan.algorithms if any(name in look.means for look in looks)]
     means = [next(look.means[name] for look in reversed(looks) if name in look.means) for name in names]
     decided = decisions_of(
@@ -589,9 +613,10 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
         test="t-tests at several looks",
     )
     final = None
-    if plan.method == "spending" and len(table) == 1 and verdict in (STOP, ENDED):
+    if plan.method == "spending" and len(table) == 1 and decision in (STOP, ENDED):
         row, shares = table.iloc[0], [n / (plan.maximum or 1) for n in sizes]
-        critical = plan.critical(sizes, plan.alpha)[:-1].tolist()
+        # Brownian boundaries that spend the same, since the ends are those of Brownian motion
+        critical = critical_scores(shares, plan.alpha, plan.spending)[:-1].tolist()
         ends = estimate_at_end(row["estimate"], row["se"], row["df"], shares, critical, plan.alpha)
         z = -float(special.ndtri(0.5 * max(row["p_look"], 1e-300)))
         final = dict(zip(("estimate", "ci_low", "ci_high"), ends, strict=True))
@@ -602,13 +627,8 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
         notes.append(
             f"{joined(dropped)} did not run on all {plural(plan.unit)}: what was decided stays, open pairs stay open."
         )
-    if len(looks) == 1:
-        notes.append(
-            "This is taken for the first look. Earlier ones count only if they are given: ledger= or earlier=, at the "
-            "command line --ledger."
-        )
     if plan.method == "spending" and sizes[-1] not in plan.planned:
         notes.append(f"A look at {sizes[-1]} was not planned: it holds if results did not choose its time.")
     return Monitoring(
-        schedule=plan, looks=looks, pairs=table, decisions=decided, verdict=verdict, final=final, notes=tuple(notes)
+        schedule=plan, looks=looks, pairs=table, decisions=decided, decision=decision, final=final, notes=tuple(notes)
     )

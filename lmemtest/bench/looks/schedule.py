@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,17 @@ from scipy import special
 
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import below
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, several
+from lmemtest.core.validate import among, check_choice, check_fraction, check_positive_int, several
 from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
 UNITS = ("benchmark", "seed")
@@ -46,14 +47,14 @@ class Look:
         Mean scores of the algorithms that ran on all of them.
     pairs : tuple of (str, str, float, float, float, float)
         Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
-    verdict : str
+    decision : str
     """
 
     n: int
     units: tuple[str, ...]
     means: Mapping[str, float]
     pairs: tuple[tuple[str, str, float, float, float, float], ...]
-    verdict: str = GO_ON
+    decision: str = GO_ON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,17 @@ class Schedule:
     def critical(self, sizes: Iterable[int], level: float) -> Array:
         """Critical normal scores of looks at these sizes, one test at a level."""
         return np.asarray(boundaries(tuple(sizes), self._total, level, self.spending)[0])
+
+    def scores(self, sizes: tuple[int, ...]) -> Array:
+        """The scores that the first pair of Holm's procedure needs at looks; NaN where nothing is enough."""
+        level = self.alpha / len(self.family)
+        if self.method == "evalue":
+            t = np.array([critical_t(level, n, EXPECTED) for n in sizes], dtype=float)
+            z = -special.ndtri(np.maximum(upper_tail(t, np.array(sizes) - 1.0), 1e-300))
+            z[np.isinf(t)] = np.inf
+        else:
+            z = self.critical(sizes, level)
+        return np.where(np.isfinite(z), z, np.nan)
 
     def half_widths(self, sizes: tuple[int, ...], df: Array) -> Array:
         """Of intervals that hold at every look and for all pairs, in standard errors."""
@@ -167,6 +179,46 @@ class Schedule:
         return int(self.maximum or 0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlannedLook:
+    """One of the looks of a plan, and the level that spending gives it.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Units at the planned looks.
+    place : int
+        Which of them this is, from 1.
+    unit : {"benchmark", "family"}
+    alpha, level : float
+        Of the whole study, and of this look.
+    """
+
+    sizes: tuple[int, ...]
+    place: int
+    unit: str
+    alpha: float
+    level: float
+
+
+def planned_look(runs: Runs, looks: Sequence[int], alpha: float) -> PlannedLook:
+    """The look that a table is, with its level by O'Brien-Fleming-like spending; earlier looks are taken as made."""
+    sizes = _planned(looks, None) if several(looks) else ()
+    sample = runs.study.sampled
+    n = runs.study.count(sample.column)
+    if n not in sizes:
+        raise ArgumentError(
+            f"{named('looks')} must be the numbers of {plural(sample.noun)} at all planned looks, the last at the end, "
+            f"and have that of these runs, {n}: got {', '.join(map(str, sizes)) or repr(looks)[:60]}."
+        )
+    place = sizes.index(n) + 1
+    critical = boundaries(sizes[:place], sizes[-1], alpha)[0, -1]
+    level = float(2.0 * special.ndtr(-critical))
+    if not level > 0.0:
+        raise ArgumentError(f"at {n} of {sizes[-1]} {plural(sample.noun)} nothing can be spent yet: look later.")
+    return PlannedLook(sizes=sizes, place=place, unit=sample.noun, alpha=alpha, level=level)
+
+
 def schedule_of(
     *,
     algorithms: tuple[str, ...],
@@ -192,7 +244,7 @@ def schedule_of(
             f"(without an end: {setting('method', 'evalue')})."
         )
     maximum = None if maximum is None else check_positive_int(maximum, "maximum", minimum=2)
-    if control is not None and control not in algorithms:
+    if control is not None and not among(control, algorithms):
         raise ArgumentError(f"control must be one of the algorithms ({', '.join(algorithms)}), got {control!r}.")
     if control is not None and goal != "all":
         raise ArgumentError(f"{named('control')} asks for all comparisons with it: leave {named('goal')} out.")
@@ -222,6 +274,6 @@ def _planned(looks: Any, maximum: int | None) -> tuple[int, ...]:
             raise ArgumentError(f"{named('looks')}={step} means every {step} up to {named('maximum')}: give that, too.")
         return (*range(max(step, 2), maximum, step), maximum)
     sizes = tuple(check_positive_int(n, "looks", minimum=2, maximum=maximum or 10**9) for n in looks)
-    if list(sizes) != sorted(set(sizes)):
-        raise ArgumentError(f"{named('looks')} must ascend, got {', '.join(map(str, sizes))}.")
+    if not sizes or list(sizes) != sorted(set(sizes)):
+        raise ArgumentError(f"{named('looks')} must ascend, got {', '.join(map(str, sizes)) or 'none'}.")
     return sizes if sizes[-1:] == end else (*sizes, *end)

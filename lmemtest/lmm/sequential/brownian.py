@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
-from scipy.optimize import brentq
 
-from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.sequential.spending import SPENDING
 
 if TYPE_CHECKING:
@@ -105,6 +104,8 @@ def critical_scores(shares: Sequence[float], alpha: float, spending: str = "obri
     >>> critical_scores([0.25, 0.5, 1.0], 0.05).round(4)
     array([4.3326, 2.9631, 1.9686])
     """
+    from scipy.optimize import brentq
+
     spent = np.diff(SPENDING[spending](np.asarray(shares), alpha), prepend=0.0)
     process, out = Between(shares), []
     for at_look in spent:
@@ -155,6 +156,8 @@ def drift_limits(
     >>> tuple(round(x, 3) for x in drift_limits(2.85, [0.5, 1.0], [2.963], 0.05))
     (2.813, 0.802, 4.788)
     """
+    from scipy.optimize import brentq
+
     seen = z / np.sqrt(shares[-1])
     reach = _MOST_DRIFT / np.sqrt(shares[0])
 
@@ -175,7 +178,7 @@ def estimate_at_end(
     estimate, se, df : float
         Of the last look. Without earlier looks the interval is that of the t-test.
     shares, critical, alpha
-        As in `drift_limits`.
+        As in `drift_limits`: boundaries of `critical_scores`, also where tests had those of `successive_t`.
 
     Returns
     -------
@@ -186,8 +189,8 @@ def estimate_at_end(
     -----
     The value that is tested in the place of zero is ``estimate - se t``, where t has the p-value of ``z - drift``.
     """
-    tail = special.stdtr(df, -abs(estimate) / se)
-    z = -np.copysign(special.ndtri(max(tail, 1e-300)), estimate)
+    tail = max(float(upper_tail(abs(estimate) / se, df)), 1e-300)
+    z = float(np.copysign(special.ndtri(tail), estimate))
     drifts = np.array(drift_limits(z, shares, critical, alpha)) * np.sqrt(shares[-1])
     middle, low, high = estimate - se * t_quantile(special.ndtr(drifts - z), df)
     return float(middle), float(low), float(high)

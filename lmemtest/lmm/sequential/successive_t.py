@@ -27,9 +27,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
-from scipy.interpolate import PchipInterpolator
 
-from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.sequential.spending import SPENDING
 
 if TYPE_CHECKING:
@@ -75,8 +74,8 @@ def passage(n: int, d: int) -> Array:
         i, j = np.nonzero(high > low)
         low, high = low[i, j], high[i, j]
         if d == 1:
-            mass = (special.stdtr(n, np.sqrt(n) * np.tan(edge)) for edge in (high, low))
-            out[i, j + 1] += next(mass) - next(mass)
+            beyond_low, beyond_high = (upper_tail(np.sqrt(n) * np.tan(edge), n) for edge in (low, high))
+            out[i, j + 1] += beyond_low - beyond_high
             continue
         half = 0.5 * (high - low)
         phi = 0.5 * (high + low)[:, None] + half[:, None] * node
@@ -188,6 +187,8 @@ def repeated_p(p_value: ArrayLike, sizes: Sequence[int], total: int, spending: s
     Jennison & Turnbull (1984), Repeated confidence intervals for group sequential clinical trials,
     doi:10.1016/0197-2456(84)90012-X
     """
+    from scipy.interpolate import PchipInterpolator
+
     p = np.asarray(p_value, dtype=float)
     squares, logs = _levels_by_boundary(tuple(sizes), total, spending)
     z2 = special.ndtri(0.5 * np.clip(p, 1e-300, 1.0)) ** 2

@@ -1,4 +1,4 @@
-"""Looks at a growing study: verdicts, what is adjusted, the ledger, what is refused."""
+"""Looks at a growing study: decisions, what is adjusted, the ledger, what is refused."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from source import PACKAGE
 from study import runs_of_scores
 
 import lmemtest as lt
+from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+from lmemtest.report.document import plain
+from lmemtest.report.methods import methods_paragraph
 
 SHIFT = np.array([0.0, 0.2, 2.5])
 
@@ -84,12 +87,12 @@ def test_e_values_need_no_maximum_and_say_what_each_look_says() -> None:
     ratios = [stats.ttest_rel(*scores(n, k=2).mean(axis=2).T).statistic for n in (6, 12)]
     logs = [float(log_evalue(t, n, 1.0)) for t, n in zip(ratios, (6, 12), strict=True)]
     assert found.to_frame()["p_repeated"][0] == pytest.approx(np.exp(-max(0.0, *logs)), rel=1e-9)
-    assert found.verdict == "go on"
-    assert study((6, 12, 18), k=2, method="evalue", maximum=18).verdict == "undecided at the end"
+    assert found.decision == "go on"
+    assert study((6, 12, 18), k=2, method="evalue", maximum=18).decision == "undecided at the end"
 
 
 @pytest.mark.parametrize(
-    ("options", "verdict"),
+    ("options", "decision"),
     [
         ({"maximum": 20, "futility": 0.001}, "go on"),
         ({"maximum": 16, "control": "C"}, "stop"),
@@ -97,16 +100,16 @@ def test_e_values_need_no_maximum_and_say_what_each_look_says() -> None:
         ({"maximum": 16}, "undecided at the end"),
     ],
 )
-def test_verdicts(options: dict[str, Any], verdict: str) -> None:
+def test_decisions(options: dict[str, Any], decision: str) -> None:
     found = study((4, 16), **options)
-    assert found.verdict == verdict
-    assert found.looks[-1].verdict == found.to_frame("looks")["verdict"].iloc[-1] == verdict
+    assert found.decision == decision
+    assert found.looks[-1].decision == found.to_frame("looks")["decision"].iloc[-1] == decision
 
 
 def test_the_best_stops_when_all_others_are_worse() -> None:
     x = scores(10) + np.array([0.0, 9.0, 7.0])[:, None]
     found = lt.monitor(runs_of_scores(x), maximum=12, goal="best")
-    assert found.verdict == "stop"
+    assert found.decision == "stop"
     assert found.sentences()[0] == "Stop: A is the best."
     assert not found.to_frame()["decided"].all()
 
@@ -185,7 +188,7 @@ def test_an_extension_keeps_the_level_of_the_study() -> None:
     for k in range(n):
         x = np.random.default_rng([k, 9]).normal(size=(30, 2, 1))
         first = lt.monitor(runs_of_scores(x[:6]), maximum=12, spending="pocock")
-        if first.verdict == "stop":
+        if first.decision == "stop":
             false += 1
         elif first.to_frame()["p_look"][0] < 0.3:
             false += bool(first.extension(runs_of_scores(x)).to_frame()["decided"].any())
@@ -259,14 +262,14 @@ def test_errors_leave_the_ledger_as_it_is(tmp_path: Path) -> None:
         with pytest.raises(error, match=words):
             lt.monitor(table, **{"maximum": 16, "ledger": ledger, **options})
         assert ledger.read_bytes() == whole
-    assert lt.monitor(runs(16), maximum=16, ledger=ledger).verdict == "undecided at the end"
+    assert lt.monitor(runs(16), maximum=16, ledger=ledger).decision == "undecided at the end"
     with pytest.raises(DesignError, match="The study ended at look 3 with 16 benchmarks"):
         lt.monitor(runs(17), maximum=16, ledger=ledger)
 
 
 def test_a_look_after_a_stop_is_refused() -> None:
     found = study((8,), maximum=20, control="C")
-    assert found.verdict == "stop"
+    assert found.decision == "stop"
     with pytest.raises(DesignError, match=r"ended at look 1 with 8 benchmarks: stop\. No level is left"):
         lt.monitor(runs(10), maximum=20, control="C", earlier=found)
 
@@ -310,7 +313,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_ledger(tmp_path: Path) -> No
         (ArgumentError, r"looks must be a whole number .*20", {"maximum": 20, "looks": (10, 25)}),
         (ArgumentError, r"looks=5 means every 5 up to maximum", {"method": "evalue", "looks": 5}),
         (ArgumentError, r"earlier must be the result of monitor", {"maximum": 20, "earlier": 3}),
-        (ArgumentError, r"ledger must be the path of a file", {"maximum": 20, "ledger": 3}),
+        (ArgumentError, r"ledger must be the path of a file .jsonl or .json", {"maximum": 20, "ledger": 3}),
         (ArgumentError, r"there is no folder", {"maximum": 20, "ledger": "nowhere/looks.jsonl"}),
     ],
 )
@@ -331,3 +334,29 @@ def test_designs_that_are_refused() -> None:
         lt.monitor(runs_of_scores(x[:, :, 0], "benchmark algorithm"), unit="seed", maximum=20)
     with pytest.raises(DesignError, match=r"the same on every benchmark"):
         lt.monitor(runs_of_scores(np.repeat(x[:, :1], 2, axis=1)), maximum=20)
+
+
+# ---------------------------------------------------------------------- looks of an analysis
+
+
+def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() -> None:
+    analysis = lt.analyze(runs(12), looks=(6, 12, 18), alpha=0.1)
+    level = 2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1])
+    assert analysis.alpha == pytest.approx(level, rel=1e-9)
+    assert analysis.decisions.codes.tolist() == lt.analyze(runs(12), alpha=level).decisions.codes.tolist()
+    assert "alpha=0.1" in analysis.call
+    assert "looks=(6, 12, 18)" in analysis.call
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert (
+        f"This was look 2 of 3 that were planned, at 6, 12 and 18 benchmarks: {format_number(level, 3)} is the level "
+        "that O'Brien-Fleming-like spending (Lan & DeMets 1983) of 10 % for the whole study gives it."
+    ) in text
+    assert lt.analyze(runs(12), looks=[12]).alpha == pytest.approx(0.05, rel=1e-6)
+
+
+def test_looks_that_do_not_hold_the_runs_are_refused() -> None:
+    for looks in ((6, 18), 6, ()):
+        with pytest.raises(ArgumentError, match=r"looks must"):
+            lt.analyze(runs(12), looks=looks)
+    with pytest.raises(ArgumentError, match=r"at 2 of 400 benchmarks nothing can be spent yet"):
+        lt.analyze(runs(2), looks=(2, 400))
