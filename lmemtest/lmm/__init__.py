@@ -43,7 +43,7 @@ _load, _names, _public = _lazy.attach(
         "means.estimates": ["Estimates"],
         "means.f_tests": ["joint_tests"],
         "means.moderated": ["moderated"],
-        "model": ["LmmFit", "ModelSpec", "fit_lmm"],
+        "model": ["GlmmFit", "LmmFit", "ModelSpec", "fit_glmm", "fit_lmm"],
     },
 )
 __all__ = ["fit", *_public]

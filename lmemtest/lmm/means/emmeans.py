@@ -283,7 +283,7 @@ def evaluated_grid(
         specs=spec_names,
         by=by_names,
         alpha=alpha,
-        score=fit.design.parsed.score if along is None else f"slope of {fit.design.parsed.score} along {along}",
+        score=fit.score if along is None else f"slope of {fit.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,
         errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
@@ -517,8 +517,8 @@ def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     """Direction of the response from the table behind the fit, and what to say about its scale."""
     parsed = fit.design.parsed
     notes = []
-    if parsed.response_function:
-        notes.append(f"{what} and differences are on the scale of {parsed.score}.")
+    if parsed.response_function or fit.distribution != "normal":
+        notes.append(f"{what} and differences are on the scale of {fit.score}.")
     if fit.scope is None or fit.scope.response != parsed.response:
         return None, notes
     if parsed.response_function not in _INCREASING:
