@@ -139,6 +139,15 @@ class Family:
             return np.asarray(np.exp(-0.5 * eta**2) / np.sqrt(2.0 * np.pi))
         return np.asarray(np.exp(eta) if self.link == "log" else np.exp(eta - np.exp(eta)))
 
+    def bend(self, eta: Array) -> Array:
+        """Second derivative of the mean in ``eta``."""
+        slope = self.slope(eta)
+        if self.link == "logit":
+            return np.asarray(slope * (special.expit(-eta) - special.expit(eta)))
+        if self.link == "probit":
+            return np.asarray(-eta * slope)
+        return np.asarray(slope if self.link == "log" else slope * (1.0 - np.exp(eta)))
+
     def predictor(self, mean: Array) -> Array:
         """The link: ``eta`` of a mean inside its domain."""
         if self.link == "logit":

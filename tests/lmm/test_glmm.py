@@ -21,6 +21,7 @@ from lmemtest.lmm.engine.pseudo import Answers, pseudo_likelihood
 from lmemtest.lmm.engine.separation import leverages, separated
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.families import Family
+from lmemtest.lmm.means.response import marginal_means
 
 CASES = {case["name"]: case for case in values("glmm")["cases"]}
 FAMILIES = {"nbinom2": "negative-binomial"}
@@ -339,6 +340,57 @@ def test_draws_have_the_moments_of_the_model(name):
 
 def linear_predictor(fit: lt.lmm.GlmmFit) -> np.ndarray:
     return fit.cell_predictions(random=False)
+
+
+@pytest.mark.parametrize("family", ALL, ids=str)
+def test_marginal_means_are_those_of_an_adaptive_quadrature(family):
+    from scipy.integrate import quad
+
+    for eta, variance in ((-1.0, 0.3), (2.0, 2.5), (0.4, 0.0)):
+        m, slope, bend = marginal_means(family, np.array([eta]), np.array([variance]))
+
+        def mean(e, v):
+            inner = lambda x: float(family.mean(e + np.sqrt(v) * x)) * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)  # noqa: E731
+            return quad(inner, -12.0, 12.0, epsabs=1e-13, limit=200)[0]
+
+        assert m[0] == approx(mean(eta, variance), rel=1e-6)
+        assert slope[0] == approx((mean(eta + 1e-4, variance) - mean(eta - 1e-4, variance)) / 2e-4, rel=1e-4)
+        if variance:
+            step = 1e-3 * variance
+            of_variance = (mean(eta, variance + step) - mean(eta, variance - step)) / (2 * step)
+            assert bend[0] == approx(of_variance, rel=1e-4)
+
+
+def test_probabilities_average_over_the_random_effects_with_the_delta_method():
+    fit = fitted("attempts 2")
+    link, means = fit.emmeans("model"), fit.emmeans("model", type="response")
+    v = sum(S[0, 0] for S in fit.covariances)
+    assert means.estimate == approx(marginal_means(fit.family, link.estimate, np.full(3, v))[0], rel=1e-9)
+    # a quadrature of the whole way: how the probability moves with each parameter, by differences
+    problem, theta = fit.problem, fit.optim.theta
+    first = link.L[0]
+    scale = [L[0, 0] ** 2 for L in problem.unpack(theta)]
+    assert sum(scale) == approx(v, rel=1e-9)
+
+    def probability(b: np.ndarray, x: np.ndarray) -> float:
+        return float(marginal_means(fit.family, np.array([first @ b]), np.array([float((x**2).sum())]))[0][0])
+
+    b = fit.params.to_numpy()
+    g_b = np.array([(probability(b + 1e-5 * e, theta) - probability(b - 1e-5 * e, theta)) / 2e-5 for e in np.eye(3)])
+    g_x = np.array([(probability(b, theta + 1e-5 * e) - probability(b, theta - 1e-5 * e)) / 2e-5 for e in np.eye(3)])
+    variance = g_b @ fit.cov_params().to_numpy() @ g_b + g_x @ fit.curvature.theta_covariance() @ g_x
+    assert means.se[0] == approx(np.sqrt(variance), rel=1e-6)
+    pairs = means.pairs().to_frame()
+    assert pairs["estimate"].tolist() == approx(-np.diff(means.estimate[[0, 1, 0, 2, 1, 2]])[::2], rel=1e-9)
+    assert "averaged over the random effects" in means.notes[0]
+
+
+def test_a_response_scale_is_for_generalised_models():
+    linear = lt.fit_lmm("y ~ model + (1 | herd)", pd.DataFrame(CASES["cbpp"]["data"]))
+    with pytest.raises(ArgumentError, match=r"type='response' is for generalised models, fit_glmm\(\)"):
+        linear.emmeans("model", type="response")
+    with pytest.raises(ArgumentError, match="type must be 'link' or 'response'"):
+        fitted("cbpp").emmeans("model", type="odds")
 
 
 def test_a_bootstrap_refits_answers():

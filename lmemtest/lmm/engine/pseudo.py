@@ -8,7 +8,8 @@ it:
 have the mean ``eta`` and the variance ``1 / w``. A linear mixed model of ``z`` with these weights and the residual
 variance 1, by REML or ML, gives the next variances, effects and ``eta``, until nothing moves (Schall 1991,
 doi:10.1093/biomet/78.4.719; Breslow & Clayton 1993, doi:10.1080/01621459.1993.10594284; Wolfinger & O'Connell 1993,
-doi:10.1080/00949659308811554, whose RSPL it is by REML). Steps that do not shrink are halved.
+doi:10.1080/00949659308811554, whose RSPL it is by REML). Anderson's acceleration takes the last few steps for a linear
+map and goes to its fixed point (Walker & Ni 2011, doi:10.1137/10078356X).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from lmemtest.lmm.families import LARGEST, Family
 
 # Change of the predictor, in standard errors of a cell's working score, at which nothing moves any more; most steps.
 _SETTLED, MOST_STEPS = 1e-8, 200
-# A step that is not shorter than this share of the last one is followed by half a step.
-_SHRINKS = 0.9
+# Growth of a step from which the steps before it are forgotten, and how many of them are remembered.
+_GROWS, _MEMORY = 2.0, 5
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,17 @@ def explained(problem: Problem, at: Criterion) -> Array:
     return problem.y_scale * random
 
 
+def _accelerated(past: Sequence[tuple[Array, Array]], root: Array) -> Array:
+    """The next predictor from the last ones and their steps, ``(n_cells,)`` each, by weighted least squares."""
+    eta, step = past[-1]
+    if len(past) == 1:
+        return eta + step
+    before = np.column_stack([eta - other for other, _ in past[:-1]])
+    change = np.column_stack([step - other for _, other in past[:-1]])
+    share = np.linalg.lstsq(root[:, None] * change, root * step, rcond=1e-6)[0]
+    return np.asarray(eta + step - (before + change) @ share)
+
+
 def pseudo_likelihood(
     terms: Sequence[RandomTerm],
     X: Array,
@@ -118,7 +130,8 @@ def pseudo_likelihood(
     ``X`` holds distinct rows, ``rows`` that of each cell.
     """
     eta = starting_predictor(answers, family, offset) if eta is None else eta
-    share, before = 1.0, np.inf
+    past: list[tuple[Array, Array]] = []
+    before = np.inf
     steps, length = 0, np.inf
     while steps < MOST_STEPS and length >= _SETTLED:
         steps += 1
@@ -131,7 +144,8 @@ def pseudo_likelihood(
         fixed = X[:, problem.kept] @ problem.fixed_effects(at)[0]
         there = np.clip(fixed[rows] + explained(problem, at) + offset, -LARGEST, LARGEST)
         length = float(np.abs(np.sqrt(weight) * (there - eta)).max())
-        if length > _SHRINKS * before:
-            share = max(0.5 * share, 1.0 / 16.0)
-        eta, before = eta + share * (there - eta), length
+        if length > _GROWS * before:  # what the last steps have learned is of another place
+            past.clear()
+        past = [*past[-_MEMORY:], (eta, there - eta)]
+        eta, before = np.clip(_accelerated(past, np.sqrt(weight)), -LARGEST, LARGEST), length
     return Working(eta, z, weight, problem, optimum, steps, length < _SETTLED)

@@ -13,7 +13,6 @@ per group that is Firth's penalty, half a right and half a wrong answer (Firth 1
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from lmemtest.core.arrays import Array, Index, Mask
 
@@ -32,6 +31,8 @@ def separated(X: Array, row: Index, total: Array, n: Array, *, binomial: bool) -
     ends = np.flatnonzero(none | every)
     if not len(ends):
         return np.zeros(len(total), dtype=bool)
+    from scipy.optimize import linprog
+
     p, k = X.shape[1], len(ends)
     scale = np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
     directed = np.where(every, 1.0, -1.0)[ends, None] * (X / scale)[ends]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,7 @@ from lmemtest.lmm.means.reference_grid import (
     listed,
     name_tuple,
 )
+from lmemtest.lmm.means.response import on_response
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
+SCALES = ("link", "response")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
@@ -71,6 +73,7 @@ def emmeans(
     ddf: str = "satterthwaite",
     alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
+    type: Literal["link", "response"] | None = None,
 ) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
 
@@ -102,6 +105,10 @@ def emmeans(
         covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
         covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
         benchmarks or more; "model" elsewhere.
+    type : {"link", "response"}, optional
+        Scale of the means of a generalised model: its link's (default), on which differences are those of log odds or
+        of logarithms given the random effects; or probabilities and expected counts, averaged over the random effects,
+        with standard errors that hold those of the variances.
 
     Returns
     -------
@@ -142,7 +149,16 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
-    return evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
+    if type is not None:
+        check_fit(fit, "fit")
+        check_choice(type, "type", SCALES)
+        if fit.distribution == "normal":
+            raise ArgumentError(
+                f"type={type!r} is for generalised models, fit_glmm(); the means of this one are on the scale of its "
+                "response. Leave it out."
+            )
+    means = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
+    return on_response(fit, means) if type == "response" else means
 
 
 @guided

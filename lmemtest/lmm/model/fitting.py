@@ -191,7 +191,7 @@ def fit_cells(
 ) -> LmmFit:
     """Fit a design to cells; ``start`` is a theta on the user's scale."""
     held = residual_variance is not None
-    check_identified(design, cells, residual_known=held)
+    refuse_unidentified(design, cells, residual_known=held)
     saturated = not held and _check_residual(design, cells, reml=reml)
     stratum = None if dispersion is None else _checked_strata(cells, dispersion)
     try:
@@ -247,7 +247,7 @@ def fit_cells(
     return dataclasses.replace(fit, notes=notes)
 
 
-def check_identified(design: Design, cells: Cells, *, residual_known: bool) -> None:
+def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -> None:
     """Refuse random effects whose variance the rows cannot show, or cannot show beside a residual's that is unknown."""
     n = int(cells.n.sum())
     for term in filter(lambda term: term.diagonal, design.random):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize_scalar
 
 from lmemtest.core.frames import check_numeric
 from lmemtest.core.rounding import written
@@ -31,7 +30,7 @@ from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.fit import DdfMethod, LmmFit, engine_terms
-from lmemtest.lmm.model.fitting import check_identified, notes_of
+from lmemtest.lmm.model.fitting import notes_of, refuse_unidentified
 from lmemtest.lmm.scope import scope_of
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def fit_glmm(
         check_columns(trials, names, argument="trials")
     observed, rows, constant = _observed(parsed, table, family, trials)
     design = build_design(parsed, observed.columns, observed.n)
-    check_identified(design, observed, residual_known=True)
+    refuse_unidentified(design, observed, residual_known=True)
     kept = data.copy(deep=False) if isinstance(data, pd.DataFrame) else data
     return _fit_answers(
         formula,
@@ -305,6 +304,7 @@ def _optimum(
 
 def _with_size(design: Design, answers: Answers, family: Family, constant: Callable[[Family], float]) -> Family:
     """The negative binomial with the size of the largest likelihood."""
+    from scipy.optimize import minimize_scalar
 
     def of(log_size: float) -> Family:
         return dataclasses.replace(family, size=float(np.exp(log_size)))
