@@ -393,6 +393,20 @@ def test_a_response_scale_is_for_generalised_models():
         fitted("cbpp").emmeans("model", type="odds")
 
 
+def test_a_model_that_is_not_fitted_yet_takes_a_family():
+    table, formula = pd.DataFrame(CASES["cbpp"]["data"]), CASES["cbpp"]["formula"]
+    fit = lt.lmm.ModelSpec.parse(formula).fit(table, family="binomial", trials="n")
+    assert fit.params.tolist() == approx(fitted("cbpp").params.tolist(), rel=1e-12)
+    with pytest.raises(ArgumentError, match="Leave the dispersion out"):
+        lt.lmm.ModelSpec.parse(formula, dispersion="herd").fit(table, family="binomial", trials="n")
+    runs = lt.Runs(
+        table.assign(task=table["herd"]), algorithm="model", benchmark="task", score="y", direction="minimize"
+    )
+    built = lt.ModelBuilder(runs).fit(family="poisson")
+    assert built.distribution == "poisson"
+    assert built.emmeans("model").direction == "minimize"
+
+
 def test_a_bootstrap_refits_answers():
     found = fitted("cbpp").bootstrap(lambda f: f.params, 12, rng=1)
     assert found.failed == 0
