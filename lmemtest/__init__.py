@@ -20,7 +20,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.power.components": ["VarianceComponents"],
         "bench.power.plan": ["plan"],
         "bench.power.power": ["power"],
-        "lmm.model": ["fit_lmm"],
+        "lmm.model": ["fit_glmm", "fit_lmm"],
         "bench.budget.anytime": ["anytime"],
         "bench.budget.budget_effect": ["budget_effect"],
         "bench.modelling.builder": ["ModelBuilder"],

@@ -3,6 +3,7 @@
 ============  =====================================================================================
 cells         rows to cells: counts, means and sums of squares, which are all that a likelihood needs
 formula       lme4's formulas, and the matrices that they give on cells
+families      distributions of answers and counts, with their links
 engine        the profiled likelihood, its derivatives and its maximum; arrays only
 model         `fit`: a formula and a table to a fit; `LmmFit`, `ModelSpec`
 means         marginal means with their covariance, and every comparison of them
@@ -44,7 +45,7 @@ _load, _names, _public = _lazy.attach(
         "means.estimates": ["Estimates"],
         "means.f_tests": ["joint_tests"],
         "means.moderated": ["moderated"],
-        "model": ["LmmFit", "ModelSpec", "fit_lmm"],
+        "model": ["GlmmFit", "LmmFit", "ModelSpec", "fit_glmm", "fit_lmm"],
     },
 )
 __all__ = ["fit", *_public]

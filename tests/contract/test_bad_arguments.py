@@ -141,6 +141,8 @@ def calls() -> dict[str, Call]:
         "tuning.compare": (lt.tuning.compare, {**sides, "n_draws": 0, "rng": 1}),
         "tuning.expected_best": (lt.tuning.expected_best, {"scores": a, "direction": "minimize"}),
         "budget_effect": (lt.budget_effect, {"runs": runs()}),
+        "fit_glmm": (lt.fit_glmm, {"formula": "won ~ tool + (1 | task)",
+         "data": table().assign(won=table()["seed"] % 2)}),
         "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
         "tuning.fit": (lt.tuning.fit, {"scores": a, "direction": "minimize"}),
         "gate": (lt.gate, {"new": wide().assign(accuracy=[0.72, 0.81, 0.64, 0.91]), "old": wide(), "margin": 0.05,

@@ -65,7 +65,7 @@ lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: coh
 lt.aso: stochastic_order        lt.autorank: compat.autorank     lt.compare: rank
 lt.read_csv: read_runs          lt.plot: plots                   lt.ranking: works
 lt.lrt: glrt                    lt.ranova: works                 lt.sample_size: power
-lt.load_hpo_runs: works         lt.glmer: evaluate               lt.create_report: analyze
+lt.load_hpo_runs: works         lt.glmer: works                  lt.create_report: analyze
 lt.bayesian: rank               lt.benchmark_effect: benchmark_effects                lt.analyse: analyze
 lt.fit_lme: fit_lmm             lt.evaluation: evaluate          lt.stochastic_dominance: stochastic_order
 lt.variance_components: VarianceComponents                       lt.permutation: permutation_test

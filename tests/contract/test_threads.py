@@ -24,7 +24,7 @@ from lmemtest.core.threads import one_blas_thread
 
 # fit_lmm has the guard inside (its warnings point to the caller's line), and so has anytime, which computes at the
 # first look; read_runs and trajectories have no matrices.
-GUARDED_OTHERWISE = {"fit_lmm", "anytime", "read_runs", "trajectories"}
+GUARDED_OTHERWISE = {"fit_glmm", "fit_lmm", "anytime", "read_runs", "trajectories"}
 
 SEARCHES = ("minimize", "minimize_scalar", "brentq", "root_scalar", "least_squares", "linprog", "nnls", "root")
 FACTORISATIONS = ("eigh", "eigvalsh", "svd", "qr", "cholesky", "solve", "lstsq", "inv", "pinv")

@@ -363,11 +363,12 @@ class ModelBuilder(Result):
         Parameters
         ----------
         **options
-            Of `fit_lmm`: ``reml``, ``weights``, ``restarts``.
+            Of `fit_lmm`: ``reml``, ``weights``, ``restarts``; with ``family=`` those of `fit_glmm`.
 
         Returns
         -------
         LmmFit
+            A `GlmmFit` with a family.
         """
         if "dispersion" in options:
             raise ArgumentError("dispersion is a part of the model here: builder.dispersion(column).fit().")

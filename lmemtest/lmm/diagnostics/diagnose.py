@@ -24,7 +24,7 @@ from lmemtest.lmm.diagnostics.left_out import thinned
 from lmemtest.lmm.diagnostics.scale import Column
 from lmemtest.lmm.diagnostics.scores import Rows, bounds, rows_of, score_of
 from lmemtest.lmm.diagnostics.structure import collinearity, groups
-from lmemtest.lmm.means.reference_grid import check_fit, check_specs
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear, check_specs
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
@@ -192,6 +192,7 @@ def diagnose(
     0.86
     """
     check_fit(fit, "fit")
+    check_linear(fit, "diagnose()", "Compare fit.cell_residuals() with fit.simulate().")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     if specs is not None:
         check_specs(fit, check_names(specs, "specs"), (), {})

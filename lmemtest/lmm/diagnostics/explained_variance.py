@@ -20,6 +20,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.verdicts import Finding, judged
 from lmemtest.lmm.diagnostics.draws import residual_variance_of_rows
+from lmemtest.lmm.means.reference_grid import check_linear
 
 if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
@@ -61,6 +62,7 @@ def explained_variance(fit: LmmFit) -> Answer:
     >>> round(shares.r2_marginal, 4), round(shares.r2_conditional, 4), round(shares.icc_adjusted, 4)
     (0.1122, 0.9956, 0.995)
     """
+    check_linear(fit, "explained_variance()", "Take the variances themselves, fit.varcorr.")
     n, terms = fit.cells.n, fit.design.random
     rows = float(n.sum())
     fitted = fit.cell_predictions(random=False)

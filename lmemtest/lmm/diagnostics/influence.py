@@ -22,7 +22,7 @@ from lmemtest.lmm.diagnostics.left_out import Deletion, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
-from lmemtest.lmm.means.reference_grid import check_fit, check_specs, fit_for_ddf
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear, check_specs, fit_for_ddf
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +154,7 @@ def influence(
     ('warning', ['h'])
     """
     check_fit(fit, "fit")
+    check_linear(fit, "influence()", "Refit without the rows in question.")
     check_choice(adjust, "adjust", INFLUENCE_ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     alpha = check_fraction(alpha, "alpha")

@@ -20,6 +20,10 @@ absorbed       the same with means of cells taken out, without a design of them
                **its optimum**
 hessian        second derivatives: average information, cheap, and the exact Hessian
 optimize       start from moments, trust-region Newton search with a certificate
+               **answers and counts**
+pseudo         a generalised model as a sequence of linear ones with a known residual variance
+laplace        Laplace's approximation of its likelihood, with the exact gradient, and its maximum
+separation     fixed effects without a bound, and the pseudo-answers that give them one
                **errors at the optimum**
 functions      linear functions of coefficients by the numbers that are not zero
 prediction     errors of estimates and predictions, and how they change with theta

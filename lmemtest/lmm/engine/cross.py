@@ -103,6 +103,10 @@ class DenseCross(_Values):
         """``sum_l V_l[k, c]^2``, ``(K, m)``."""
         return np.einsum("lkc,lkc->kc", self.values, self.values)
 
+    def at(self, level: Index, row: Index, column: Index) -> Array:
+        """Single elements."""
+        return np.asarray(self.values[level, row, column])
+
     def transpose_dot(self, r: Array) -> Array:
         """``sum_l V_l' r_l`` for ``(q, K, c)`` columns, ``(m, c)``."""
         return self.values.reshape(-1, self.values.shape[2]).T @ r.reshape(-1, r.shape[2])
@@ -259,6 +263,10 @@ class SparseCross(_Values):
         """``V_l D`` for dense ``(m, c)`` columns, ``(q, K, c)``."""
         return np.stack([matrix @ D for matrix in self._matrices()], axis=1)
 
+    def at(self, level: Index, row: Index, column: Index) -> Array:
+        """Single elements, which the pattern has."""
+        return np.asarray(self.values[self.pattern.find(level, column), row])
+
     def column_squares(self) -> Array:
         """``sum_l V_l[k, c]^2``, ``(K, m)``."""
         return np.stack([np.bincount(self.pattern.col, v**2, self.pattern.m) for v in self.values.T])
@@ -340,6 +348,16 @@ class PartedCross(_Values):
         for levels, columns in self._parts():
             out[levels] = self.values[levels] @ padded[columns]
         return out
+
+    def at(self, level: Index, row: Index, column: Index) -> Array:
+        """Single elements at columns of the levels' parts."""
+        part, place = (
+            np.zeros(len(self.values), dtype=np.intp),
+            np.zeros((len(self.columns), self.m + 1), dtype=np.intp),
+        )
+        for i, (levels, columns) in enumerate(self._parts()):
+            part[levels], place[i, columns] = i, np.arange(len(columns))
+        return np.asarray(self.values[level, row, place[part[level], column]])
 
     def column_squares(self) -> Array:
         """``sum_l V_l[k, c]^2``, ``(K, m)``."""

@@ -15,19 +15,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 import scipy.linalg as sla
+import scipy.sparse as sp
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.hessian import hessian
 from lmemtest.lmm.engine.optimize import CHEAP_FLOPS, Optimum, evaluation_cost
-from lmemtest.lmm.engine.prediction import Missed, covariance_slopes, log_scale_slopes, missed
+from lmemtest.lmm.engine.prediction import Missed, by_term, covariance_slopes, log_scale_slopes, missed
 from lmemtest.lmm.engine.problem import Problem, absent_terms, zero_slopes
+from lmemtest.lmm.engine.products import CellColumns
 from lmemtest.lmm.engine.residual import Leaf, slopes_of_r2
+from lmemtest.lmm.engine.structure import parents_of
+from lmemtest.lmm.engine.theta import solve_square
 
 # Fixed effects beyond which few functions of them have derivatives of their own, not from those of all.
 _MANY = 200
@@ -205,3 +210,64 @@ def _absorbed_scale(leaf: Leaf, x: Array) -> Array:
 
 def _log_precision_slope(leaf: Leaf, x: Array) -> float:
     return float(-2.0 * x[leaf.place] * leaf.weights[0] * leaf.precision(x[leaf.place])[0])
+
+
+# ------------------------------------------------------------------------------------------- between and within groups
+
+
+# Share of a function's residual variance in its sums by group, below which it is taken for one within these groups:
+# the mean of one of twenty models between tasks has 0.05, a difference of two that met on all of them next to nothing.
+_BETWEEN = 0.02
+_INDEPENDENT = 1e-9  # of eigenvalues, relative to the largest
+
+
+def between_within(problem: Problem, optimum: Optimum, L: Array, terms: Sequence[int], row: Index, X: Array) -> Array:
+    """Most degrees of freedom of functions ``(c, p)`` of the kept fixed effects that some terms leave, ``(c,)``.
+
+    A function that is one between the groups of a term has as many as there are groups beyond what the fixed effects
+    and coarser terms explain of them, whatever that term's variance is estimated to be (Li & Redden 2015,
+    doi:10.1186/s12874-015-0026-x, for one factor; by rank for several). Infinite for others. ``X`` holds the distinct
+    rows of the kept columns, ``row`` that of each cell.
+
+    With ``l'b = c'z``, ``q_g`` the sum of ``c`` in a group and ``w`` the precisions, the share of ``q_g^2 / w_g``,
+    summed over the groups, in the residual variance ``sum c^2 / w`` is 1 if ``l'b`` is a function of the groups' means,
+    and 0 if it is one of differences within them.
+    """
+    x, at = optimum.theta, optimum.criterion
+    left = _missed(problem, x, at, solve_square(problem.RX, L.T, transpose=True))
+    sums = by_term(problem, at, left[0])
+    residual, out = left[3].diagonal().copy(), np.full(len(L), np.inf)
+    for q, factor in zip(sums, problem.unpack(x), strict=True):
+        residual -= ((factor.T @ q) ** 2).sum(axis=(0, 1))
+    cells = cast(CellColumns, problem.system.source)
+    for i in terms:
+        term = cells.terms[i]
+        squares = (cells.omega[:, None] * term.basis**2).T
+        weight = np.stack([np.bincount(term.codes, w, term.n_levels) for w in squares], axis=1)
+        between = np.einsum("lkc,lk->c", sums[i] ** 2, 1.0 / np.maximum(weight, np.finfo(float).tiny))
+        met = between > _BETWEEN * residual
+        out[met] = np.minimum(out[met], _groups_left(problem, i, row, X))
+    return out
+
+
+def _groups_left(problem: Problem, i: int, row: Index, X: Array) -> float:
+    """Groups of a term beyond what is constant in them: of the fixed effects, and the terms that it is nested in."""
+    terms = cast(CellColumns, problem.system.source).terms
+    codes, q = terms[i].codes, terms[i].n_levels
+    size = np.bincount(codes, minlength=q).astype(float)
+    means = np.asarray(_indicator(row, codes, len(X), q).T @ X) / size[:, None]
+    within = X.T @ (np.bincount(row, minlength=len(X))[:, None] * X) - means.T @ (size[:, None] * means)
+    values, vectors = np.linalg.eigh(within)
+    columns = [means @ vectors[:, values <= _INDEPENDENT * max(values[-1], float(size @ (means**2).sum(axis=1)))]]
+    for other in terms:
+        parent = parents_of(codes, q, other.codes) if other.n_levels < q else None
+        if parent is not None:
+            columns.append(np.eye(other.n_levels)[parent])
+    explained = np.hstack(columns)
+    eigenvalues = np.linalg.eigvalsh(explained.T @ explained)
+    return float(max(q - np.count_nonzero(eigenvalues > _INDEPENDENT * eigenvalues[-1]), 1))
+
+
+def _indicator(row: Index, codes: Index, n: int, q: int) -> sp.csr_matrix:
+    """Cells by distinct row and group, ``(n, q)``."""
+    return sp.csr_matrix((np.ones(len(row)), (row, codes)), shape=(n, q))

@@ -15,7 +15,7 @@ squares ``(s2 / w) chi2(n - 1)`` that is independent of it, so drawing cells is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +24,10 @@ import scipy.sparse as sp
 
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.products import System, build_system
-from lmemtest.lmm.engine.structure import RandomTerm
-from lmemtest.lmm.engine.sweep import Sweep, modes, sweep
-from lmemtest.lmm.engine.theta import block_factors
+from lmemtest.lmm.engine.structure import RandomTerm, Structure, choose
+from lmemtest.lmm.engine.sweep import Sweep, gradient, modes, of_cells, sweep
+from lmemtest.lmm.engine.theta import block_factors, term_blocks
+from lmemtest.lmm.families import Family
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +37,20 @@ class Held:
     terms: tuple[RandomTerm, ...]
     factors: tuple[Array, ...]
     omega: Array  # (n_cells,) rows times precision
+    structure: Structure | None = None  # of the elimination; the cheapest by default
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was eliminated: another process does that faster than it is sent."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def reweighted(self, omega: Array) -> Held:
+        """The same terms on cells of other weights, eliminated in the same order."""
+        structure = self.structure
+        if structure is None and self._others:
+            structure = choose([self.terms[i] for i in self._others], 0, omega)
+        out = replace(self, omega=omega, structure=structure)
+        out.__dict__.update({name: self.__dict__[name] for name in ("_Z", "_of_cells") if name in self.__dict__})
+        return out
 
     @cached_property
     def _of_cells(self) -> tuple[int, ...]:
@@ -80,8 +91,35 @@ class Held:
             n_rows=n,
             ss_within=0.0,
             sum_log_w=0.0,
+            structure=self.structure,
         )
         return system, sweep(system, block_factors([self.factors[i] for i in self._others], system.blocks))
+
+    @property
+    def logdet(self) -> float:
+        """``log|I + Z Sigma Z'Omega|``."""
+        of_others = self._eliminated[1].logdet if self._others else 0.0
+        return of_others + float(np.log(self.omega / self._weight).sum())
+
+    def leverages(self) -> tuple[Array, list[Array]]:
+        """Gradient of ``logdet`` in the weights of the cells, ``(n_cells,)``, and in each term's ``Sigma``.
+
+        Of a `reweighted` model, whose groups are not taken together.
+        """
+        h, weight = np.zeros(len(self.omega)), self._weight
+        by_term: list[Array] = [np.empty(0)] * len(self.terms)
+        if self._others:
+            system, done = self._eliminated
+            bar = gradient(system, done, np.zeros((1, 1)), inputs=True)
+            others = term_blocks(bar.sigma, system.blocks, [self.terms[i].k for i in self._others])
+            for i, G in zip(self._others, others, strict=True):
+                by_term[i] = G
+            h = of_cells(system, bar)
+        shrunken = weight / self.omega
+        for i in self._of_cells:  # d/dv of log(1 + omega v), and of the others at omega / (1 + omega v)
+            basis = self.terms[i].basis
+            by_term[i] = basis.T @ ((weight * (1.0 - h * weight))[:, None] * basis)
+        return (1.0 - shrunken) / self.omega + h * shrunken**2, by_term
 
     def take(self, D: Array) -> tuple[list[Array], Array]:
         """Modes of columns ``(n_cells, c)``, per term ``(levels, k, c)``, and the residual ``Omega^-1 V^-1 D``."""
@@ -122,12 +160,34 @@ def draw_cells(
     weight: Array,
 ) -> tuple[Array, Array]:
     """Cell means and within-cell sums of squares of one simulated table; ``factors`` are relative to ``sigma2``."""
-    y = mean.copy()
-    for term, L in zip(terms, factors, strict=True):
-        u = np.sqrt(sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
-        y += np.einsum("ck,ck->c", term.basis, u[term.codes])
+    y = _with_effects(rng, mean, terms, factors, np.sqrt(sigma2))
     y += rng.standard_normal(len(y)) * np.sqrt(sigma2 / (n * weight))
     ss = np.zeros(len(y))
     several = n > 1
     ss[several] = rng.chisquare(n[several] - 1) * sigma2 / weight[several]
     return y, ss
+
+
+def draw_answers(
+    rng: np.random.Generator,
+    *,
+    mean: Array,
+    terms: Sequence[RandomTerm],
+    factors: Sequence[Array],
+    family: Family,
+    n: Array,
+) -> tuple[Array, Array]:
+    """Mean answers of cells with ``n`` of them each, and zeros, of one table; ``mean`` is the linear predictor."""
+    eta = _with_effects(rng, mean, terms, factors, 1.0)
+    return family.draw(rng, eta, n) / n, np.zeros(len(n))
+
+
+def _with_effects(
+    rng: np.random.Generator, mean: Array, terms: Sequence[RandomTerm], factors: Sequence[Array], scale: float
+) -> Array:
+    """Means of cells with random effects that are drawn."""
+    out = mean.copy()
+    for term, L in zip(terms, factors, strict=True):
+        u = scale * rng.standard_normal((term.n_levels, term.k)) @ L.T
+        out += np.einsum("ck,ck->c", term.basis, u[term.codes])
+    return out

@@ -252,7 +252,7 @@ def build_problem(
     omega = n * weight
     n_rows = int(n.sum())
     kept, Q, rows, RX, b, rest = fixed_part(X, rows, y, omega)
-    if n_rows <= len(kept):
+    if n_rows < len(kept) + (residual_variance is None):
         raise DesignError(
             f"the table has {n_rows} rows and the fixed part {len(kept)} independent columns, so nothing is left "
             "to estimate the residual variance from. Use fewer fixed effects or more runs."

@@ -23,13 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy.linalg as sla
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.cross import Cross, left_multiply
-from lmemtest.lmm.engine.products import Stage, System
+from lmemtest.lmm.engine.products import CellColumns, Stage, System
 from lmemtest.lmm.engine.structure import Block
 from lmemtest.lmm.engine.theta import inverse_lower, solve_lower, solve_spd
 
@@ -222,6 +223,44 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
             for k, Y in YE.items():
                 E_bar[i, k] = -step.Q @ Y
     return Adjoint(sigma=[*chain_grads, *tail_grads], A=A_bar, E=E_bar, V=V_bar, B=B_bar, steps=returned)
+
+
+def of_cells(system: System, bar: Adjoint) -> Array:
+    """Gradient in the weights of the cells from that in the cross-products, ``(n_cells,)``; no groups are shared."""
+    n = len(cast(CellColumns, system.source).omega)
+    out = np.zeros(n)
+    at = [_positions(block, n) for block in system.blocks]
+    n_chain = len(system.chain)
+    tail = [
+        (rows.start + group * block.K + column, value)
+        for block, rows, effects in zip(system.tail, system.tail_rows, at[n_chain:], strict=True)
+        for group, column, value in effects
+    ]
+    for i, effects in enumerate(at[:n_chain]):
+        for group, column, value in effects:
+            for _, other, further in effects:
+                out += value * further * bar.A[i][group, column, other]
+            for j in system.chain[i].E:
+                for _, other, further in at[j]:
+                    out += 2.0 * value * further * bar.E[i, j][group, column, other]
+            for place, further in tail:
+                out += 2.0 * value * further * bar.V[i].at(group, column, place)
+    for place, value in tail:
+        for other, further in tail:
+            out += value * further * bar.B[place, other]
+    return out
+
+
+def _positions(block: Block, n: int) -> list[tuple[Index, Index, Array]]:
+    """Of every effect the group of each of ``n`` cells, its column there and its value; 0 for cells outside."""
+    out = []
+    for m in block.members:
+        for a in range(m.k):
+            group, column, value = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp), np.zeros(n)
+            group[block.cells], column[block.cells] = block.codes, m.start + np.asarray(m.place) * m.k + a
+            value[block.cells] = m.basis[:, a]
+            out.append((group, column, value))
+    return out
 
 
 def of_copies(stage: Stage, H: Array, weight: float) -> Array:

@@ -32,7 +32,7 @@ from lmemtest.lmm.hypotheses.null_distributions import (
     null_draws,
     share_as_large,
 )
-from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
@@ -141,6 +141,10 @@ def glrt(
     if n_draws is not None:
         n_draws = check_positive_int(n_draws, "n_draws", minimum=1 if reference == "bootstrap" else _FEWEST_DRAWS)
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
+    if reference == "bootstrap":
+        check_linear(
+            null, "reference='bootstrap'", "Use reference='auto', or the tests of fit.emmeans() and fit.anova()."
+        )
     nesting = check_nesting(null, alternative)
     null, alternative, notes = _same_likelihood(null, alternative, nesting)
     alternative = _not_below(null, alternative, nesting)
@@ -227,6 +231,9 @@ def _of_draws(
 
 def _same_likelihood(null: Any, alternative: Any, nesting: Nesting) -> tuple[Any, Any, list[str]]:
     """Bring both fits to the likelihood that can be compared; say which were refitted."""
+    if null.distribution != "normal":  # pseudo-likelihoods are of different working scores
+        note = "Likelihoods are maxima of Laplace's approximation."
+        return *(fit.refit(reml=False) if fit.reml else fit for fit in (null, alternative)), [note]
     if null.reml and alternative.reml and nesting.same_fixed_columns:
         return null, alternative, []
     refitted = [name for name, fit in (("null", null), ("alternative", alternative)) if fit.reml]
@@ -465,11 +472,16 @@ def check_nesting(null: Any, alternative: Any) -> Nesting:
 
 
 def _check_same_data(null: Any, alternative: Any) -> None:
-    responses = [fit.design.parsed.score for fit in (null, alternative)]
+    responses = [fit.score for fit in (null, alternative)]
     if responses[0] != responses[1]:
         raise NestingError(
             f"The models have different responses: {responses[0]} in the null, {responses[1]} in the "
             "alternative. Likelihoods of different responses cannot be compared; fit both to the same one."
+        )
+    kinds = [fit.distribution for fit in (null, alternative)]
+    if kinds[0] != kinds[1]:
+        raise NestingError(
+            f"The response is {kinds[0]} in the null and {kinds[1]} in the alternative. Fit both with the same family."
         )
     held = [fit.residual_variance for fit in (null, alternative)]
     if held[0] != held[1]:
@@ -484,7 +496,7 @@ def _check_same_data(null: Any, alternative: Any) -> None:
         )
     moments = []  # sums that do not depend on how rows were grouped into cells
     for fit in (null, alternative):
-        cells, weight = fit.cells, np.asarray(fit.cells.weight, dtype=float)
+        cells, weight = fit.scores, np.asarray(fit.scores.weight, dtype=float)
         squares = weight * (np.asarray(cells.ss) + np.asarray(cells.n) * np.asarray(cells.mean) ** 2)
         moments.append((float(np.sum(weight * cells.n)), float(np.sum(squares))))
     for what, first, second in zip(("sum of the weights", "sum of squares of the response"), *moments, strict=True):

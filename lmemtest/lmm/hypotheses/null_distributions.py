@@ -30,7 +30,7 @@ from lmemtest.core.resampling import p_of_draws
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.held import draw_cells
+from lmemtest.lmm.engine.held import draw_answers, draw_cells
 from lmemtest.lmm.engine.structure import RandomTerm
 
 if TYPE_CHECKING:
@@ -85,14 +85,16 @@ def simulator(fit: Any, cells: Cells) -> partial[Cells]:
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
         ),
         factors=tuple(th.unpack(fit.theta, fit.problem.shapes)),
-        sigma2=fit.scale,
-        n=cells.n,
-        weight=fit.row_precision(cells),
+        **(
+            {"sigma2": fit.scale, "n": cells.n, "weight": fit.row_precision(cells)}
+            if fit.distribution == "normal"
+            else {"family": fit.family, "n": cells.n}
+        ),
     )
 
 
 def _simulated(cells: Cells, rng: np.random.Generator, **model: Any) -> Cells:
-    mean, ss = draw_cells(rng, **model)
+    mean, ss = draw_answers(rng, **model) if "family" in model else draw_cells(rng, **model)
     return replace(cells, mean=mean, ss=ss)
 
 

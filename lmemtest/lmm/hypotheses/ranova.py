@@ -17,7 +17,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.formula import INTERCEPT, parse_formula
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.hypotheses.glrt import REFERENCES, glrt
-from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear
 from lmemtest.lmm.model.fitting import with_terms
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ def ranova(
     (9.035, 0.0013)
     """
     check_fit(fit, "fit")
+    check_linear(fit, "ranova()", "Compare two fits by lmm.glrt().")
     check_choice(reference, "reference", REFERENCES)
     changes = list(_changes(fit.design.parsed))
     if not changes:

@@ -145,7 +145,7 @@ def bootstrap(
         )
     term = _unit_left_out(fit, unit) if method == "bca" or unit is not None else None
 
-    task = partial(_refitted, replace(fit, data=None), statistic, simulator(fit, fit.cells))
+    task = partial(_refitted, replace(fit, data=None), statistic, simulator(fit, fit.scores))
     results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Bootstrap")
     draws, notes = _collected(results, len(estimate))
     valid = _valid(draws)
@@ -274,7 +274,7 @@ def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tup
 
     from lmemtest.errors import ConvergenceWarning
 
-    cells, values, failed = fit.cells, [], []
+    cells, values, failed = fit.scores, [], []
     for code, level in enumerate(term.levels):
         keep = term.codes != code
         part = replace(

@@ -23,7 +23,7 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
 from lmemtest.lmm.means.f_tests import FTest
-from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear, name_tuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -302,6 +302,7 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     2  algorithm[T.C]      4.00  0.408  3.0
     """
     check_fit(fit, "fit")
+    check_linear(fit, "cluster_robust()", "Take the tests of means, fit.emmeans() and fit.anova().")
     check_choice(kind, "kind", KINDS)
     names = name_tuple(cluster, "cluster")
     if not names:

@@ -23,7 +23,7 @@ from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.engine.profile import Target, has_variance
 from lmemtest.lmm.engine.profile_path import Path, follow
-from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,6 +147,7 @@ def profile(
     1  benchmark:algorithm    0.0025  0.0021   0.0030
     """
     check_fit(fit, "fit")
+    check_linear(fit, "profile()", "Take fit.conf_int(), or fit.bootstrap().")
     level = 1.0 - check_fraction(alpha, "alpha")
     reml = check_flag(reml, "reml")
     check_replicates(progress=progress)

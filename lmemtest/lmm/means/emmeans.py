@@ -9,10 +9,9 @@ they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
+from lmemtest.lmm.engine.functions import Functions, OfFunctions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
@@ -42,6 +41,7 @@ from lmemtest.lmm.means.reference_grid import (
     listed,
     name_tuple,
 )
+from lmemtest.lmm.means.response import has_link, on_response
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,12 +54,11 @@ if TYPE_CHECKING:
 
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
+SCALES = ("link", "response")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
-# What means of the response have of those of the linear predictor.
-_KEPT = ("specs", "by", "alpha", "ddf", "errors", "n_obs", "column", "averaged_over", "covariates")
 _ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
@@ -75,7 +74,7 @@ def emmeans(
     ddf: str = "satterthwaite",
     alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
-    type: str = "link",
+    type: Literal["link", "response"] | None = None,
 ) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
 
@@ -109,10 +108,11 @@ def emmeans(
         covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
         covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
         benchmarks or more; "model" elsewhere.
-    type : {"link", "response"}
-        Of a model with a link: means of the linear predictor, such as the log odds, or of the response, such as the
-        probability. Factors are averaged over on the scale of the link either way; a difference of means of the
-        response has its standard error by the delta method.
+    type : {"link", "response"}, optional
+        Scale of the means of a model with a link: its link's (default), on which differences are those of log odds or
+        of logarithms given the random effects; or probabilities and expected counts. Of `fit_glmm` these average over
+        the random effects, with standard errors that hold those of the variances; of a result of statsmodels, what is
+        averaged is averaged on the scale of the link, then transformed.
 
     Returns
     -------
@@ -164,10 +164,16 @@ def emmeans(
     0     A    0.25   0.063    0.623
     1     B    0.75   0.377    0.937
     """
-    check_choice(type, "type", ("link", "response"))
     fit = given_fit(fit)
+    if type is not None:
+        check_choice(type, "type", SCALES)
+        if not has_link(fit):
+            raise ArgumentError(
+                f"type={type!r} is for models with a link, and the means of this one are on the scale of its response "
+                "already. Leave it out."
+            )
     means = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
-    return _on_response(fit, means) if type == "response" else means
+    return on_response(fit, means) if type == "response" else means
 
 
 @guided
@@ -312,7 +318,7 @@ def evaluated_grid(
         specs=spec_names,
         by=by_names,
         alpha=alpha,
-        score=fit.design.parsed.score if along is None else f"slope of {fit.design.parsed.score} along {along}",
+        score=fit.score if along is None else f"slope of {fit.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,
         errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
@@ -407,45 +413,6 @@ def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array
     b, V = np.zeros(p), np.zeros((p, p))
     b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
     return b, V
-
-
-def _on_response(fit: Any, means: Estimates) -> Estimates:
-    """Means of the response instead of the linear predictor, with errors by the delta method.
-
-    With mu = h(eta), h the inverse link, and eta = L b, functions K mu have the errors and degrees of freedom of
-    K D L b, D = diag h'(eta). Each interval is that of eta, transformed, so it lies where means can.
-    """
-    link = getattr(fit, "link", None)
-    if link is None:
-        raise ArgumentError(
-            "type='response' is for models with a link, and the means of this one are of its response already. Leave "
-            "type out."
-        )
-    known = np.isfinite(means.estimate)
-    mu, D_L = np.zeros(len(known)), np.zeros(means.L.shape)
-    mu[known] = link.inverse(means.estimate[known])
-    D_L[known] = link.inverse_deriv(means.estimate[known])[:, None] * means.L[known]
-    found = Estimates.of(
-        means.frame,
-        L=np.where(known[:, None], np.eye(len(known)), np.nan),
-        b=mu,
-        V=D_L @ means.V @ D_L.T,
-        df=partial(_df_of_linear, means.df_function, D_L),
-        score=fit.response,
-        notes=(
-            f"Means of {fit.response}: what is averaged is averaged on the {fit.link_name} scale, then transformed, "
-            "and so are their intervals. Differences are of these means, with standard errors by the delta method.",
-            *means.notes,
-        ),
-        **{name: getattr(means, name) for name in _KEPT},
-    )
-    ends = np.sort([link.inverse(means.ci_low), link.inverse(means.ci_high)], axis=0)  # links that fall turn them round
-    return replace(found, ci_low=ends[0], ci_high=ends[1])
-
-
-def _df_of_linear(df_function: Callable[[Array], Array], D_L: Array, K: Array) -> Array:
-    """Degrees of freedom of functions of the transformed means: those of their linear parts."""
-    return np.asarray(asked(df_function, Functions.of(K @ D_L)))
 
 
 # ---------------------------------------------------------------------- notes
@@ -594,8 +561,8 @@ def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     """Direction of the response from the table behind the fit, and what to say about its scale."""
     parsed = fit.design.parsed
     notes = []
-    if parsed.response_function:
-        notes.append(f"{what} and differences are on the scale of {parsed.score}.")
+    if parsed.response_function or fit.distribution != "normal":
+        notes.append(f"{what} and differences are on the scale of {fit.score}.")
     if fit.scope is None or fit.scope.response != parsed.response:
         return None, notes
     if parsed.response_function not in _INCREASING:

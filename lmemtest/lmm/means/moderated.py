@@ -22,7 +22,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
-from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear, name_tuple
 from lmemtest.lmm.model.fitting import with_terms
 
 if TYPE_CHECKING:
@@ -343,6 +343,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     'stepdown'
     """
     check_fit(fit, "fit")
+    check_linear(fit, "moderated()", "Take the tests of means, fit.emmeans() and fit.anova().")
     if cluster is None:
         cluster = clusters_of(fit)
         if cluster is None:
@@ -396,7 +397,7 @@ def clusters_of(fit: Any) -> tuple[str, ...] | None:
 def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
     """Moderated standard errors where the table has independent units that can be clusters, None elsewhere."""
     scope = fit.scope
-    if scope is None or scope.cluster is None or scope.compared not in specs:
+    if scope is None or scope.cluster is None or scope.compared not in specs or fit.distribution != "normal":
         return None
     if ddf not in ("satterthwaite", "kenward-roger"):
         return None

@@ -198,8 +198,14 @@ def is_ours(fit: Any) -> bool:
 
 def check_fit(fit: Any, name: str) -> None:
     """Refuse what is not a fitted model, with the way to get one."""
-    if not (hasattr(fit, "design") and hasattr(fit, "llf")):
+    if not (hasattr(fit, "design") and hasattr(type(fit), "llf")):
         raise ArgumentError(f"{name} must be a fitted model, got {type(fit).__name__}. Fit one with fit_lmm(...).")
+
+
+def check_linear(fit: Any, question: str, instead: str) -> None:
+    """Refuse a generalised model where a question is answered for scores with a residual variance only."""
+    if getattr(fit, "distribution", "normal") != "normal":
+        raise ArgumentError(f"{question} is for linear mixed models, and this fit is {fit.distribution}. {instead}")
 
 
 def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:

@@ -117,6 +117,26 @@ class LmmFit(Verbs, Result):
         more += "" if self.residual_variance is None else f", residual variance {self.residual_variance:g}"
         return self.formula + more + ("" if self.weights is None else f", weights {self.weights}")
 
+    @property
+    def distribution(self) -> str:
+        """Of the scores given all effects."""
+        return "normal"
+
+    @property
+    def score(self) -> str:
+        """What is linear in the effects, as results name it."""
+        return self.design.parsed.score
+
+    @property
+    def scores(self) -> Cells:
+        """The cells as they were observed: what `simulate` draws and `refit` takes."""
+        return self.cells
+
+    @property
+    def rows_of_cells(self) -> Array:
+        """Rows of the table in each cell, ``(n_cells,)``."""
+        return self.cells.n
+
     # -- size and fit -------------------------------------------------------------------------------------------
 
     @property
@@ -414,7 +434,7 @@ class LmmFit(Verbs, Result):
         -------
         pandas.DataFrame
             ``group``, ``name1``, ``name2`` (empty for a variance), ``variance`` (or covariance), ``sd`` (NaN for a
-            covariance), ``corr`` (NaN for a variance); the residual last.
+            covariance), ``corr`` (NaN for a variance); the residual last, where the scores have one.
         """
         rows: list[tuple[str, str, str, float, float, float]] = []
         for term, S in zip(self.design.random, self.covariances, strict=True):
@@ -425,7 +445,7 @@ class LmmFit(Verbs, Result):
                     product = sd[i] * sd[j]
                     corr = S[i, j] / product if product > 0 else np.nan
                     rows.append((term.group, term.names[j], term.names[i], S[i, j], np.nan, corr))
-        for level, variance in self.residual_variances.items():
+        for level, variance in self.residual_variances.items() if self.distribution == "normal" else ():
             name = "" if self.dispersion is None else str(level)
             rows.append(("Residual", name, "", variance, float(np.sqrt(variance)), np.nan))
         return pd.DataFrame(rows, columns=["group", "name1", "name2", "variance", "sd", "corr"])

@@ -192,7 +192,7 @@ def fit_cells(
 ) -> LmmFit:
     """Fit a design to cells; ``start`` is a theta on the user's scale."""
     held = residual_variance is not None
-    _check_identified(design, cells, residual_known=held)
+    refuse_unidentified(design, cells, residual_known=held)
     saturated = not held and _check_residual(design, cells, reml=reml)
     stratum = None if dispersion is None else _checked_strata(cells, dispersion)
     try:
@@ -238,7 +238,7 @@ def fit_cells(
         optim=optim,
         notes=(),
     )
-    notes = _notes(fit)
+    notes = notes_of(fit)
     if saturated:
         notes = (
             f"{_every_row(design, cells)}: only the shape of the random effects distinguishes the residual variance "
@@ -248,7 +248,7 @@ def fit_cells(
     return dataclasses.replace(fit, notes=notes)
 
 
-def _check_identified(design: Design, cells: Cells, *, residual_known: bool) -> None:
+def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -> None:
     """Refuse random effects whose variance the rows cannot show, or cannot show beside a residual's that is unknown."""
     n = int(cells.n.sum())
     for term in filter(lambda term: term.diagonal, design.random):
@@ -365,7 +365,8 @@ def _plain(level: Any) -> Any:
     return level.item() if isinstance(level, np.generic) else level
 
 
-def _notes(fit: LmmFit) -> tuple[str, ...]:
+def notes_of(fit: LmmFit) -> tuple[str, ...]:
+    """What was dropped, held or singular, and whether the search ended."""
     notes = []
     dropped = np.setdiff1d(np.arange(len(fit.design.x_names)), fit.problem.kept)
     if len(dropped):

@@ -224,7 +224,9 @@ def read_rows(
         score = score if parsed.response_transform is None else parsed.response_transform(score)
     except (LmemtestError, KeyError, ValueError, TypeError, OSError):
         return None
-    return (cell, score, native) if np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n) else None
+    return (
+        (cell, score, native) if np.array_equal(np.bincount(cell, minlength=len(cells.n)), fit.rows_of_cells) else None
+    )
 
 
 def rows_of(fit: LmmFit) -> tuple[NDArray[np.intp], Array, pd.Index]:

@@ -203,9 +203,17 @@ class ModelSpec:
     # -- using --------------------------------------------------------------------------------------------------
 
     def fit(self, data: Any, **options: Any) -> LmmFit:
-        """Fit the model to runs or a dataframe; options are those of `fit_lmm`."""
+        """Fit the model to runs or a dataframe; options are those of `fit_lmm`, or with ``family=`` of `fit_glmm`."""
         from lmemtest.lmm.model.fitting import fit_lmm
+        from lmemtest.lmm.model.glmm import fit_glmm
 
+        if "family" in options:
+            if self.dispersion is not None:
+                raise ArgumentError(
+                    f"a family of answers or counts has no residual variance, and the model has one by "
+                    f"{self.dispersion}. Leave the dispersion out."
+                )
+            return fit_glmm(self.formula, data, **options)
         return fit_lmm(self.formula, data, dispersion=self.dispersion, **options)
 
     @property

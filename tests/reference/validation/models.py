@@ -14,7 +14,7 @@ import pandas as pd
 import lmemtest as lt
 from lmemtest.errors import ConvergenceWarning
 
-from .common import Line, fitted, load, relative, table
+from .common import Line, fitted, load, number, relative, suite_module, table
 
 
 def fit_lines() -> list[Line]:
@@ -119,4 +119,30 @@ def dispersion_lines() -> list[Line]:
     return [llf, variances, beta, se]
 
 
-SECTIONS = (fit_lines, generated_lines, priorband_lines, dispersion_lines)
+def glmm_lines() -> list[Line]:
+    """Compare generalised mixed models with lme4, glmmTMB and dense matrices."""
+    below = Line(
+        "log-likelihood of generalised models (Laplace): below the best", "lme4 (canonical links), glmmTMB", ""
+    )
+    beta, se = Line("their fixed effects", "glmmTMB", " SE"), Line("their standard errors", "glmmTMB", " rel.")
+    pseudo = Line("fixed effects by restricted pseudo-likelihood", "dense matrices, R", " SE")
+    of_pseudo = Line("their standard errors", "dense matrices, R", " rel.")
+    suite = suite_module("lmm/test_glmm.py")
+    for name, want in suite.CASES.items():
+        fit = suite.fitted(name, method="laplace")
+        others = [want["llf_glmmTMB"], want["llf_lme4"] if want["link"] in ("logit", "log") else None]
+        below.add(max(0.0, max(number(value) for value in others if value is not None) - fit.llf))
+        if want["converged"] and "size" not in want:
+            for got, b, error in zip(fit.params, want["fixef"], want["se"], strict=True):
+                beta.add((got - b) / error)
+            for got, error in zip(fit.bse, want["se"], strict=True):
+                se.add(relative(got, error))
+        if "pseudo" in want:
+            fit, dense = suite.fitted(name), want["pseudo"]
+            for got, own, b, error in zip(fit.params, fit.bse, dense["b"], dense["se"], strict=True):
+                pseudo.add((got - b) / error)
+                of_pseudo.add(relative(own, error))
+    return [below, beta, se, pseudo, of_pseudo]
+
+
+SECTIONS = (fit_lines, generated_lines, priorband_lines, dispersion_lines, glmm_lines)

@@ -1,0 +1,153 @@
+"""Means on the scale of answers and counts: probabilities and rates that average over the random effects.
+
+Of a group that is not in the table, such as a further item of a further task, the linear predictor is ``eta + N(0, v)``
+with ``v`` the variance of all random effects of its row, and its mean is
+
+    m(eta, v) = E g^-1(eta + sqrt(v) N(0, 1)),    dm/deta = E (g^-1)'(...),    dm/dv = (d^2 m/deta^2) / 2,
+
+by Gauss-Hermite quadrature (for counts ``exp(eta + v / 2)``; for probits ``Phi(eta / sqrt(1 + v))``; Zeger, Liang &
+Albert 1988, doi:10.2307/2531734). Its standard error is that of the delta method, with the errors of the fixed effects
+and of the variances. The inverse link of a mean predictor is another number: it is of a group whose effects are all 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.lmm.engine import theta as th
+from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
+from lmemtest.lmm.means.estimates import Estimates
+
+if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
+    from lmemtest.lmm.families import Family
+
+# What means of the response have of those of the linear predictor.
+_KEPT = ("specs", "by", "alpha", "ddf", "errors", "n_obs", "column", "averaged_over", "covariates")
+_NODES = 60
+
+
+def marginal_means(family: Family, eta: Array, variance: Array) -> tuple[Array, Array, Array]:
+    """``m`` and its derivatives in ``eta`` and in the variance, of arrays of one shape.
+
+    Examples
+    --------
+    >>> from lmemtest.lmm.families import Family
+    >>> m, slope, of_variance = marginal_means(Family.of("binomial", "probit"), np.array([1.0]), np.array([3.0]))
+    >>> m.round(6).tolist()  # Phi(1 / 2)
+    [0.691462]
+    """
+    if family.link == "log":
+        m = np.exp(eta + 0.5 * variance)
+        return m, m, 0.5 * m
+    x, weight = np.polynomial.hermite_e.hermegauss(_NODES)
+    weight = weight / weight.sum()
+    at = eta[..., None] + np.sqrt(variance)[..., None] * x
+    return family.mean(at) @ weight, family.slope(at) @ weight, 0.5 * (family.bend(at) @ weight)
+
+
+def has_link(fit: Any) -> bool:
+    """Whether the linear predictor of a fit, ours or of statsmodels, is on another scale than its response."""
+    return hasattr(fit, "family") or getattr(fit, "link", None) is not None
+
+
+def on_response(fit: Any, means: Estimates) -> Estimates:
+    """Means on the scale of the response: over the random effects of `fit_glmm`, transformed of other fits."""
+    return _averaged(fit, means) if hasattr(fit, "family") else _transformed(fit, means)
+
+
+def _averaged(fit: Any, means: Estimates) -> Estimates:
+    """Means of a generalised model on the scale of its answers, averaged over the random effects.
+
+    Differences of them are differences of probabilities, or of expected counts. Random slopes enter by the mean, over
+    the answers, of the variance that they add.
+    """
+    p = means.fixed.shape[1]
+    variance, slope_of_variance = _variance_of_answers(fit)
+    estimable = np.isfinite(means.estimate)
+    eta = np.where(estimable, means.estimate, 0.0)
+    m, slope, of_variance = marginal_means(fit.family, eta, np.full(len(eta), variance))
+    by_fixed = slope[:, None] * np.where(estimable[:, None], means.fixed, 0.0)
+    spread = float(slope_of_variance @ fit.curvature.theta_covariance() @ slope_of_variance)
+    V = by_fixed @ means.V[:p, :p] @ by_fixed.T + spread * np.outer(of_variance, of_variance)
+    what = "probabilities of a right answer" if fit.family.binomial else "expected counts"
+    link = f"Means and differences are on the scale of {fit.score}."
+    return Estimates.of(
+        means.frame,
+        b=m,
+        V=V,
+        L=np.where(estimable[:, None], np.eye(len(m)), np.nan),
+        df=OfFunctions(partial(_df, fit, means.ddf, by_fixed)),
+        score=fit.design.parsed.response,
+        specs=means.specs,
+        by=means.by,
+        alpha=means.alpha,
+        direction=means.direction,
+        ddf=means.ddf,
+        errors="model",
+        n_obs=means.n_obs,
+        comparable=means.comparable,
+        averaged_over=means.averaged_over,
+        covariates=means.covariates,
+        column="response",
+        notes=(
+            f"Means are {what} averaged over the random effects: those of further groups like these, not of one "
+            "whose effects are zero.",
+            *(note for note in means.notes if note != link),
+        ),
+    )
+
+
+def _df(fit: Any, ddf: str, by_fixed: Array, rows: Functions) -> Array:
+    """Degrees of freedom of functions of the means: those of the functions of the fixed effects that they are about."""
+    return np.asarray(fit.df(rows.times(by_fixed), ddf))
+
+
+def _variance_of_answers(fit: Any) -> tuple[float, Array]:
+    """Variance that the random effects add to a linear predictor, the mean over the answers, and its slope."""
+    problem = fit.problem
+    n, total, slopes = fit.observed.n, 0.0, []
+    for term, L in zip(problem.system.source.terms, problem.unpack(fit.optim.theta), strict=True):
+        M = (term.basis * n[:, None]).T @ term.basis / n.sum()
+        total += float(np.vdot(L @ L.T, M))
+        slopes.append(2.0 * (np.diag((M @ L).diagonal()) if term.diagonal else M @ L))
+    return total, th.pack(slopes, problem.shapes)
+
+
+def _transformed(fit: Any, means: Estimates) -> Estimates:
+    """Means of the response instead of the linear predictor, with errors by the delta method.
+
+    With mu = h(eta), h the inverse link, and eta = L b, functions K mu have the errors and degrees of freedom of
+    K D L b, D = diag h'(eta). Each interval is that of eta, transformed, so it lies where means can.
+    """
+    link = fit.link
+    known = np.isfinite(means.estimate)
+    mu, D_L = np.zeros(len(known)), np.zeros(means.L.shape)
+    mu[known] = link.inverse(means.estimate[known])
+    D_L[known] = link.inverse_deriv(means.estimate[known])[:, None] * means.L[known]
+    found = Estimates.of(
+        means.frame,
+        L=np.where(known[:, None], np.eye(len(known)), np.nan),
+        b=mu,
+        V=D_L @ means.V @ D_L.T,
+        df=partial(_df_of_linear, means.df_function, D_L),
+        score=fit.response,
+        notes=(
+            f"Means of {fit.response}: what is averaged is averaged on the {fit.link_name} scale, then transformed, "
+            "and so are their intervals. Differences are of these means, with standard errors by the delta method.",
+            *means.notes,
+        ),
+        **{name: getattr(means, name) for name in _KEPT},
+    )
+    ends = np.sort([link.inverse(means.ci_low), link.inverse(means.ci_high)], axis=0)  # links that fall turn them round
+    return replace(found, ci_low=ends[0], ci_high=ends[1])
+
+
+def _df_of_linear(df_function: Callable[[Array], Array], D_L: Array, K: Array) -> Array:
+    """Degrees of freedom of functions of the transformed means: those of their linear parts."""
+    return np.asarray(asked(df_function, Functions.of(K @ D_L)))

@@ -1,0 +1,485 @@
+"""Generalised mixed models against lme4, glmmTMB, dense matrices and closed forms; and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+from references import values
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, NestingError, UnknownColumnError
+from lmemtest.lmm.engine import theta as th
+from lmemtest.lmm.engine.ddf import curvature
+from lmemtest.lmm.engine.held import Held
+from lmemtest.lmm.engine.laplace import Likelihood
+from lmemtest.lmm.engine.pseudo import Answers, pseudo_likelihood
+from lmemtest.lmm.engine.separation import leverages, separated
+from lmemtest.lmm.engine.structure import RandomTerm
+from lmemtest.lmm.families import Family
+from lmemtest.lmm.means.response import marginal_means
+
+CASES = {case["name"]: case for case in values("glmm")["cases"]}
+FAMILIES = {"nbinom2": "negative-binomial"}
+
+
+def fitted(name: str, **options: Any) -> lt.lmm.GlmmFit:
+    case = CASES[name]
+    family = FAMILIES.get(case["family"], case["family"])
+    link = case["link"] if family == "binomial" else None
+    return lt.fit_glmm(
+        case["formula"], pd.DataFrame(case["data"]), family=family, link=link, trials=case["trials"] or None, **options
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- references
+
+
+@pytest.mark.level(2)
+@pytest.mark.parametrize("name", CASES)
+def test_the_likelihood_is_at_least_that_of_lme4_and_glmmtmb(name):
+    case, fit = CASES[name], fitted(name, method="laplace")
+    # lme4 has the expected curvature where the link is not canonical, which is another approximation
+    others = [case["llf_glmmTMB"], case["llf_lme4"] if case["link"] in ("logit", "log") else None]
+    assert fit.llf > max(value for value in others if value is not None) - 1e-6
+    assert fit.converged
+    if case["converged"]:
+        assert fit.llf == approx(case["llf_glmmTMB"], abs=1e-5)
+        # a search of glmmTMB ends where its gradient is 1e-3 or less
+        assert fit.params.tolist() == approx(case["fixef"], abs=2e-5)
+        if case["family"] != "nbinom2":  # whose errors hold the size, here
+            assert fit.bse.tolist() == approx(case["se"], rel=1e-4)
+        sd = np.concatenate([np.sqrt(S.diagonal()) for S in fit.covariances])
+        assert sd == approx(np.array(case["sd"]), abs=2e-3)
+    if "size" in case:
+        assert fit.family.size == approx(case["size"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if "pseudo" in case])
+def test_restricted_pseudo_likelihood_is_that_of_dense_matrices(name):
+    fit, want = fitted(name), CASES[name]["pseudo"]
+    assert want["moved"] < 1e-9
+    # R's search of standard deviations ends where the deviance changes by rounding, at half its digits
+    assert fit.params.tolist() == approx(want["b"], abs=5e-6)
+    assert fit.bse.tolist() == approx(want["se"], rel=1e-5)
+    assert np.concatenate([np.sqrt(S.diagonal()) for S in fit.covariances]) == approx(np.array(want["sd"]), abs=3e-5)
+
+
+def test_aic_and_parameters_are_those_of_lme4():
+    fit = fitted("cbpp")
+    assert fit.n_params == 5  # four periods and a variance
+    assert fit.aic == approx(-2.0 * CASES["cbpp"]["llf_glmmTMB"] + 10.0, abs=1e-7)
+
+
+def test_one_group_of_answers_has_the_likelihood_of_the_binomial():
+    table = pd.DataFrame({"right": [7, 3], "asked": [10, 12], "g": ["p", "q"]})
+    fit = lt.fit_glmm("right ~ g", table, trials="asked")
+    from scipy.stats import binom
+
+    assert fit.llf == approx(binom.logpmf([7, 3], [10, 12], [0.7, 0.25]).sum(), abs=1e-10)
+    assert fit.params.tolist() == approx([np.log(7 / 3), np.log(1 / 3) - np.log(7 / 3)], abs=1e-9)
+    assert fit.bse.iloc[0] == approx(np.sqrt(1 / 7 + 1 / 3), rel=1e-7)  # Woolf's
+    assert fit.bse.iloc[1] == approx(np.sqrt(1 / 7 + 1 / 3 + 1 / 3 + 1 / 9), rel=1e-7)
+
+
+def test_counts_with_an_exposure_have_their_rates():
+    table = pd.DataFrame({"failures": [4, 9], "hours": [10.0, 30.0], "g": ["p", "q"]})
+    fit = lt.fit_glmm("failures ~ g + offset(log(hours))", table, family="poisson")
+    assert np.exp(fit.params.iloc[0]) == approx(0.4, rel=1e-9)
+    assert np.exp(fit.params.iloc[1]) == approx(0.3 / 0.4, rel=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------- invariance
+
+
+def answers() -> pd.DataFrame:
+    case = CASES["attempts 1"]
+    return pd.DataFrame(case["data"])
+
+
+def test_successes_of_attempts_are_as_many_single_answers():
+    table = answers()
+    rows = table.loc[table.index.repeat(6)].reset_index(drop=True)
+    rows["right"] = (rows.groupby(table.index.repeat(6)).cumcount() < rows["y"]).astype(float)
+    shares, single = fitted("attempts 1"), lt.fit_glmm(CASES["attempts 1"]["formula"].replace("y ~", "right ~"), rows)
+    assert len(single.cells.n) == len(shares.cells.n)
+    assert single.params.tolist() == approx(shares.params.tolist(), rel=1e-10)
+    assert single.nobs == shares.nobs == len(rows)
+    # single answers have one order each, successes any: log-likelihoods differ by the number of orders
+    from scipy.special import gammaln
+
+    orders = (gammaln(7) - gammaln(table["y"] + 1) - gammaln(7 - table["y"])).sum()
+    assert single.llf == approx(shares.llf - orders, abs=1e-8)
+
+
+def test_wrong_answers_are_right_ones_with_the_other_sign():
+    table = answers()
+    other = lt.fit_glmm(CASES["attempts 1"]["formula"], table.assign(y=table["n"] - table["y"]), trials="n")
+    assert other.params.tolist() == approx((-fitted("attempts 1").params).tolist(), abs=1e-7)
+
+
+def test_the_order_of_rows_does_not_matter():
+    table = answers().sample(frac=1.0, random_state=3)
+    other = lt.fit_glmm(CASES["attempts 1"]["formula"], table, trials="n")
+    assert other.params.tolist() == approx(fitted("attempts 1").params.tolist(), rel=1e-12)
+
+
+# -------------------------------------------------------------------------------------------------------------- engine
+
+
+ALL = [Family.of("binomial", link) for link in ("logit", "probit", "cloglog")]
+ALL += [Family.of("poisson"), Family("negative-binomial", "log", 2.3)]
+
+
+@pytest.mark.parametrize("family", ALL, ids=str)
+def test_derivatives_of_the_log_likelihood_are_those_of_differences(family):
+    eta, h = np.linspace(-6.0, 3.0, 41), 1e-5
+    at, up, down = (family.log_likelihood(e, np.full(41, 3.0), np.full(41, 7.0)) for e in (eta, eta + h, eta - h))
+    for i in range(3):
+        assert at[i + 1] == approx((up[i] - down[i]) / (2 * h), rel=1e-6, abs=1e-8)
+    mean = family.mean(eta)
+    assert family.predictor(mean) == approx(eta, abs=1e-8)
+    variance = mean * (1 - mean) if family.binomial else mean + mean**2 / family.size
+    assert family.information(eta, np.full(41, 7.0)) == approx(7.0 * family.slope(eta) ** 2 / variance, rel=1e-7)
+
+
+@pytest.mark.parametrize("family", ALL[:3], ids=str)
+def test_nothing_cancels_at_extreme_predictors(family):
+    eta = np.array([-30.0, -20.0, 3.0, 20.0, 30.0])
+    at = family.log_likelihood(eta, np.array([1.0, 1.0, 0.0, 0.0, 0.0]), np.ones(5))
+    assert all(np.isfinite(part).all() for part in at)
+    assert (at.second <= 0).all()
+    assert (at.value < 0).all()
+
+
+def _terms(kind: str) -> tuple[list[RandomTerm], np.ndarray, int]:
+    rng = np.random.default_rng(5)
+    t, i, m = (a.ravel() for a in np.meshgrid(np.arange(3), np.arange(4), np.arange(3), indexing="ij"))
+    if kind == "gaps":
+        kept = rng.random(72) < 0.5
+        t, i, m = (np.tile(a, 2)[kept] for a in (t, i, m))
+    n, one = len(t), np.ones((len(t), 1))
+    (_, ti), (_, tm) = (np.unique(a, return_inverse=True) for a in (t * 4 + i, t * 3 + m))
+    task, item, pair = RandomTerm(one, t, 3), RandomTerm(one, ti, ti.max() + 1), RandomTerm(one, tm, tm.max() + 1)
+    slope = RandomTerm(np.column_stack([one, rng.normal(size=n)]), t, 3)
+    single = RandomTerm(one, np.arange(n), n)
+    diagonal = RandomTerm(np.eye(3)[m], t, 3, diagonal=True)
+    kinds = {"nested": [task, item, pair], "slope": [slope, RandomTerm(one, i, 4)], "cells": [single, task],
+             "cells alone": [single], "diagonal": [diagonal, item], "gaps": [task, item, pair]}  # fmt: skip
+    return kinds[kind], m, n
+
+
+KINDS = ["nested", "slope", "cells", "cells alone", "diagonal", "gaps"]
+
+
+def _factors(terms: list[RandomTerm], rng: np.random.Generator) -> list[np.ndarray]:
+    lower = [np.tril(rng.uniform(0.2, 0.8, (term.k, term.k))) for term in terms]
+    return [np.diag(L.diagonal()) if term.diagonal else L for L, term in zip(lower, terms, strict=True)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leverages_are_those_of_dense_matrices(kind):
+    (terms, _, n), rng = _terms(kind), np.random.default_rng(1)
+    weight, factors = rng.uniform(0.5, 2.0, n), _factors(terms, rng)
+    held = Held(tuple(terms), tuple(factors), weight).reweighted(weight)
+    V = np.zeros((n, n))
+    for term, L in zip(terms, factors, strict=True):
+        V += (term.codes[:, None] == term.codes[None, :]) * (term.basis @ L @ L.T @ term.basis.T)
+    inner = np.eye(n) + weight[:, None] * V
+    assert held.logdet == approx(np.linalg.slogdet(inner)[1], rel=1e-12)
+    assert held.leverages()[0] == approx(np.diag(V @ np.linalg.inv(inner)), rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", ALL, ids=str)
+def test_the_gradient_of_the_likelihood_is_that_of_differences(kind, family):
+    (terms, m, n), rng = _terms(kind), np.random.default_rng(2)
+    y = rng.binomial(3, 0.6, n) if family.binomial else rng.poisson(2.0, n)
+    likelihood = Likelihood(tuple(terms), np.eye(3), m, np.zeros(n), Answers(y.astype(float), np.full(n, 3.0)), family)
+    near = pseudo_likelihood(terms, np.eye(3), m, np.zeros(n), likelihood.answers, family, reml=False)
+    point = np.concatenate([th.pack(_factors(terms, rng), likelihood.shapes), rng.normal(0.0, 0.3, 3)])
+    mode = likelihood.mode(point, near)
+    steps = 1e-5 * np.eye(len(point))
+    differences = [
+        (likelihood.mode(point + e, mode).value - likelihood.mode(point - e, mode).value) / 2e-5 for e in steps
+    ]
+    g = likelihood.gradient(point, mode)
+    assert g == approx(np.array(differences), abs=1e-6 * np.abs(g).max())
+
+
+# ------------------------------------------------------------------------------------------------- degrees of freedom
+
+
+def test_where_a_variance_is_zero_degrees_of_freedom_are_those_between_groups():
+    fit = fitted("answers 2")  # five tasks, three models
+    assert {"(1 | task)", "(1 | task:model)"} <= set(fit.singular_terms)
+    means = fit.emmeans("model")
+    assert means.pairs().to_frame()["df"].tolist() == approx([8.0] * 3)  # (5 - 1) (3 - 1)
+    assert np.all(curvature(fit.problem, fit.optim).satterthwaite(np.array([[0.0, 1.0, 0.0]])) > 100.0)
+    assert means.df == approx([4.0] * 3)  # of means between tasks
+    assert any("between-within" in note for note in fit.notes)
+
+
+def test_differences_within_groups_of_a_zero_variance_keep_their_degrees_of_freedom():
+    table = pd.DataFrame(
+        {"right": [8, 6, 9, 5, 7, 7, 9, 4], "asked": 10, "model": ["A", "B"] * 4, "task": list("ppqqrrss")}
+    )
+    fit = lt.fit_glmm("right ~ model + (1 | task)", table, trials="asked")
+    assert fit.is_singular
+    assert np.isinf(fit.emmeans("model").pairs().to_frame()["df"]).all()
+    assert fit.emmeans("model").df == approx([3.0, 3.0])
+
+
+def test_laplace_estimates_have_normal_tests():
+    assert np.isinf(fitted("answers 1", method="laplace").emmeans("model").pairs().to_frame()["df"]).all()
+
+
+# ---------------------------------------------------------------------------------------------------------- separation
+
+
+def one_model_solves_all() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    rows = [(m, t, i) for m in "abc" for t in "uvwxy" for i in range(8)]
+    table = pd.DataFrame(rows, columns=["model", "task", "item"])
+    table["y"] = np.where(table["model"] == "c", 1.0, rng.random(len(table)) < 0.7).astype(float)
+    return table
+
+
+def test_a_model_that_solves_all_has_finite_estimates_and_says_so():
+    fit = lt.fit_glmm("y ~ model + (1 | task)", one_model_solves_all())
+    assert fit.prior.tolist() == approx([0.0, 0.0, 1.0])  # half a right answer and half a wrong one
+    c = fit.emmeans("model")
+    assert c.estimate[2] == approx(np.log(40.5 / 0.5), abs=0.15)
+    assert c.se[2] < 2.0
+    note = next(note for note in fit.notes if note.startswith("Separation"))
+    assert "the answers at model = c perfectly" in note
+    with pytest.raises(EstimationError, match=r"the likelihood has no maximum: model = c"):
+        fit.llf  # noqa: B018
+
+
+def test_without_random_effects_the_prior_is_firths():
+    table = pd.DataFrame({"right": [10, 4], "asked": [10, 10], "g": ["p", "q"]})
+    fit = lt.fit_glmm("right ~ g", table, trials="asked")
+    assert fit.params.iloc[0] == approx(np.log(10.5 / 0.5), rel=1e-9)
+    assert fit.params.sum() == approx(np.log(4 / 6), rel=1e-9)  # as the data have it: it needs no prior
+
+
+def test_a_combination_of_effects_that_separates_is_found():
+    X = np.array([[1.0, 0, 0], [1, 1, 0], [1, 0, 1], [1, 1, 1]])
+    row, n = np.arange(4), np.full(4, 5.0)
+    assert (
+        separated(X, row, np.array([5.0, 2, 3, 1]), n, binomial=True).tolist() == [False] * 4
+    )  # three others decide it
+    assert separated(X, row, np.array([0.0, 2, 0, 1]), n, binomial=True).tolist() == [True, False] * 2
+    assert separated(X[[0, 2]], row[:2], np.array([0.0, 3]), n[:2], binomial=True).tolist() == [True, False]
+    saturated = np.column_stack([X, X[:, 1] * X[:, 2]])
+    assert separated(saturated, row, np.array([0.0, 2, 5, 1]), n, binomial=True).tolist() == [True, False, True, False]
+    assert separated(saturated, row, np.array([0.0, 2, 5, 1]), n, binomial=False).tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    line = np.column_stack([np.ones(5), np.arange(5.0)])
+    assert separated(line, np.arange(5), np.array([0.0, 0, 0, 1, 1]), np.ones(5), binomial=True).all()
+    assert leverages(X, n).sum() == approx(3.0)
+
+
+# --------------------------------------------------------------------------------------------------- what it is asked
+
+
+def test_what_follows_a_fit_follows_this_one():
+    fit = fitted("attempts 2")
+    means = fit.emmeans("model")
+    assert means.score == "logit(y)"
+    assert "Means and differences are on the scale of logit(y)." in means.notes
+    assert means.pairs().decisions().to_frame() is not None
+    assert fit.anova().to_frame()["df_num"].tolist() == [2]
+    assert set(fit.ranef()) == {"task", "item", "task:model"}
+    assert list(fit.varcorr["group"]) == ["task", "item", "task:model"]  # and no residual
+    assert fit.random_effects("item") is not None
+    assert fit.title == "Generalised linear mixed model"
+    assert "binomial (logit) of n" in str(fit)
+
+
+def test_predictions_are_probabilities_that_add_up():
+    fit = fitted("attempts 2")
+    assert fit.predict(type="link") == approx(fit.working.eta[_cell_of_rows(fit)], abs=1e-6)
+    # the score equations of the intercept: predicted successes are those observed
+    assert (fit.observed.n * fit.cell_residuals()).sum() == approx(0.0, abs=1e-5)
+    with pytest.raises(ArgumentError, match=r"fit.cell_residuals\(\)"):
+        fit.resid  # noqa: B018
+    single = fitted("answers 1")
+    assert single.resid.sum() == approx(0.0, abs=1e-5)
+    assert single.fittedvalues.between(0.0, 1.0).all()
+
+
+def _cell_of_rows(fit: lt.lmm.GlmmFit) -> np.ndarray:
+    from lmemtest.lmm.model.predictions import rows_of
+
+    return rows_of(fit)[0]
+
+
+@pytest.mark.parametrize("name", ["attempts 1", "counts 1", "scattered counts 1"])
+def test_draws_have_the_moments_of_the_model(name):
+    fit = fitted(name)
+    rng = np.random.default_rng(0)
+    draws = np.array([fit.simulate(rng=rng).mean for _ in range(300)])
+    assert np.all(draws * fit.observed.n == np.round(draws * fit.observed.n))
+    # the mean over new random effects, by a quadrature of the normal predictor
+    x, weight = np.polynomial.hermite_e.hermegauss(40)
+    sd = np.sqrt(sum(S[0, 0] for S in fit.covariances))
+    eta = linear_predictor(fit)
+    mean = sum(w * fit.family.mean(eta + sd * v) for v, w in zip(x, weight, strict=True)) / np.sqrt(2 * np.pi)
+    assert draws.mean() == approx(mean.mean(), rel=0.1)
+
+
+def linear_predictor(fit: lt.lmm.GlmmFit) -> np.ndarray:
+    return fit.cell_predictions(random=False)
+
+
+@pytest.mark.parametrize("family", ALL, ids=str)
+def test_marginal_means_are_those_of_an_adaptive_quadrature(family):
+    from scipy.integrate import quad
+
+    for eta, variance in ((-1.0, 0.3), (2.0, 2.5), (0.4, 0.0)):
+        m, slope, bend = marginal_means(family, np.array([eta]), np.array([variance]))
+
+        def mean(e, v):
+            inner = lambda x: float(family.mean(e + np.sqrt(v) * x)) * np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi)  # noqa: E731
+            return quad(inner, -12.0, 12.0, epsabs=1e-13, limit=200)[0]
+
+        assert m[0] == approx(mean(eta, variance), rel=1e-6)
+        assert slope[0] == approx((mean(eta + 1e-4, variance) - mean(eta - 1e-4, variance)) / 2e-4, rel=1e-4)
+        if variance:
+            step = 1e-3 * variance
+            of_variance = (mean(eta, variance + step) - mean(eta, variance - step)) / (2 * step)
+            assert bend[0] == approx(of_variance, rel=1e-4)
+
+
+def test_probabilities_average_over_the_random_effects_with_the_delta_method():
+    fit = fitted("attempts 2")
+    link, means = fit.emmeans("model"), fit.emmeans("model", type="response")
+    v = sum(S[0, 0] for S in fit.covariances)
+    assert means.estimate == approx(marginal_means(fit.family, link.estimate, np.full(3, v))[0], rel=1e-9)
+    # a quadrature of the whole way: how the probability moves with each parameter, by differences
+    problem, theta = fit.problem, fit.optim.theta
+    first = link.L[0]
+    scale = [L[0, 0] ** 2 for L in problem.unpack(theta)]
+    assert sum(scale) == approx(v, rel=1e-9)
+
+    def probability(b: np.ndarray, x: np.ndarray) -> float:
+        return float(marginal_means(fit.family, np.array([first @ b]), np.array([float((x**2).sum())]))[0][0])
+
+    b = fit.params.to_numpy()
+    g_b = np.array([(probability(b + 1e-5 * e, theta) - probability(b - 1e-5 * e, theta)) / 2e-5 for e in np.eye(3)])
+    g_x = np.array([(probability(b, theta + 1e-5 * e) - probability(b, theta - 1e-5 * e)) / 2e-5 for e in np.eye(3)])
+    variance = g_b @ fit.cov_params().to_numpy() @ g_b + g_x @ fit.curvature.theta_covariance() @ g_x
+    assert means.se[0] == approx(np.sqrt(variance), rel=1e-6)
+    pairs = means.pairs().to_frame()
+    assert pairs["estimate"].tolist() == approx(-np.diff(means.estimate[[0, 1, 0, 2, 1, 2]])[::2], rel=1e-9)
+    assert "averaged over the random effects" in means.notes[0]
+
+
+def test_a_response_scale_is_for_generalised_models():
+    linear = lt.fit_lmm("y ~ model + (1 | herd)", pd.DataFrame(CASES["cbpp"]["data"]))
+    with pytest.raises(ArgumentError, match=r"type='response' is for generalised models, fit_glmm\(\)"):
+        linear.emmeans("model", type="response")
+    with pytest.raises(ArgumentError, match="type must be 'link' or 'response'"):
+        fitted("cbpp").emmeans("model", type="odds")
+
+
+def test_a_model_that_is_not_fitted_yet_takes_a_family():
+    table, formula = pd.DataFrame(CASES["cbpp"]["data"]), CASES["cbpp"]["formula"]
+    fit = lt.lmm.ModelSpec.parse(formula).fit(table, family="binomial", trials="n")
+    assert fit.params.tolist() == approx(fitted("cbpp").params.tolist(), rel=1e-12)
+    with pytest.raises(ArgumentError, match="Leave the dispersion out"):
+        lt.lmm.ModelSpec.parse(formula, dispersion="herd").fit(table, family="binomial", trials="n")
+    runs = lt.Runs(
+        table.assign(task=table["herd"]), algorithm="model", benchmark="task", score="y", direction="minimize"
+    )
+    built = lt.ModelBuilder(runs).fit(family="poisson")
+    assert built.distribution == "poisson"
+    assert built.emmeans("model").direction == "minimize"
+
+
+def test_a_bootstrap_refits_answers():
+    found = fitted("cbpp").bootstrap(lambda f: f.params, 12, rng=1)
+    assert found.failed == 0
+    assert found.draws.shape == (12, 4)
+
+
+def test_a_likelihood_ratio_is_of_the_likelihood():
+    null = lt.fit_glmm("y ~ 1 + (1 | herd)", pd.DataFrame(CASES["cbpp"]["data"]), trials="n")
+    found = lt.glrt(null, fitted("cbpp"))
+    assert (found.df, found.method) == (3, "ML")
+    assert found.statistic == approx(2.0 * (fitted("cbpp").llf - null.llf), abs=1e-9)
+    linear = lt.fit_lmm("y ~ model + (1 | herd)", pd.DataFrame(CASES["cbpp"]["data"]))
+    with pytest.raises(NestingError, match=r"different responses: logit\(y\) in the null, y in the alternative"):
+        lt.glrt(null, linear)
+    with pytest.raises(ArgumentError, match="reference='bootstrap' is for linear mixed models"):
+        lt.glrt(null, fitted("cbpp"), "bootstrap")
+
+
+@pytest.mark.parametrize(
+    "question", ["cluster_robust", "diagnose", "influence", "moderated", "profile", "ranova", "r2", "icc"]
+)
+def test_questions_about_residuals_are_refused_with_what_to_do(question):
+    with pytest.raises(ArgumentError, match=r"is for linear mixed models, and this fit is binomial\. "):
+        getattr(fitted("cbpp"), question)(
+            *(["herd"] if question in ("cluster_robust", "influence", "moderated") else [])
+        )
+    with pytest.raises(ArgumentError, match="ddf='satterthwaite'"):
+        fitted("cbpp").to_frame(ddf="kenward-roger")
+
+
+# ----------------------------------------------------------------------------------------------------------- refusals
+
+BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": [1, 2, 1, 1, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "error", "words"),
+    [
+        ({"y": [0, 1, 2, 0, 1, 1]}, {}, DataError, r"must be 0 or 1 .* 1 of 6 rows .*m=a, t=q, y=2"),
+        ({"y": [0, 1, 0.5, 0, 1, 1]}, {}, DataError, r"must be 0 or 1 .*y=0\.5"),
+        ({"y": [0, 1, None, 0, 1, 1]}, {}, DataError, "missing value"),
+        ({"y": [1] * 6}, {}, DesignError, "all 6 answers in 'y' are right"),
+        ({"y": [0] * 6}, {}, DesignError, "all 6 answers in 'y' are wrong"),
+        ({"y": [0] * 6}, {"family": "poisson"}, DesignError, "all counts in 'y' are 0"),
+        ({"y": [0, 3, 1, 0, 1, 1]}, {"trials": "n"}, DataError, r"from 0 to the trials .*n=2, y=3"),
+        ({"n": [1, 0, 1, 1, 1, 2]}, {"trials": "n"}, DataError, r"at least 1, and 1 of 6 rows .*n=0"),
+        ({"y": [0, -1, 0, 1, 0, 0]}, {"family": "poisson"}, DataError, r"whole numbers of at least 0 .*y=-1"),
+        ({}, {"trials": "k"}, UnknownColumnError, "trials names the column 'k'"),
+        ({}, {"trials": 3}, ArgumentError, "trials must name a column, got 3"),
+        ({}, {"trials": "n", "family": "poisson"}, ArgumentError, r"offset\(log\(n\)\)"),
+        ({}, {"family": "gamma"}, ArgumentError, "family must be 'binomial' or 'poisson'"),
+        ({}, {"link": "log"}, ArgumentError, "link must be 'logit' or 'probit'"),
+        ({}, {"family": Family.of("binomial"), "link": "probit"}, ArgumentError, "beside a Family"),
+        ({}, {"method": "reml"}, ArgumentError, "method must be 'pseudo' or 'laplace'"),
+        ({"y": list("010111")}, {}, DataError, "must be a numeric column"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes, options, error, words):
+    with pytest.raises(error, match=words):
+        lt.fit_glmm("y ~ m + (1 | t)", {**BASE, **changes}, **options)
+
+
+def test_a_function_of_answers_is_no_answer():
+    with pytest.raises(ArgumentError, match=r"The family has a link \(logit\); write y ~"):
+        lt.fit_glmm("log(y) ~ m + (1 | t)", BASE)
+
+
+def test_counts_without_extra_scatter_have_no_size():
+    table = {"y": [2, 3, 2, 3, 2, 3, 2, 3], "g": list("aabbccdd"), "m": ["p", "q"] * 4}
+    with pytest.raises(DesignError, match="Use family='poisson'"):
+        lt.fit_glmm("y ~ m + (1 | g)", table, family="negative-binomial")
+
+
+def test_a_fit_is_a_record():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fitted("cbpp").family = Family.of("poisson")

@@ -1,0 +1,65 @@
+"""How often generalised mixed models call equal models different: tasks crossed with models, items within tasks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+from harness import at_most, each, rate_of
+from scipy import special, stats
+
+import lmemtest as lt
+from lmemtest.lmm.engine.ddf import curvature
+
+FORMULA = "y ~ model + (1 | task) + (1 | item) + (1 | task:model)"
+
+
+def table(
+    rng: np.random.Generator, *, models: int, tasks: int, items: int, accuracy: float, between: float = 0.5,
+    better: float = 0.0,
+) -> pd.DataFrame:  # fmt: skip
+    """Answers of models that are equal but for the first, which is ``better`` on the logit scale."""
+    t, i, m = (a.ravel() for a in np.meshgrid(range(tasks), range(items), range(models), indexing="ij"))
+    eta = special.logit(accuracy) + rng.normal(0.0, 0.5, tasks)[t] + rng.normal(0.0, 1.0, (tasks, items))[t, i]
+    eta = eta + rng.normal(0.0, between, (tasks, models))[t, m] + better * (m == 0)
+    y = (rng.random(len(eta)) < special.expit(eta)).astype(float)
+    item = t * items + i
+    return pd.DataFrame({"y": y, "model": m.astype(str), "task": t.astype(str), "item": item.astype(str)})
+
+
+def verdicts(rng: np.random.Generator, **design: float) -> dict[str, float]:
+    """Whether some pair differs at 5 %: by default, by Satterthwaite alone (of two models), and by z."""
+    data = table(rng, **design)
+    if not 0 < data["y"].sum() < len(data):
+        return {"default": False, "satterthwaite": False, "z": False, "unsettled": False}
+    fit = lt.fit_glmm(FORMULA, data)
+    means = fit.emmeans("model")
+    out = {
+        "default": bool((means.pairs().to_frame()["p_value"] < 0.05).any()),
+        "z": bool((fit.emmeans("model", ddf="asymptotic").pairs().to_frame()["p_value"] < 0.05).any()),
+        "unsettled": not fit.converged,
+    }
+    if design["models"] == 2:
+        df = curvature(fit.problem, fit.optim).satterthwaite(np.array([[0.0, 1.0]]))[0]
+        out["satterthwaite"] = bool(2 * stats.t.sf(abs(fit.params.iloc[1] / fit.bse.iloc[1]), min(df, 1e9)) < 0.05)
+    return out
+
+
+@pytest.mark.parametrize("accuracy", [0.7, 0.95])
+def test_two_equal_models_on_five_tasks_differ_in_five_percent(accuracy):
+    n = 400
+    found = rate_of(lambda rng: verdicts(rng, models=2, tasks=5, items=40, accuracy=accuracy), n, each(1))
+    at_most(found["default"], n, 0.05)
+    assert found["unsettled"] == 0.0
+
+
+if __name__ == "__main__":
+    design = dict(part.split("=") for part in sys.argv[2:])
+    design = {name: int(v) if name in ("models", "tasks", "items") else float(v) for name, v in design.items()}
+    print(design, rate_of(lambda rng: verdicts(rng, **design), int(sys.argv[1]), each(1)))
