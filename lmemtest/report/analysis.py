@@ -41,6 +41,7 @@ from lmemtest.bench.robustness.variants import check_formula, checked_options, p
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.options import NEEDED
+from lmemtest.core.replicates import begun
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
@@ -601,6 +602,7 @@ def analyze(
     with step("fitting the model"):
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
         fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
+        diagnosing = begun(partial(_diagnosed, fit))
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
@@ -622,7 +624,7 @@ def analyze(
         response = fit.design.parsed.text.split("~", 1)[0].strip()
         dependence = interactions(runs, response, ddf=ddf, fit=fit) if turning else {}
     with step("checking the fit"):
-        diagnosis = _diagnosed(fit)
+        diagnosis = diagnosing()
     tuned = None
     if trials is not None:
         with step("estimating the tuning curves"):
