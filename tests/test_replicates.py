@@ -50,7 +50,7 @@ def test_mistakes_of_the_caller_are_not_failures(jobs):
 
 
 def test_a_function_of_a_notebook_works_in_processes():
-    if module._context().get_start_method() != "fork":
+    if module.process_context().get_start_method() != "fork":
         pytest.skip("processes start afresh here, so the function must be importable")
     assert len(replicate(lambda rng: rng.integers(10), 4, rng=1, n_jobs=2)) == 4
 

@@ -37,11 +37,12 @@ from lmemtest.cli.reading import (
     taken,
     typed_words,
 )
-from lmemtest.cli.rendering import INTERRUPTED, say, say_verdict, screen, tell, write_report
+from lmemtest.cli.rendering import INTERRUPTED, drawing_beside, say, say_verdict, screen, tell, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.variation.variance_sources import VarianceSources
     from lmemtest.core.result import Result
     from lmemtest.report.analysis import Analysis
@@ -144,16 +145,23 @@ def report(arguments: SimpleNamespace, step: Step) -> None:
       lmemtest report results.xlsx --wide --direction maximize
       lmemtest report runs.csv --yes
     """
-    write_report(_analysed(arguments, step), arguments, step)
+    runs = _compared(arguments, step)
+    with drawing_beside(arguments.path):
+        write_report(_analysed(runs, arguments, step), arguments, step)
 
 
-def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
+def _compared(arguments: SimpleNamespace, step: Step) -> Runs:
+    """The table, with what had to be asked."""
     check_options(arguments)
     runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None)
     arguments.curves = (
         arguments.curves if arguments.formula is not None else settled_curves(runs, arguments.curves, arguments.yes)
     )
     step("analysing")
+    return runs
+
+
+def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
     names = "formula population curves dispersion alpha adjust vcov ddf"
@@ -189,7 +197,7 @@ def paper(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.report.files import check_paper_folder
 
     folder = check_paper_folder(arguments.output or Path("lmemtest-paper"), overwrite=arguments.overwrite)
-    analysis = dataclasses.replace(_analysed(arguments, step), call=command_with(()))
+    analysis = dataclasses.replace(_analysed(_compared(arguments, step), arguments, step), call=command_with(()))
     paths = analysis.save_paper(folder, overwrite=arguments.overwrite, progress=step)
     step("")
     say_verdict(analysis)
@@ -256,7 +264,9 @@ def demo(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.data.datasets import load_hpo_runs
     from lmemtest.report.analysis import analyze
 
-    write_report(analyze(load_hpo_runs(), progress=step), arguments, step)
+    runs = load_hpo_runs()
+    with drawing_beside(arguments.path):
+        write_report(analyze(runs, progress=step), arguments, step)
 
 
 @command(app, "check", (*RUNS, "effect", "whole", *WRITTEN), "What can these runs answer, and what can spoil it?")

@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -94,6 +94,17 @@ def screen(answer: Result, name: str) -> str:
         if len(lines) <= _LINES:
             break
     return logged("\n".join(lines))
+
+
+@contextmanager
+def drawing_beside(path: Path | None) -> Iterator[None]:
+    """A second process draws the figures of the report within this context, if its file has any."""
+    from lmemtest.core.replicates import second_process
+    from lmemtest.report.files import FIGURES_BESIDE
+
+    has_figures = path is not None and path.suffix.lower() in (".html", ".htm", *FIGURES_BESIDE)
+    with second_process("lmemtest.plots.behind_best") if has_figures else nullcontext():
+        yield
 
 
 def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[[str], None]) -> None:

@@ -6,21 +6,26 @@ alone and not on the process that computes it.
 Work on the processes or machines of somebody else's executor: anything with a ``map``, such as a Dask client.
 What is sent is the task once for each piece of work (to Dask once in all) and the seeds of the piece; what comes back
 are its results. A worker that dies ends in an error, unless the executor starts its work again elsewhere, as Dask does.
+
+A command, which owns its process, has a second one for large parts of its work, with the same results.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
+import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, ProcessPoolExecutor, wait
-from contextlib import closing, contextmanager
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, ProcessPoolExecutor, wait
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -234,6 +239,7 @@ def _pickling_error() -> type[Exception]:
 
 
 Task = Callable[[np.random.Generator], Any]
+T = TypeVar("T")
 
 _PATIENCE = 2.0  # seconds before a progress bar appears
 _CHUNKS_PER_JOB = 16  # small enough for a bar that moves, large enough that messages cost nothing
@@ -403,7 +409,7 @@ def _chunk(seeds: Sequence[np.random.SeedSequence]) -> list[Any]:
     return _attempts(_task, seeds)
 
 
-def _context() -> BaseContext:
+def process_context() -> BaseContext:
     """Fork where that is safe: children inherit the task, so it may be a lambda of a notebook.
 
     Elsewhere processes start afresh and the task must be picklable.
@@ -412,6 +418,15 @@ def _context() -> BaseContext:
 
     can_fork = sys.platform.startswith("linux") and "fork" in multiprocessing.get_all_start_methods()
     return multiprocessing.get_context("fork" if can_fork else "spawn")
+
+
+@contextmanager
+def processes(jobs: int, **options: Any) -> Iterator[ProcessPoolExecutor]:
+    """Processes of the context above, with options of the executor."""
+    with ProcessPoolExecutor(jobs, mp_context=process_context(), **options) as pool, warnings.catch_warnings():
+        # Python 3.12 warns of any fork beside threads; the children compute with numpy and one BLAS thread only.
+        warnings.filterwarnings("ignore", message=".*use of fork.*", category=DeprecationWarning)
+        yield pool
 
 
 def _check_picklable(task: Task) -> None:
@@ -427,15 +442,9 @@ def _check_picklable(task: Task) -> None:
 
 
 def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[int], None]) -> list[list[Any]]:
-    context = _context()
-    if context.get_start_method() != "fork":
+    if process_context().get_start_method() != "fork":
         _check_picklable(task)
-    with (
-        ProcessPoolExecutor(jobs, mp_context=context, initializer=_start, initargs=(task,)) as pool,
-        warnings.catch_warnings(),
-    ):
-        # Python 3.12 warns of any fork beside threads; the children compute with numpy and one BLAS thread only.
-        warnings.filterwarnings("ignore", message=".*use of fork.*", category=DeprecationWarning)
+    with processes(jobs, initializer=_start, initargs=(task,)) as pool:
         futures = [pool.submit(_chunk, chunk) for chunk in chunks]
         try:
             waiting = set(futures)
@@ -446,6 +455,82 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         return [future.result() for future in futures]
+
+
+# ---------------------------------------------------------------------- a second process
+
+_MOST_BESIDE = 2  # further processes: what is to be done beside has a few large parts
+_beside: ContextVar[ProcessPoolExecutor | None] = ContextVar("what works beside this process", default=None)
+
+
+@contextmanager
+def second_process(*modules: str) -> Iterator[None]:
+    """What is `begun` in this context is done beside this process, by one that loads some modules at once.
+
+    Where a process can be forked and there is another processor for it. For a command, which owns its process: the
+    programs of others may have threads, which a fork loses.
+    """
+    jobs = min(_MOST_BESIDE, check_jobs(-1) - 1)
+    if jobs < 1 or process_context().get_start_method() != "fork":
+        yield
+        return
+    with processes(jobs, initializer=_begin_beside, initargs=modules) as pool:
+        token = _beside.set(pool)
+        try:
+            pool.submit(os.getpid)  # starts the processes
+            yield
+        finally:
+            _beside.reset(token)
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def begun(call: Callable[[], T]) -> Callable[[], T]:
+    """The same call, or what waits for its result where it has been begun beside this process.
+
+    The result is the same. What cannot be sent, such as a lambda or a lazy table, and what another process was lost
+    with, is done here.
+
+    Examples
+    --------
+    >>> begun(partial(max, 2, 3))()
+    3
+    """
+    import pickle
+
+    pool = _beside.get()
+    if pool is not None:
+        with suppress(pickle.PicklingError, AttributeError, TypeError, BrokenExecutor):
+            return partial(_waited, pool.submit(_called, pickle.dumps(call)), call)
+    return call
+
+
+def _waited(future: Future[T], call: Callable[[], T]) -> T:
+    with suppress(BrokenExecutor):  # perhaps for want of memory
+        return future.result()
+    return call()
+
+
+def _called(call: bytes) -> Any:
+    import pickle
+
+    return pickle.loads(call)()
+
+
+def _begin_beside(*modules: str) -> None:
+    """Leave Ctrl-C to the process that waits for the results, and end with it however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, daemon=True).start()
+    for module in modules:
+        importlib.import_module(module)
+
+
+def _follow() -> None:
+    from multiprocessing import parent_process
+
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 # ---------------------------------------------------------------------- progress

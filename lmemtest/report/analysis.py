@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -37,6 +37,11 @@ from lmemtest.bench.robustness.variants import check_formula, checked_options, p
 from lmemtest.bench.variation.variance_components import variance_components
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
+<<<<<<< HEAD
+=======
+from lmemtest.core.options import NEEDED
+from lmemtest.core.replicates import begun
+>>>>>>> speed
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.sanitize import one_line
@@ -599,6 +604,7 @@ def analyze(
     with step("fitting the model"):
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
         fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
+        diagnosing = begun(partial(_diagnosed, fit))
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
@@ -620,7 +626,7 @@ def analyze(
         response = fit.design.parsed.text.split("~", 1)[0].strip()
         dependence = interactions(runs, response, ddf=ddf, fit=fit) if turning else {}
     with step("checking the fit"):
-        diagnosis = _diagnosed(fit)
+        diagnosis = diagnosing()
     tuned = None
     if trials is not None:
         with step("estimating the tuning curves"):

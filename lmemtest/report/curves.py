@@ -60,8 +60,6 @@ def call_of(curves: TuningCurves) -> str:
 
 def curves_section(analysis: Analysis) -> Section | None:
     """The tuning curves with the evidence between them; None without trials."""
-    from lmemtest.plots.tuning import tuning_curves_plot
-
     curves = analysis.trials
     if curves is None:
         return None
@@ -72,7 +70,7 @@ def curves_section(analysis: Analysis) -> Section | None:
     blocks: list[Block] = [
         question,
         figure(
-            lambda: tuning_curves_plot(curves),
+            curves.plot,
             alt=f"{title} of {', '.join(curves.algorithms)} on {counted(len(curves.benchmarks), 'benchmark')}; see the "
             "table.",
             caption=(curves.describe() + " Grey: a limit is the end of the support and says nothing.",),

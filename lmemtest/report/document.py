@@ -12,10 +12,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal, TypeAlias, overload
 
+<<<<<<< HEAD
 from lmemtest.core.sanitize import one_line
+=======
+from lmemtest.core.replicates import begun
+>>>>>>> speed
 from lmemtest.core.table import ResultTable, html_text
 from lmemtest.errors import ArgumentError
 
@@ -42,6 +47,7 @@ class Words:
 
 
 Text: TypeAlias = "tuple[str | Words, ...]"
+Images: TypeAlias = "tuple[str, tuple[tuple[str, bytes], ...]]"  # SVG for a page, and files by suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +85,9 @@ class Badge:
     severity: Literal["error", "warning", "note", "fine"] = "fine"
 
 
-# A text is a paragraph, a list of texts is one with bullets, and code by itself are lines to be copied as they are.
-Block: TypeAlias = "Text | list[Text] | Words | ResultTable | FigureBlock | Section"
+# A text is a paragraph, a list of texts is one with bullets, and code by itself are lines to be copied as they are. A
+# call gives a figure that a second process draws; a whole document has none.
+Block: TypeAlias = "Text | list[Text] | Words | ResultTable | FigureBlock | Section | Callable[[], Block]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,36 +196,68 @@ def figures_as(kind: Literal["page", "svg", "pdf", "words"]) -> Iterator[None]:
 
 
 def figure(
-    draw: Callable[[], Any], *, alt: str, caption: Text, tips: Mapping[str, str] | None = None, as_files: bool = False
-) -> FigureBlock:
+    draw: Callable[[], Any],
+    *,
+    alt: str,
+    caption: Text,
+    tips: Mapping[str, str] | None = None,
+    as_files: bool = False,
+    refusable: bool = False,
+) -> Block:
     """Draw a figure outside of pyplot and keep it as SVG, its letters as outlines; `alt` is for who does not see it.
 
-    `tips` is what is shown where a part (see `lmemtest.plots.part`) is pointed at.
+    `tips` is what is shown where a part (see `lmemtest.plots.part`) is pointed at. Beside a second process a figure is
+    pending until the document is `settled`; a `draw` that cannot be sent there, such as a lambda, is called here.
     """
     kind = _figures.get()
     if kind == "words":
         return FigureBlock("", alt, caption)
+    draw_it = partial(_images, draw, kind, dict(tips or {}), as_files)
+    images = begun(draw_it)
+    block = partial(_block_of, images, alt, caption, refusable)
+    return block() if images is draw_it else block
+
+
+def _block_of(images: Callable[[], Images], alt: str, caption: Text, refusable: bool) -> Block:
+    try:
+        svg, files = images()
+    except ArgumentError as error:
+        if not refusable:
+            raise
+        return paragraph(f"No figure: {error}")
+    return FigureBlock(svg, alt, caption, files)
+
+
+def figure_or_reason(draw: Callable[[], Any], *, alt: str, caption: Text, as_files: bool = False) -> Block:
+    """A figure, or why it cannot be drawn: too much for one must not cost a reader the document."""
+    return figure(draw, alt=alt, caption=caption, as_files=as_files, refusable=True)
+
+
+@overload
+def settled(block: Section) -> Section: ...
+@overload
+def settled(block: Block) -> Block: ...
+def settled(block: Block) -> Block:
+    """A block with its figures, also those that were drawn elsewhere."""
+    if isinstance(block, Section):
+        return replace(block, blocks=tuple(map(settled, block.blocks)))
+    return block() if callable(block) else block
+
+
+def _images(draw: Callable[[], Any], kind: str, tips: Mapping[str, str], as_files: bool) -> Images:
     from lmemtest.plots import detached_figures
 
     with detached_figures():
         drawn = draw().figure
     if kind != "page":
-        return FigureBlock("", alt, caption, ((kind, image_of(drawn, kind)),))
+        return "", ((kind, image_of(drawn, kind)),)
     svg = io.StringIO()
     drawn.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     files: list[tuple[str, bytes]] = []
     if as_files:
         files.append(("svg", stable_svg(svg.getvalue()).encode()))
         files += [(suffix, image_of(drawn, suffix)) for suffix in ("png", "pdf")]
-    return FigureBlock(inline_svg(svg.getvalue(), tips or {}), alt, caption, tuple(files))
-
-
-def figure_or_reason(draw: Callable[[], Any], *, alt: str, caption: Text, as_files: bool = False) -> Block:
-    """A figure, or why it cannot be drawn: too much for one must not cost a reader the document."""
-    try:
-        return figure(draw, alt=alt, caption=caption, as_files=as_files)
-    except ArgumentError as error:
-        return paragraph(f"No figure: {error}")
+    return inline_svg(svg.getvalue(), tips), tuple(files)
 
 
 def image_of(drawn: Any, suffix: str) -> bytes:

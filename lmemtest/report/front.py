@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from lmemtest.report.prose import texts
 from lmemtest.report.ways import ways
 
 if TYPE_CHECKING:
+    from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.report.analysis import Analysis
 
 MOST_ROWS = 500  # of the ranking on the first screen, which scrolls
@@ -172,7 +175,7 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
     }
     tips = {name: f"{name}: {tip}" for name, tip in tips.items()}
     drawn = figure(
-        lambda: _forest(names),
+        partial(_forest, names.pairs, names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
@@ -189,13 +192,10 @@ def _rows(table: ResultTable) -> Iterator[tuple[Any, ...]]:
     return table.frame.itertuples(index=False, name=None)
 
 
-def _forest(names: Analysis) -> Any:
+def _forest(pairs: Comparisons, decisions: Decisions, reference: str, what: str) -> Any:
     from lmemtest.plots import forest_plot
 
-    what = f"Mean {wording.measured(names)}"
-    return forest_plot(
-        names.pairs, decisions=names.decisions, reference=names.comparable[0], what=what, width=FOREST_WIDTH
-    )
+    return forest_plot(pairs, decisions=decisions, reference=reference, what=what, width=FOREST_WIDTH)
 
 
 def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lmemtest.bench.data.normalise import OF_ALL, of_all
@@ -81,8 +82,6 @@ def diagnostics_section(analysis: Analysis) -> Section:
 
 def _assumptions(analysis: Analysis) -> list[Block]:
     """The checks of the assumptions: what calls for action in words, all of them in a table and a figure."""
-    from lmemtest.plots import diagnosis_plot
-
     diagnosis = analysis.diagnosis
     if diagnosis is None:
         return [paragraph("The distribution of residuals and random effects could not be checked.")]
@@ -98,7 +97,7 @@ def _assumptions(analysis: Analysis) -> list[Block]:
         "Checks of the assumptions", frame, (*sentences_of("diagnostics.checks"), *diagnosis.notes), {"p": format_p}
     )
     drawn = figure(
-        lambda: diagnosis_plot(diagnosis),
+        diagnosis.plot,
         alt=f"Quantiles of residuals and random effects, residuals against predictions, scales: {len(acts)} to act on.",
         caption=("Residuals and random effects against normal quantiles, residuals against predictions, scales.",),
     )
@@ -260,12 +259,11 @@ def digest_of(table: pd.DataFrame) -> str:
     """
     from pandas.util import hash_pandas_object
 
+    text = lru_cache(maxsize=None, typed=True)(format_level)  # of levels, which many rows share
     digest = hashlib.sha256("\n".join(map(str, table.columns)).encode())
     for name in table:
         column = table[name]
-        same = (
-            column if column.dtype.kind in "biuf" else column.map(format_level)
-        )  # whatever the library keeps texts in
+        same = column if column.dtype.kind in "biuf" else column.map(text)  # whatever the library keeps texts in
         digest.update(hash_pandas_object(same, index=False, categorize=False).to_numpy().tobytes())
     return digest.hexdigest()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ from lmemtest.report.document import (
     figure_or_reason,
     folded,
     paragraph,
+    settled,
     strong,
 )
 from lmemtest.report.elsewhere import elsewhere_section
@@ -57,6 +59,7 @@ from lmemtest.report.prose import sentence_of, sentences_of, texts
 
 if TYPE_CHECKING:
     from lmemtest.core.result import Answer
+    from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.report.analysis import Analysis
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
@@ -99,13 +102,14 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
     for step, build in steps:
         progress(step)
         sections.append(build(analysis))
+    progress("drawing the figures")
     return Document(
         title=f"Comparison of {len(analysis.runs.algorithms)} algorithms by {wording.measured(analysis)}",
         subtitle=f"{analysis.check.overview} {capitalised(wording.better(analysis))} is better.",
         lead=verdict(analysis),
         badges=badges(analysis),
-        front=screen,
-        sections=tuple(section for section in sections if section is not None),
+        front=tuple(map(settled, screen)),
+        sections=tuple(settled(section) for section in sections if section is not None),
         generator=f"lmemtest {analysis.versions['lmemtest']}",
         names=analysis.decisions.levels,
     )
@@ -200,8 +204,6 @@ def _overview(analysis: Analysis) -> ResultTable:
 
 
 def _means(analysis: Analysis) -> Section:
-    from lmemtest.plots import emmeans_plot
-
     leading, more, score = leaders(analysis), left_out(analysis), wording.measured(analysis)
     letters = leading.decisions.lettered
     frame = leading.to_frame()
@@ -232,7 +234,7 @@ def _means(analysis: Analysis) -> Section:
     ranked = zip(leading.decisions.levels, leading.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
     drawn = figure(
-        lambda: emmeans_plot(leading.means, decisions=leading.decisions if letters else None, pairs=leading.pairs),
+        partial(leading.means.plot, decisions=leading.decisions if letters else None, pairs=leading.pairs),
         alt=f"Marginal means with intervals for comparison, best first: {means}",
         caption=(f"Marginal means of {score} with intervals for comparison ({wording.better(analysis)} is better).",),
     )
@@ -261,8 +263,6 @@ def _untested(analysis: Analysis) -> str:
 
 
 def _pairs(analysis: Analysis) -> Section:
-    from lmemtest.plots import pairs_matrix_plot, pairs_plot
-
     pairs, k, names = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
     content: list[Block] = []
     sentence, untested, n = wording.pairs_sentence(analysis), _untested(analysis), len(pairs.to_frame())
@@ -278,18 +278,24 @@ def _pairs(analysis: Analysis) -> Section:
     table, alt = _pairs_table(names), f"{sentence} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {intervals_text(pairs)}."
-        drawn = figure(lambda: pairs_plot(pairs), alt=alt, caption=(caption,))
+        drawn = figure(pairs.plot, alt=alt, caption=(caption,))
         return Section("pairs", "All pairs", (text, table, *content, drawn), summary=_pairs_gist(analysis))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means."
     )
-    drawn = figure(lambda: pairs_matrix_plot(names.pairs), alt=alt, caption=(caption,))
+    drawn = figure(partial(_matrix, names.pairs), alt=alt, caption=(caption,))
     title = f"Table of all {n} differences of {k} algorithms"
     if names is not analysis:
         title = f"Table of the {len(names.pairs.to_frame())} differences of the {len(names.decisions.levels)} best"
     blocks = (text, drawn, folded(title, table), *content)
     return Section("pairs", "All pairs", blocks, summary=_pairs_gist(analysis))
+
+
+def _matrix(pairs: Comparisons) -> Any:
+    from lmemtest.plots import pairs_matrix_plot
+
+    return pairs_matrix_plot(pairs)
 
 
 def _pairs_gist(analysis: Analysis) -> Text:
@@ -388,8 +394,6 @@ def _estimates(se: pd.Series[Any]) -> Callable[[float], str]:
 
 
 def _ranking(analysis: Analysis) -> Section | None:
-    from lmemtest.plots import cd_diagram
-
     if analysis.incomparable:
         return None  # a diagram of decisions would be a verdict
     names = leaders(analysis)
@@ -408,7 +412,7 @@ def _ranking(analysis: Analysis) -> Section | None:
         untested=untested,
     )
     drawn = figure_or_reason(
-        lambda: cd_diagram(sep),
+        sep.plot,
         alt=f"Critical-difference diagram, best first: {', '.join(sep.levels)}. {text}",
         caption=(sentence_of("sections.diagram", untested=untested),),
     )
@@ -421,8 +425,6 @@ def _ranking(analysis: Analysis) -> Section | None:
 
 def _failures(analysis: Analysis) -> Section | None:
     """What was done with failed runs; None where none failed."""
-    from lmemtest.plots import failure_rates_plot
-
     policy, variants = analysis.runs.failures, analysis.sensitivity
     if policy is None or not policy.n_failed:
         return None
@@ -443,7 +445,7 @@ def _failures(analysis: Analysis) -> Section | None:
         blocks.append(folded("How often each algorithm fails", table))
         return Section("failures", "Failed runs", tuple(blocks), summary=(sentences[0],))
     drawn = figure(
-        lambda: failure_rates_plot(rates),
+        rates.plot,
         alt=sentences[0],
         caption=("Share of runs that failed, with intervals for further runs and for further benchmarks.",),
     )
@@ -455,8 +457,6 @@ def _failures(analysis: Analysis) -> Section | None:
 
 
 def _benchmarks(analysis: Analysis) -> Section:
-    from lmemtest.plots import benchmark_effects_plot
-
     effects, title, noun = analysis.effects, "By benchmark", analysis.unit
     if effects is None:
         text = paragraph("The runs have no benchmark column, so there is nothing to compare between benchmarks.")
@@ -467,7 +467,7 @@ def _benchmarks(analysis: Analysis) -> Section:
     benchmarks, rule = telling(table)
     intervals = f", with {100 * effects.level:.4g} % intervals, not simultaneous." if effects.replicates else "."
     drawn = figure_or_reason(
-        lambda: benchmark_effects_plot(table[table["benchmark"].isin(benchmarks)], direction=analysis.runs.direction),
+        partial(_deviations, table[table["benchmark"].isin(benchmarks)], analysis.runs.direction),
         alt=f"Deviation of each algorithm from the mean of each {noun}. {winners}",
         caption=(
             f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}{intervals}"
@@ -483,6 +483,12 @@ def _benchmarks(analysis: Analysis) -> Section:
         folded(f"Table of {of_whom}, observed and shrunken", _effects_table(names, shown_effects)),
     )
     return Section("benchmarks", title, blocks, summary=(wording.winners_gist(analysis),))
+
+
+def _deviations(table: pd.DataFrame, direction: str) -> Any:
+    from lmemtest.plots import benchmark_effects_plot
+
+    return benchmark_effects_plot(table, direction=direction)
 
 
 def _metafeatures(analysis: Analysis) -> Section | None:

@@ -1,12 +1,13 @@
 """Results into sentences for readers who do not read tables of tests: what templates/*.j2 say, and when.
 
-Every statement about who differs from whom is read from one matrix, `analysis.decisions.significant`.
+Every statement about who differs from whom is read from one matrix, `analysis.decisions`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +21,13 @@ from lmemtest.bench.variation.variance_components import own_difference_sd, shar
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written
+from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 from lmemtest.report.document import Text, strong
 from lmemtest.report.prose import sentence_of, texts
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Mask
     from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
@@ -131,9 +134,13 @@ def fit_warnings(analysis: Analysis) -> list[str]:
 def against_the_best(analysis: Analysis) -> tuple[str, list[str], list[str], list[str]]:
     """The first algorithm; those significantly worse; those tested against it that are not; those without a test."""
     best, *others = analysis.comparable
-    significant, undecided = analysis.decisions.significant.loc[best], analysis.decisions.undecided.loc[best]
-    level = [name for name in others if not significant[name] and not undecided[name]]
-    return best, [n for n in others if significant[n]], level, [n for n in others if undecided[n]]
+    codes = analysis.decisions.pairs([best] * len(others), others)
+    worse, untested = ahead_or_behind(codes), codes == Verdict.NOT_TESTED
+
+    def those(which: Mask) -> list[str]:
+        return list(compress(others, which))
+
+    return best, those(worse), those(~worse & ~untested), those(untested)
 
 
 def _answer(analysis: Analysis) -> tuple[Text, ...]:

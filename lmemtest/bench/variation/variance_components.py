@@ -136,6 +136,8 @@ def pair_variance(fit: LmmFit, runs: Runs, index: int, left: Any, *others: Any) 
     Of several others the average over those to whose differences it adds.
     """
     bar, S = fit.design.parsed.bars[index], fit.covariances[index]
+    if fit.design.random[index].names == ("Intercept",):
+        return 2.0 * float(S[0, 0]) if others and runs.algorithm in bar.groups else None
     columns = {name: fit.cells.frame[name].iloc[0] for name in bar.groups if name in fit.cells.frame}
     conditions = [[(name, level) for level in runs.levels(name)] for name in runs.metafeatures if name not in columns]
     try:  # algorithms are compared by their average over the conditions

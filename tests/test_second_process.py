@@ -1,0 +1,109 @@
+"""What is begun beside a process is what it would have done itself."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import pytest
+
+import lmemtest as lt
+from lmemtest.core import replicates as module
+from lmemtest.core.replicates import begun, process_context, second_process
+from lmemtest.errors import ArgumentError
+
+HOME = os.getpid()
+
+
+@pytest.fixture
+def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    if process_context().get_start_method() != "fork":
+        pytest.skip("no process can be forked here")
+    monkeypatch.setattr(module, "check_jobs", lambda _: 2)
+
+
+def refuse() -> None:
+    raise ArgumentError("too many names.")
+
+
+def where_it_survives() -> int:
+    """Ends every process but the first."""
+    if os.getpid() != HOME:
+        os._exit(1)
+    return HOME
+
+
+def test_without_a_second_process_a_call_waits_until_it_is_asked_for() -> None:
+    assert begun(os.getpid) is os.getpid
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_what_can_be_sent_is_done_beside_and_a_lambda_here() -> None:
+    with second_process():
+        assert begun(os.getpid)() != HOME
+        assert begun(lambda: os.getpid())() == HOME
+    assert begun(os.getpid)() == HOME
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_an_error_comes_back_as_it_is() -> None:
+    with second_process(), pytest.raises(ArgumentError, match=r"^too many names\.$"):
+        begun(refuse)()
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_what_a_lost_process_was_to_do_is_done_here() -> None:
+    with second_process():
+        assert begun(where_it_survives)() == HOME
+        assert begun(partial(max, 2, 3))() == 3
+
+
+def test_one_processor_does_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "check_jobs", lambda _: 1)
+    with second_process():
+        assert begun(os.getpid)() == HOME
+
+
+KILLED = """
+import os, time
+from lmemtest.core import replicates as module
+module.check_jobs = lambda _: 2
+with module.second_process():
+    print(module.begun(os.getpid)(), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.level(2)
+@pytest.mark.usefixtures("two_processors")
+def test_it_ends_with_the_process_that_it_works_for() -> None:
+    with subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        second = int(first.stdout.readline())
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        for _ in range(200):
+            try:
+                os.kill(second, 0)
+            except ProcessLookupError:
+                return
+            time.sleep(0.05)
+    pytest.fail("the second process goes on alone")
+
+
+@pytest.mark.level(2)
+@pytest.mark.usefixtures("two_processors")
+@pytest.mark.parametrize("suffix", [".html", ".tex"])
+def test_a_report_has_the_same_bytes(suffix: str, tmp_path) -> None:
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+
+    def written(name: str) -> dict[str, bytes]:
+        (tmp_path / name).mkdir()
+        lt.analyze(runs).save(tmp_path / name / f"report{suffix}")
+        return {file.name: file.read_bytes() for file in (tmp_path / name).rglob("*") if file.is_file()}
+
+    here = written("here")
+    with second_process("lmemtest.plots.behind_best"):
+        assert written("beside") == here
