@@ -37,11 +37,7 @@ from lmemtest.bench.robustness.variants import check_formula, checked_options, p
 from lmemtest.bench.variation.variance_components import variance_components
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
-<<<<<<< HEAD
-=======
-from lmemtest.core.options import NEEDED
 from lmemtest.core.replicates import begun
->>>>>>> speed
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.sanitize import one_line

@@ -16,11 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, overload
 
-<<<<<<< HEAD
-from lmemtest.core.sanitize import one_line
-=======
 from lmemtest.core.replicates import begun
->>>>>>> speed
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import ResultTable, html_text
 from lmemtest.errors import ArgumentError
 
