@@ -74,9 +74,10 @@ def read_runs(
     Parameters
     ----------
     path : path
-        A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
-        openpyxl: ``pip install 'lmemtest[excel]'``); ``.md``; ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list
-        of records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
+        A file ending in ``.csv``, ``.tsv`` or ``.txt``; ``.parquet``, ``.pq`` or ``.feather`` (needs pyarrow:
+        ``pip install 'lmemtest[parquet]'``); ``.xlsx`` (needs openpyxl: ``pip install 'lmemtest[excel]'``); ``.md``;
+        ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of records). Each may be compressed:
+        ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
     score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
         The roles of the columns; see `Runs`.
     failed : str or sequence of str, optional
