@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "examples"))
 import gallery  # noqa: E402
 
 FAMILIES = ("tuning", "lmm", "plots", "importers", "datasets", "errors")
-TITLE = re.compile(r"^# (.+)\n+(.+?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+TITLE = re.compile(r"\A# ([^\n]+)\n+(.+?)(?:\n\n|\Z)", re.DOTALL)
 CARD = re.compile(r"\]\((?P<up>(?:\.\./)+)lmemtest/bench/data/bundled/(?P<name>\w+)\.md\)")
 FOLDER = re.compile(r"\[(?P<text>[^\]]*)\]\((?:\.\./)+(?P<path>examples(?:/\w+)*|tests[\w/.]*?)/?\)")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -214,6 +214,6 @@ def llms(docs: Path) -> str:
     for path in sorted(docs.glob("*.md")):
         found = TITLE.search(path.read_text(encoding="utf-8"))
         if found:
-            words = " ".join(LINK.sub(r"\1", found[2]).split())
+            words = " ".join(LINK.sub(r"\1", found[2]).replace("**", "").split()).removeprefix("The call. ")
             lines.append(f"- [{found[1]}]({path.stem}.html): {re.split(r'(?<=[.?:]) ', words)[0]}")
     return "\n".join([*lines, "", "## Reference", "", "- [API](api.html): every public name", ""])

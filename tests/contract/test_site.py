@@ -34,4 +34,7 @@ def test_the_site_is_built_strictly_and_complete(tmp_path: Path) -> None:
     assert public - pages == set()
     assert "searchindex.js" in {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "sample-report.html").stat().st_size > 100_000
-    assert "- [" in (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    listed = re.findall(
+        r"^- \[[^\]\n]+\]\((\w[\w-]*)\.html\): \S", (tmp_path / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} - set(listed) == set()
