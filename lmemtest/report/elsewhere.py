@@ -43,16 +43,15 @@ def variants(analysis: Analysis) -> pd.DataFrame:
     """
     rows = []
     for kind, phrase, state in _states(analysis):
-        refit = kind != LEVELS_KIND
-        page = None
+        told: dict[str, Any] = {"refit": kind != LEVELS_KIND, "kind": kind, "page": None}
         try:
             other, changes = _varied(analysis, state)
-            row = row_of_decisions(phrase, other.decisions, analysis)
-            if len(other.comparable) > 1 and not other.incomparable:
-                page = {"query": query_of(state), "changes": changes, **_packed(shown(other))}
         except LmemtestError:
-            row = row_of(f"{phrase}: no model", [], [], np.zeros(0, dtype=np.int8), analysis)
-        rows.append({**row, "refit": refit, "kind": kind, "page": page})
+            rows.append({**row_of(f"{phrase}: no model", [], [], np.zeros(0, dtype=np.int8), analysis), **told})
+            continue
+        if len(other.comparable) > 1 and not other.incomparable:
+            told["page"] = {"query": query_of(state), "changes": changes, **_packed(shown(other))}
+        rows.append({**row_of_decisions(phrase, other.decisions, analysis), **told})
     return pd.DataFrame(rows, columns=[*COLUMNS, "refit", "kind", "page"]).astype({"refit": bool})
 
 
