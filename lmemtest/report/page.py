@@ -24,7 +24,7 @@ from lmemtest.core.options import (
     REPORT_ADJUSTMENTS,
     VCOV,
 )
-from lmemtest.core.text import one_line
+from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import format_level, format_number
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report.document import Text, Words
