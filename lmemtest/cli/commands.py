@@ -146,8 +146,8 @@ def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
     step("analysing")
     from lmemtest.report.analysis import analyze
 
-    names = "formula population curves dispersion alpha adjust vcov ddf"
-    options = chosen(arguments, f"{names} looks variants" if hasattr(arguments, "variants") else names)
+    names = "formula population curves dispersion alpha adjust vcov ddf looks"
+    options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
     return analyze(runs, **options, progress=step)
 
 
@@ -155,7 +155,7 @@ def _analysed(arguments: SimpleNamespace, step: Step) -> Analysis:
     app,
     "paper",
     (
-        *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf"),
+        *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "looks"),
         *("overwrite", "output"),
     ),
     "Figures, tables and sentences for a paper.",
