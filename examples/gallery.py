@@ -129,6 +129,15 @@ def projection() -> Any:
 
 
 @functools.cache
+def at_looks() -> Any:
+    runs = lt.datasets.load_hpo_runs().filter(budget=12, prior="bad")
+    found, names = None, runs.levels("benchmark")
+    for n in (8, 12, 16):
+        found = lt.monitor(runs.filter(benchmark=names[:n]), maximum=20, looks=4, earlier=found)
+    return found
+
+
+@functools.cache
 def votes() -> Any:
     """The best of two runs as a vote on each benchmark and seed."""
     wide = runs().to_frame().pivot_table(runs().score, [runs().benchmark, runs().seed], runs().algorithm)
@@ -221,6 +230,7 @@ def calls() -> dict[str, Callable[[], Any]]:
         "evaluation_plot": lambda: lt.evaluate(answers(), model="model", item="item", task="task", score="right"),
         "repeated_attempts_plot": attempts,
         "votes_plot": votes,
+        "looks_plot": at_looks,
         "tuning_curve_plot": lambda: {"RS": curve("RS"), "TPE": curve("TPE")},
         "tuning_band_plot": lambda: lt.tuning.band(n_scores=20),
         "tuning_curves_plot": lambda: lt.tuning.curves(

@@ -164,8 +164,8 @@ def _compared(arguments: SimpleNamespace, step: Step) -> Runs:
 def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
-    names = "formula population curves dispersion alpha adjust vcov ddf"
-    options = chosen(arguments, f"{names} looks variants" if hasattr(arguments, "variants") else names)
+    names = "formula population curves dispersion alpha adjust vcov ddf looks"
+    options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
     return analyze(runs, **options, progress=step)
 
 
@@ -173,7 +173,7 @@ def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     app,
     "paper",
     (
-        *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf"),
+        *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "looks"),
         *("overwrite", "output"),
     ),
     "Figures, tables and sentences for a paper.",

@@ -123,7 +123,7 @@ def power_and_size(n: int = 150) -> dict[str, float]:
 def test_looks_cost_little_power_and_save_benchmarks() -> None:
     rates = power_and_size()
     assert rates["spending power"] > rates["fixed power"] - 0.05
-    assert rates["spending benchmarks"] < 34.0
+    assert rates["spending benchmarks"] < 36.0  # of 40
     assert rates["evalue power"] < rates["spending power"]
 
 
