@@ -41,7 +41,7 @@ class Held:
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what was eliminated: another process does that faster than it is sent."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "structure"}
 
     def reweighted(self, omega: Array) -> Held:
         """The same terms on cells of other weights, eliminated in the same order."""

@@ -123,13 +123,12 @@ def pseudo_likelihood(
     *,
     reml: bool,
     theta: Array | None = None,
-    eta: Array | None = None,
 ) -> Working:
-    """The fixed point from a theta (on the user's scale) and a predictor, by default from the data.
+    """The fixed point from the data, or from a theta (on the user's scale).
 
     ``X`` holds distinct rows, ``rows`` that of each cell.
     """
-    eta = starting_predictor(answers, family, offset) if eta is None else eta
+    eta = starting_predictor(answers, family, offset)
     past: list[tuple[Array, Array]] = []
     before = np.inf
     steps, length = 0, np.inf

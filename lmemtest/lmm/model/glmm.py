@@ -120,7 +120,7 @@ def fit_glmm(
     ...          "task": list("ppqqrrss")}
     >>> fit = lt.fit_glmm("right ~ model + (1 | task)", table, trials="asked")
     >>> fit.params.round(3).to_dict()
-    {'Intercept': 1.558, 'model[T.B]': -1.356}
+    {'Intercept': 1.551, 'model[T.B]': -1.35}
     """
     family, method = check_family(family, link), check_choice(method, "method", METHODS)
     parsed, table = parse_formula(formula), as_frame(data)
@@ -276,11 +276,10 @@ def _optimum(
     *,
     reml: bool,
     theta: Array | None = None,
-    near: Array | None = None,
 ) -> tuple[Working, Laplace | None]:
     """The end of pseudo-likelihood, or by maximum likelihood the linear model at Laplace's optimum, and that."""
     terms, X, row = engine_terms(design), design.distinct, design.row
-    working = pseudo_likelihood(terms, X, row, design.offset, answers, family, reml=reml, theta=theta, eta=near)
+    working = pseudo_likelihood(terms, X, row, design.offset, answers, family, reml=reml, theta=theta)
     if reml:
         ended = working.optimum.converged and working.settled
         return dataclasses.replace(working, optimum=dataclasses.replace(working.optimum, converged=ended)), None
@@ -504,7 +503,7 @@ class GlmmFit(LmmFit):
         ...          "task": list("ppqqrrss")}
         >>> fit = lt.fit_glmm("right ~ model + (1 | task)", table, trials="asked")
         >>> fit.predict({"model": ["A", "B"], "task": ["p", "p"]}).round(2).tolist()
-        [0.83, 0.55]
+        [0.82, 0.55]
         """
         check_choice(type, "type", ("response", "link"))
         eta = super().predict(frame, random=random)
