@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -117,7 +118,8 @@ class Anytime(Result):
 
     @cached_property
     def _made(self) -> dict[str, Any]:
-        return _compared_curves(self.runs, **self.options)
+        # the generator stays as it is, so that copies of the result have the same draws
+        return _compared_curves(self.runs, **{**self.options, "rng": deepcopy(self.options["rng"])})
 
     @property
     def alpha(self) -> float:
