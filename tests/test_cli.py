@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 import os
 import subprocess
@@ -1074,7 +1075,6 @@ def test_an_answer_that_is_no_way_to_count_curves_is_asked_again(monkeypatch, ca
 
     from lmemtest.cli.reading import _curves
 
-    answers = iter(["median", "best"])
-    monkeypatch.setattr("builtins.input", lambda _="": next(answers))
+    monkeypatch.setattr("sys.stdin", io.StringIO("median\nbest\n"))
     assert typer.prompt("Curves", default="mean", value_proc=_curves, err=True) == "best"
     assert "'median' is not one of mean, last, best, area" in capsys.readouterr().err

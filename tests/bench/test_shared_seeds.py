@@ -247,11 +247,13 @@ def test_the_report_of_seeds_of_their_own_states_the_assumption():
 
 
 FURTHER: dict[str, dict[str, Any]] = {
+    "monitor": {"maximum": 8},
     "metafeature_effect": {"algorithms": ["A", "B"], "metafeature": "prior"},
     "permutation_test": {"model": "loss ~ tool + (1 | task)", "n_draws": 19, "rng": 0},
 }
 OF_NO_RUNS = {
     "evaluate",
+    "fit_glmm",
     "fit_lmm",
     "glrt",
     "mcnemar",

@@ -387,7 +387,7 @@ def test_probabilities_average_over_the_random_effects_with_the_delta_method():
 
 def test_a_response_scale_is_for_generalised_models():
     linear = lt.fit_lmm("y ~ model + (1 | herd)", pd.DataFrame(CASES["cbpp"]["data"]))
-    with pytest.raises(ArgumentError, match=r"type='response' is for generalised models, fit_glmm\(\)"):
+    with pytest.raises(ArgumentError, match="type='response' is for models with a link, and the means of this one"):
         linear.emmeans("model", type="response")
     with pytest.raises(ArgumentError, match="type must be 'link' or 'response'"):
         fitted("cbpp").emmeans("model", type="odds")
