@@ -169,8 +169,8 @@ def emmeans(
         check_choice(type, "type", SCALES)
         if not has_link(fit):
             raise ArgumentError(
-                f"type={type!r} is for models with a link, and the means of this one are of its response already. Leave "
-                "it out."
+                f"type={type!r} is for models with a link, and the means of this one are of its response already. "
+                "Leave it out."
             )
     means = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
     return on_response(fit, means) if type == "response" else means
@@ -561,7 +561,7 @@ def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
     """Direction of the response from the table behind the fit, and what to say about its scale."""
     parsed = fit.design.parsed
     notes = []
-    if parsed.response_function or has_link(fit):
+    if parsed.response_function or getattr(fit, "distribution", "normal") != "normal":
         notes.append(f"{what} and differences are on the scale of {fit.score}.")
     if fit.scope is None or fit.scope.response != parsed.response:
         return None, notes
