@@ -460,6 +460,7 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 # ---------------------------------------------------------------------- a second process
 
 _MOST_BESIDE = 2  # further processes: what is to be done beside has a few large parts
+_MOST_BYTES = 10**8  # of what is sent: more would be held twice, by both processes
 _beside: ContextVar[ProcessPoolExecutor | None] = ContextVar("what works beside this process", default=None)
 
 
@@ -487,8 +488,8 @@ def second_process(*modules: str) -> Iterator[None]:
 def begun(call: Callable[[], T]) -> Callable[[], T]:
     """The same call, or what waits for its result where it has been begun beside this process.
 
-    The result is the same. What cannot be sent, such as a lambda or a lazy table, and what another process was lost
-    with, is done here.
+    The result is the same. What cannot be sent, such as a lambda or a lazy table, what is too large to be held twice,
+    and what another process was lost with, is done here.
 
     Examples
     --------
@@ -500,7 +501,9 @@ def begun(call: Callable[[], T]) -> Callable[[], T]:
     pool = _beside.get()
     if pool is not None:
         with suppress(pickle.PicklingError, AttributeError, TypeError, BrokenExecutor):
-            return partial(_waited, pool.submit(_called, pickle.dumps(call)), call)
+            sent = pickle.dumps(call)
+            if len(sent) <= _MOST_BYTES:
+                return partial(_waited, pool.submit(_called, sent), call)
     return call
 
 
