@@ -247,6 +247,8 @@ def test_the_width_of_a_tikzpicture_is_in_units_of_tex():
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 def test_the_tikzpicture_compiles(tmp_path: Path):
+    if subprocess.run(["kpsewhich", "tikz.sty"], capture_output=True, check=False).returncode:
+        pytest.skip("tikz is not installed")
     names = [*NAMES[:2], "~^|<> {braces}", "\\input{x}", "x", "a_b"]
     body = cd_diagram_tikz(means(names), p_values(names), **GIVEN, **OPTIONS)
     source = r"\documentclass{article}\usepackage{tikz}\begin{document}" + body + r"\end{document}"
