@@ -163,6 +163,8 @@ def test_every_citation_has_its_entry_and_every_work_is_cited_somewhere(three: A
         )
     ]
     fits.append(analyze(three.runs, population="run"))
+    n = len(three.runs.levels("task"))
+    fits.append(analyze(three.runs, looks=[n, n + 4]))
     everywhere = set()
     for analysis in fits:
         text = methods_paragraph(analysis)
