@@ -24,6 +24,7 @@ import csv
 import gc
 import json
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -160,6 +161,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if _level_of_cost(seconds) > _level_of_folder(item.path):
         item.config.stash[SPENT].long[_key(item)] = round(seconds, 1)
     return answer
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Figures of pages and docstrings are closed: pyplot warns of many that are open."""
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,12 +1,13 @@
 """The picture of the README: a table of runs in, a diagram and a sentence out.
 
-    python readme_picture.py [file]
+    python readme_picture.py [folder]
 
-Writes the picture (default: table-to-answer.png), drawn from the bundled runs.
+Writes table-to-answer.png, drawn from the bundled runs, into the folder (default: out).
 """
 
-import sys
+import argparse
 import textwrap
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 
@@ -16,7 +17,16 @@ from lmemtest.plots import detached_figures
 SHOWN = 7  # rows of the table
 
 
-def draw(path: str = "table-to-answer.png") -> str:
+def main() -> None:
+    """Draw the picture into a folder."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figure (default: out)")
+    out = parser.parse_args().folder
+    out.mkdir(parents=True, exist_ok=True)
+    print(draw(out / "table-to-answer.png"))
+
+
+def draw(path: str | Path) -> str:
     """Draw the picture into a file, and return the sentence under the diagram."""
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     analysis = lt.analyze(runs.normalize("rank"))
@@ -44,4 +54,4 @@ def draw(path: str = "table-to-answer.png") -> str:
 
 
 if __name__ == "__main__":
-    print(draw(*sys.argv[1:2]))
+    main()

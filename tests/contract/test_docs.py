@@ -215,8 +215,6 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
             if block.is_output and last is not None:
                 assert tidy(last) == tidy(block.body), f"{page_id(path)}, line {block.line}: the output is another now"
             last = printed
-    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
-        pyplot.close("all")  # it warns of many open figures
     assert [name for name in figures_of(path) if not Path(name).is_file()] == [], "shown, but no block saves it"
 
 
