@@ -107,7 +107,8 @@ def test_crossed_effects_and_one_row_per_cell_agree_with_dense_matrices():
 
 
 def test_gradient_and_hessian_at_a_known_variance_are_those_of_differences():
-    problem = lt.fit_lmm("y ~ a + (1 | g) + (1 | h)", crossed(), residual_variance=0.3).problem
+    gaps = crossed().iloc[:-7]  # of a balanced table the mixed derivative is 0, and that of differences their rounding
+    problem = lt.fit_lmm("y ~ a + (1 | g) + (1 | h)", gaps, residual_variance=0.3).problem
     x, step = np.array([0.7, 1.3]), 1e-5
     at = problem.evaluate(x)
     g = problem.derivatives(x, at)[1]
