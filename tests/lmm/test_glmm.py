@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from references import values
+from scipy import special, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, NestingError, UnknownColumnError
@@ -383,6 +384,10 @@ def test_probabilities_average_over_the_random_effects_with_the_delta_method():
     pairs = means.pairs().to_frame()
     assert pairs["estimate"].tolist() == approx(-np.diff(means.estimate[[0, 1, 0, 2, 1, 2]])[::2], rel=1e-9)
     assert "averaged over the random effects" in means.notes[0]
+    at, half = special.logit(means.estimate), stats.t.isf(0.025, means.df) * means.se
+    half /= means.estimate * (1.0 - means.estimate)  # the delta method on the scale of log odds
+    assert means.ci_low == approx(special.expit(at - half), rel=1e-9)
+    assert means.ci_high == approx(special.expit(at + half), rel=1e-9)
 
 
 def test_a_response_scale_is_for_generalised_models():

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from harness import at_most, each, rate_of
+from harness import at_least, at_most, each, rate_of
 from scipy import special, stats
 
 import lmemtest as lt
@@ -49,6 +49,27 @@ def verdicts(rng: np.random.Generator, **design: float) -> dict[str, float]:
         df = curvature(fit.problem, fit.optim).satterthwaite(np.array([[0.0, 1.0]]))[0]
         out["satterthwaite"] = bool(2 * stats.t.sf(abs(fit.params.iloc[1] / fit.bse.iloc[1]), min(df, 1e9)) < 0.05)
     return out
+
+
+def held(rng: np.random.Generator, **design: float) -> dict[str, float]:
+    """Whether the interval of the first model's probability holds that of further items of further tasks."""
+    data = table(rng, **design)
+    if not 0 < data["y"].sum() < len(data):
+        return {"held": False, "outside": False}
+    means = lt.fit_glmm(FORMULA, data).emmeans("model", type="response").to_frame()
+    sd = np.sqrt(0.5**2 + 1.0 + design.get("between", 0.5) ** 2)
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    true = special.expit(special.logit(design["accuracy"]) + sd * x) @ weight / weight.sum()
+    low, high = means.loc[0, ["ci_low", "ci_high"]]
+    return {"held": low <= true <= high, "outside": low < 0.0 or high > 1.0}
+
+
+@pytest.mark.parametrize(("accuracy", "tasks"), [(0.7, 5), (0.95, 5), (0.95, 20)])
+def test_the_interval_of_a_probability_holds_that_of_further_tasks(accuracy, tasks):
+    n = 400
+    found = rate_of(lambda rng: held(rng, models=2, tasks=tasks, items=40, accuracy=accuracy), n, each(2))
+    at_least(found["held"], n, 0.93)
+    assert found["outside"] == 0.0
 
 
 @pytest.mark.parametrize("accuracy", [0.7, 0.95])

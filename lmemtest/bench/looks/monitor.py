@@ -21,7 +21,6 @@ from lmemtest.bench.looks.schedule import (
     EXPECTED,
     FUTILE,
     GO_ON,
-    METHODS,
     STOP,
     UNITS,
     Look,
@@ -307,8 +306,8 @@ class Monitoring(Result):
             how = f"e-values of t-tests (standardised differences of variance {EXPECTED:g} expected), valid at any look"
         else:
             how = (
-                f"{SPENDING_NAMES[plan.spending]} spending by the share of {plan.maximum} {plural(plan.unit)}, exact "
-                "for successive t-tests"
+                f"{SPENDING_NAMES[plan.spending]} spending by the share of {plan.maximum} {plural(plan.unit)}, "
+                "boundaries of successive t-tests"
             )
         return (
             f"{capitalised(how)}{adjusted}: any false difference in the whole study has probability "
@@ -426,7 +425,6 @@ def monitor(
     require_runs(runs, "lmemtest.monitor({})")
     check_algorithms(runs)
     check_choice(unit, "unit", UNITS)
-    check_choice(method, "method", METHODS)
     if ledger is not None and earlier is not None:
         raise ArgumentError(f"{named('ledger')} holds the earlier looks: leave {named('earlier')} out.")
     if earlier is not None and not isinstance(earlier, Monitoring):

@@ -65,7 +65,8 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
     """Means of a generalised model on the scale of its answers, averaged over the random effects.
 
     Differences of them are differences of probabilities, or of expected counts. Random slopes enter by the mean, over
-    the answers, of the variance that they add.
+    the answers, of the variance that they add. Each interval is made on the scale of the link, with the error of the
+    mean there, so that it lies where means can.
     """
     p = means.fixed.shape[1]
     variance, slope_of_variance = _variance_of_answers(fit)
@@ -77,7 +78,7 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
     V = by_fixed @ means.V[:p, :p] @ by_fixed.T + spread * np.outer(of_variance, of_variance)
     what = "probabilities of a right answer" if fit.family.binomial else "expected counts"
     link = f"Means and differences are on the scale of {fit.score}."
-    return Estimates.of(
+    found = Estimates.of(
         means.frame,
         b=m,
         V=V,
@@ -101,6 +102,9 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
             *(note for note in means.notes if note != link),
         ),
     )
+    at = fit.family.predictor(m)
+    half = (found.ci_high - m) / fit.family.slope(at)
+    return replace(found, ci_low=fit.family.mean(at - half), ci_high=fit.family.mean(at + half))
 
 
 def _df(fit: Any, ddf: str, by_fixed: Array, rows: Functions) -> Array:

@@ -128,12 +128,8 @@ def fit_lmm(
         check_positive_int(restarts, "restarts", minimum=0, maximum=MOST_RESTARTS)
     if weights is not None and not isinstance(weights, str):
         raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
-    parsed, table = parse_formula(formula), as_frame(data)
-    names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
+    parsed, table, names = formula_and_table(formula, data)
     scope = scope_of(data)
-    if scope is not None:
-        scope.check_response(parsed.response)
-    parsed.check_columns(names)
     by = list(parsed.columns)
     if residual_variance is not None:
         residual_variance = check_number(residual_variance, "residual_variance", low=0, open="low")
@@ -175,6 +171,17 @@ def fit_lmm(
         start=None,
         restarts=restarts,
     )
+
+
+def formula_and_table(formula: str, data: Any) -> tuple[ParsedFormula, Any, list[str]]:
+    """A formula that was read, the table, and the names of its columns, which have all that the formula names."""
+    parsed, table = parse_formula(formula), as_frame(data)
+    names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
+    scope = scope_of(data)
+    if scope is not None:
+        scope.check_response(parsed.response)
+    parsed.check_columns(names)
+    return parsed, table, names
 
 
 def fit_cells(

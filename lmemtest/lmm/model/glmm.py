@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from lmemtest.core.frames import check_numeric
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import as_frame, check_choice, check_columns, check_flag, resolve_rng
+from lmemtest.core.validate import check_choice, check_columns, check_flag, resolve_rng
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compress, regroup
@@ -26,12 +25,11 @@ from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
 from lmemtest.lmm.families import Family, check_family, constant_of
-from lmemtest.lmm.formula import build_design, parse_formula
+from lmemtest.lmm.formula import build_design
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.fit import DdfMethod, LmmFit, engine_terms
-from lmemtest.lmm.model.fitting import notes_of, refuse_unidentified
-from lmemtest.lmm.scope import scope_of
+from lmemtest.lmm.model.fitting import formula_and_table, notes_of, refuse_unidentified
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
@@ -123,12 +121,7 @@ def fit_glmm(
     {'Intercept': 1.551, 'model[T.B]': -1.35}
     """
     family, method = check_family(family, link), check_choice(method, "method", METHODS)
-    parsed, table = parse_formula(formula), as_frame(data)
-    names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
-    scope = scope_of(data)
-    if scope is not None:
-        scope.check_response(parsed.response)
-    parsed.check_columns(names)
+    parsed, table, names = formula_and_table(formula, data)
     if trials is not None:
         if not family.binomial:
             raise ArgumentError(
