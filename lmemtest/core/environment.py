@@ -73,12 +73,12 @@ def extra_package(module: str, *, extra: str, purpose: str, otherwise: str) -> A
 
 
 def _named_by_us() -> list[str]:
-    """Packages that our metadata name, required ones first; those of tests and developers left out."""
+    """Packages that our metadata name, required ones first; without those of tests, developers and old Pythons."""
     try:
         requirements = importlib.metadata.requires("lmemtest") or []
     except importlib.metadata.PackageNotFoundError:  # run from a folder
         return list(BEHIND_NUMBERS)
-    elsewhere = re.compile(r"""extra == ['"](test|dev|data)['"]""")
+    elsewhere = re.compile(r"""extra == ['"](test|docs|dev|data)['"]|python_version""")
     ours = [requirement for requirement in requirements if not elsewhere.search(requirement)]
     names = [re.split(r"[^\w.-]", requirement)[0] for requirement in ours]
     return [name for name in dict.fromkeys(names) if name != "lmemtest"]

@@ -100,6 +100,20 @@ def test_the_long_version_names_what_numbers_depend_on() -> None:
     assert json.dumps(environment())  # texts only
 
 
+def test_packages_of_developers_are_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    stated = [
+        "numpy>=2",
+        'tomli>=2; python_version < "3.11"',
+        'polars>=1; extra == "polars"',
+        'polars>=1; extra == "test"',
+    ]
+    stated += [
+        f'{name}; extra == "{extra}"' for name, extra in (("sphinx>=8", "docs"), ("ruff", "dev"), ("optuna", "data"))
+    ]
+    monkeypatch.setattr("importlib.metadata.requires", lambda _: stated)
+    assert [*environment()][2:-3] == ["numpy", "polars"]
+
+
 def test_verbose_alone_is_told_its_place() -> None:
     command = [sys.executable, "-m", "lmemtest", "--verbose", "check", "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
