@@ -29,8 +29,8 @@ def looks_plot(found: Monitoring, /, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``: units on the x axis, normal scores on the y axis. A line for each
-        comparison with the first algorithm (or the control), the ten nearest at most; a grey line is the boundary, full
-        for the looks so far and dashed for those that are still to come.
+        comparison with the first algorithm (or the control), the ten nearest at most; the boundary is black, full
+        for the looks so far and dotted for those that are still to come.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def looks_plot(found: Monitoring, /, *, ax: Axes | None = None) -> Axes:
         curves.append(Curve.of(ends[done], _n(ends[done]), "z", None, name="boundary" * (sign > 0), **grey))
         if not done.all():
             words = "boundary, looks to come" * (sign > 0)
-            curves.append(Curve.of(ends[ahead], _n(ends[ahead]), "z", None, name=words, dash="--", **grey))
+            curves.append(Curve.of(ends[ahead], _n(ends[ahead]), "z", None, name=words, dash=":", **grey))
     ticks = boundary["n"].to_numpy(dtype=float) if len(boundary) <= 12 else None
     left = len(found.decisions.levels) - 1 - len(names)
     lines = Lines(
