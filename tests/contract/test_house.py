@@ -157,3 +157,15 @@ def test_no_figure_of_the_house_grows(name: str) -> None:
     found, (today, asked) = COUNTS[name](), FIGURES[name]
     print(f"{name}: {found} (at most {today} today, {asked} asked)")
     assert found <= today
+
+
+def test_what_a_rate_is_held_against_is_asserted() -> None:
+    """`at_most` and the like of the harness give a truth value, which alone on a line can fail no test."""
+    of_harness = {"at_most", "at_least", "about"}
+    alone = [
+        f"{path.name}, line {node.lineno}"
+        for path in sorted((PACKAGE.parent / "tests" / "simulation").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", None), "id", "") in of_harness
+    ]
+    assert alone == []

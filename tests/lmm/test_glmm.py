@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from references import values
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, NestingError, UnknownColumnError
@@ -362,21 +362,26 @@ def test_marginal_means_are_those_of_an_adaptive_quadrature(family):
             assert bend[0] == approx(of_variance, rel=1e-4)
 
 
-def test_probabilities_average_over_the_random_effects_with_the_delta_method():
+def test_probabilities_average_over_the_random_effects_and_meet_the_mean_of_the_answers():
     fit = fitted("attempts 2")
     link, means = fit.emmeans("model"), fit.emmeans("model", type="response")
-    v = sum(S[0, 0] for S in fit.covariances)
-    assert means.estimate == approx(marginal_means(fit.family, link.estimate, np.full(3, v))[0], rel=1e-9)
-    # a quadrature of the whole way: how the probability moves with each parameter, by differences
-    problem, theta = fit.problem, fit.optim.theta
+    theta, b = fit.optim.theta, fit.params.to_numpy()
+    n, answers = fit.observed.n, float(fit.observed.n @ fit.observed.mean)
+    of_cells = fit.cell_predictions(random=False)
     first = link.L[0]
-    scale = [L[0, 0] ** 2 for L in problem.unpack(theta)]
-    assert sum(scale) == approx(v, rel=1e-9)
+    x, weight = np.polynomial.hermite_e.hermegauss(120)
 
-    def probability(b: np.ndarray, x: np.ndarray) -> float:
-        return float(marginal_means(fit.family, np.array([first @ b]), np.array([float((x**2).sum())]))[0][0])
+    def average(eta: np.ndarray, v: float) -> np.ndarray:
+        return special.expit(np.asarray(eta)[..., None] + np.sqrt(v) * x) @ weight / weight.sum()
 
-    b = fit.params.to_numpy()
+    def probability(b: np.ndarray, at: np.ndarray, functions: np.ndarray = first) -> np.ndarray:
+        v = float((at**2).sum())
+        moved = optimize.brentq(lambda c: float(n @ average(of_cells + c, v)) - answers, -9.0, 9.0, xtol=1e-14)
+        return average(functions @ b + moved, v)
+
+    assert (theta**2).sum() == approx(sum(S[0, 0] for S in fit.covariances), rel=1e-9)
+    assert means.estimate == approx(probability(b, theta, link.L), rel=1e-7)
+    # how the probability moves with each parameter, by differences; its level moves with the fixed effects
     g_b = np.array([(probability(b + 1e-5 * e, theta) - probability(b - 1e-5 * e, theta)) / 2e-5 for e in np.eye(3)])
     g_x = np.array([(probability(b, theta + 1e-5 * e) - probability(b, theta - 1e-5 * e)) / 2e-5 for e in np.eye(3)])
     variance = g_b @ fit.cov_params().to_numpy() @ g_b + g_x @ fit.curvature.theta_covariance() @ g_x

@@ -27,6 +27,13 @@ DESIGNS = {  # algorithms, looks, what is unusual
     "5 algorithms, 6 to 40 benchmarks, looks every 1, two variants of one": (5, range(6, 41), "correlated"),
     "5 algorithms, 6 to 40 benchmarks, looks every 1, one erratic": (5, range(6, 41), "erratic"),
 }
+FAR_FROM_NORMAL = {  # one algorithm of the same mean: heavy tails on both sides, or rare large losses
+    "2 algorithms, 3 to 10 benchmarks, looks every 1, heavy tails": (2, range(3, 11), "heavy"),
+    "5 algorithms, 6 to 40 benchmarks, looks every 1, heavy tails": (5, range(6, 41), "heavy"),
+    "2 algorithms, 3 to 10 benchmarks, looks every 1, skewed": (2, range(3, 11), "skewed"),
+    "5 algorithms, 5 to 40 benchmarks, looks every 5, skewed": (5, range(5, 41, 5), "skewed"),
+    "5 algorithms, 6 to 40 benchmarks, looks every 1, skewed": (5, range(6, 41), "skewed"),
+}
 CALLS = {  # through the public call, with moderated standard errors
     "5 algorithms, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), ""),
     "5 algorithms, one erratic": (5, range(5, 21, 5), "erratic"),
@@ -43,6 +50,10 @@ def scores_of(rng: np.random.Generator, k: int, n: int, kind: str = "", apart: S
         own[:, 1] = own[:, 0] + 0.1 * rng.standard_normal((n, 1))
     if kind == "erratic":
         own[:, 0] *= 6.0
+    if kind == "heavy":
+        own[:, 0] += 2.0 * rng.standard_t(2, (n, 1))
+    if kind == "skewed":
+        own[:, 0] += 2.0 * (np.exp(rng.standard_normal((n, 1))) - np.exp(0.5))
     luck = rng.standard_normal((1, k, 3)) if kind == "seeds" else 0.0
     x = own + 3.0 * rng.standard_normal((n, 1, 1)) + 0.5 * rng.standard_normal((n, k, 3)) + 0.05 * luck
     if len(apart):
@@ -69,7 +80,8 @@ def of_t_tests(k: int, sizes: range, kind: str, n: int = 4000) -> dict[str, floa
     rng, (i, j) = np.random.default_rng(32), np.triu_indices(k, 1)
     x = np.array([scores_of(rng, k, sizes[-1], kind)[:, :, 0] for _ in range(n)])
     gaps = x[:, :, i] - x[:, :, j]
-    false = {name: np.zeros(n, dtype=bool) for name in ("O'Brien-Fleming", "Pocock", "e-values", "as if alone")}
+    names = ("O'Brien-Fleming", "Pocock", "e-values", "as if alone", "at the end alone")
+    false = {name: np.zeros(n, dtype=bool) for name in names}
     for look, size in enumerate(sizes):
         test = stats.ttest_1samp(gaps[:, :size], 0.0, axis=1)
         for name, spending in (("O'Brien-Fleming", "obrien_fleming"), ("Pocock", "pocock")):
@@ -77,6 +89,7 @@ def of_t_tests(k: int, sizes: range, kind: str, n: int = 4000) -> dict[str, floa
             false[name] |= p * len(i) < ALPHA
         false["e-values"] |= log_evalue(np.abs(test.statistic).max(axis=1), size, 1.0) > np.log(len(i) / ALPHA)
         false["as if alone"] |= test.pvalue.min(axis=1) * len(i) < ALPHA
+    false["at the end alone"] = test.pvalue.min(axis=1) * len(i) < ALPHA
     return {name: float(found.mean()) for name, found in false.items()}
 
 
@@ -86,6 +99,16 @@ def test_any_false_difference_over_the_whole_study(design: str) -> None:
     for name in ("O'Brien-Fleming", "Pocock", "e-values"):
         assert at_most(found[name], 4000)
     assert found["as if alone"] > 0.075
+
+
+@pytest.mark.parametrize("design", FAR_FROM_NORMAL)
+def test_heavy_tails_keep_the_level_and_skewness_harms_looks_more_than_one_test(design: str) -> None:
+    found = of_t_tests(*FAR_FROM_NORMAL[design])
+    if FAR_FROM_NORMAL[design][2] == "heavy":
+        assert all(at_most(found[name], 4000) for name in ("O'Brien-Fleming", "Pocock", "e-values"))
+    else:
+        assert found["e-values"] < min(found["O'Brien-Fleming"], found["Pocock"])
+        assert ALPHA < found["at the end alone"] < found["O'Brien-Fleming"] < 0.15
 
 
 def of_calls(k: int, sizes: range, kind: str, n: int = 200) -> float:
@@ -100,6 +123,26 @@ def of_calls(k: int, sizes: range, kind: str, n: int = 200) -> float:
 @pytest.mark.parametrize("design", CALLS)
 def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
+
+
+def extended(n: int = 400) -> float:
+    """Two equal algorithms, looks at 5 and 10 of 20 benchmarks; who sees nothing then adds 15 and tests them alone."""
+
+    def study(rng: np.random.Generator) -> bool:
+        x = scores_of(rng, 2, 25)
+        found = looked_at(x[:10], (5, 10), maximum=20, looks=5)
+        if found.decision == "stop":
+            return True
+        table = pd.DataFrame({"task": np.repeat(np.arange(25), 6), "tool": np.tile(np.repeat(NAMES[:2], 3), 25),
+                              "rep": np.tile(np.arange(3), 50), "loss": x.ravel()})  # fmt: skip
+        runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="rep")
+        return bool(found.extension(runs).to_frame()["decided"].any())
+
+    return float(rate_of(study, n, each(36)))
+
+
+def test_an_extension_keeps_the_level_of_the_whole_study() -> None:
+    assert at_most(extended(), 400)
 
 
 def power_and_size(n: int = 150) -> dict[str, float]:
@@ -156,6 +199,7 @@ def test_the_final_interval_covers(spending: str, apart: float) -> None:
 
 if __name__ == "__main__":
     printed(of_t_tests, DESIGNS)
+    printed(of_t_tests, FAR_FROM_NORMAL)
     printed(coverage, COVERAGE)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)

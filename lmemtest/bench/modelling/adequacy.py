@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -401,7 +402,7 @@ def name_groups(names: Sequence[str]) -> list[str] | None:
         return None
     for end in (0, -1):
         groups = [part[end] for part in parts]
-        sizes = {group: groups.count(group) for group in groups}
+        sizes = Counter(groups)
         if 2 <= len(sizes) <= len(names) / 2 and sum(sizes[g] > 1 for g in groups) >= _IN_GROUPS * len(groups):
             return groups
     return None

@@ -8,6 +8,12 @@ with ``v`` the variance of all random effects of its row, and its mean is
 by Gauss-Hermite quadrature (for counts ``exp(eta + v / 2)``; for probits ``Phi(eta / sqrt(1 + v))``; Zeger, Liang &
 Albert 1988, doi:10.2307/2531734). Its standard error is that of the delta method, with the errors of the fixed effects
 and of the variances. The inverse link of a mean predictor is another number: it is of a group whose effects are all 0.
+
+Where groups have few answers, pseudo-likelihood and Laplace's approximation take the conditional effects, or the
+variances, for too small or too large, and such a mean would be off by points. So all predictors are moved by one ``c``
+on the scale of the link, at which the mean of the answers of the table is met,
+
+    sum n m(eta + c, v) = sum of the answers,    dc/dv = -sum n dm/dv / sum n dm/deta.
 """
 
 from __future__ import annotations
@@ -21,6 +27,7 @@ import numpy as np
 
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
+from lmemtest.lmm.families import LARGEST
 from lmemtest.lmm.means.estimates import Estimates
 
 if TYPE_CHECKING:
@@ -71,8 +78,10 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
     p = means.fixed.shape[1]
     variance, slope_of_variance = _variance_of_answers(fit)
     estimable = np.isfinite(means.estimate)
-    eta = np.where(estimable, means.estimate, 0.0)
+    moved, moved_by_variance = _level(fit, variance)
+    eta = np.where(estimable, means.estimate, 0.0) + moved
     m, slope, of_variance = marginal_means(fit.family, eta, np.full(len(eta), variance))
+    of_variance = of_variance + slope * moved_by_variance
     by_fixed = slope[:, None] * np.where(estimable[:, None], means.fixed, 0.0)
     spread = float(slope_of_variance @ fit.curvature.theta_covariance() @ slope_of_variance)
     V = by_fixed @ means.V[:p, :p] @ by_fixed.T + spread * np.outer(of_variance, of_variance)
@@ -98,7 +107,7 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
         column="response",
         notes=(
             f"Means are {what} averaged over the random effects: those of further groups like these, not of one "
-            "whose effects are zero.",
+            "whose effects are zero. Their level is that of the answers of the table.",
             *(note for note in means.notes if note != link),
         ),
     )
@@ -121,6 +130,21 @@ def _variance_of_answers(fit: Any) -> tuple[float, Array]:
         total += float(np.vdot(L @ L.T, M))
         slopes.append(2.0 * (np.diag((M @ L).diagonal()) if term.diagonal else M @ L))
     return total, th.pack(slopes, problem.shapes)
+
+
+def _level(fit: Any, variance: float) -> tuple[float, float]:
+    """How far predictors are moved for the mean of the answers to be met, and the derivative in the variance."""
+    from scipy.optimize import brentq
+
+    observed, (eta, where) = fit.observed, np.unique(fit.cell_predictions(random=False), return_inverse=True)
+    n, total = np.bincount(where, observed.n), float(observed.n @ observed.mean)
+
+    def means(moved: float) -> tuple[Array, Array, Array]:
+        return marginal_means(fit.family, eta + moved, np.full(len(eta), variance))
+
+    moved = float(brentq(lambda c: float(n @ means(c)[0]) - total, -LARGEST, LARGEST, xtol=1e-12))
+    _, slope, of_variance = means(moved)
+    return moved, -float(n @ of_variance) / float(n @ slope)
 
 
 def _transformed(fit: Any, means: Estimates) -> Estimates:
