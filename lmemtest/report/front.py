@@ -124,8 +124,10 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     unlike = others[others["changed"] > 0]
     if len(unlike):
         way, changed, total, *_ = unlike.loc[unlike["changed"].idxmax()]
-        more = f" and {len(unlike) - 1} more" if len(unlike) > 1 else ""
-        yield Badge(f"{changed:,} of {counted(total, 'pair')} otherwise {way}{more}", "elsewhere", "note")
+        most = f"in{' at most' * (len(unlike) > 1)} {changed:,} of {counted(total, 'pair')} ({way})"
+        analyses = f"{len(unlike)} of {len(others)} other analyses" if len(others) > 1 else "the other analysis"
+        differ = "differs" if len(unlike) == 1 else "differ"
+        yield Badge(f"{analyses} {differ}, {most}", "elsewhere", "note")
     if analysis.undeclared is not None and analysis.undeclared.shows:
         yield Badge("undeclared families", "fix", "warning")
     if wording.ignored_columns(analysis):

@@ -207,6 +207,8 @@ def limitations_section(analysis: Analysis) -> Section:
         budgets=analysis.budgets,
         advice=advice,
         moderated=moderated,
+        own=analysis.pairs.errors == "own",
+        several=len(analysis.decisions.levels) > 2,
         clusters="seeds"
         if analysis.these_only
         else analysis.sample.nouns

@@ -14,6 +14,7 @@ from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import plain
 from lmemtest.report.elsewhere import variants
 from lmemtest.report.explore import explorer
+from lmemtest.report.front import badges
 from lmemtest.report.ways import MARKS, ways
 
 Make = Callable[..., Any]
@@ -69,6 +70,18 @@ def test_ways_count_what_other_tests_decide_otherwise(close: Analysis) -> None:
     assert len(table) >= len(close.classical.tests) - 1
     for row in table.itertuples():
         assert 0 <= row.changed <= row.total <= 6
+
+
+def test_the_badge_counts_the_analyses_that_differ_and_names_the_one_that_differs_most(close: Analysis) -> None:
+    table = ways(close)
+    unlike = table[table["changed"] > 0]
+    (text,) = (badge.text for badge in badges(close) if badge.anchor == "elsewhere")
+    most = unlike.loc[unlike["changed"].idxmax()]
+    assert len(unlike) > 1
+    assert text == (
+        f"{len(unlike)} of {len(table)} other analyses differ, in at most {most['changed']} of 6 pairs "
+        f"({most['analysis']})"
+    )
 
 
 @pytest.mark.level(2)

@@ -340,9 +340,9 @@ class Estimates(Result):
             return self
         kept = tuple(note for note in self.notes if note not in self.moderation_notes)
         note = (
-            "Each comparison stands by itself, with the variance that the "
-            f"{self.moderate.robust.n_clusters} levels of {self.moderate.robust.label} show of it (in complete tables "
-            "the paired t-test over their means)."
+            "Each comparison stands by itself, so its standard error is its own and not moderated: from the scatter "
+            f"over the {self.moderate.robust.n_clusters} levels of {self.moderate.robust.label} alone (in complete "
+            "tables the paired t-test over their means)."
         )
         return self.with_errors(moderate=self.moderate.alone(), errors="own", notes=(*kept, note))
 
