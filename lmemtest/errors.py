@@ -8,6 +8,8 @@ from lmemtest.core.sanitize import bounded
 class LmemtestError(Exception):
     """Base of every error that lmemtest raises on purpose; its message has 2,000 characters at most."""
 
+    place: tuple[int, int | None] | None = None  # of a text, until whoever has the text points to it
+
     def __init__(self, *args: object) -> None:
         super().__init__(*map(bounded, args))
 

@@ -30,7 +30,7 @@ from lmemtest.lmm.formula.syntax import (
     parse_tree,
 )
 from lmemtest.lmm.formula.terms import INTERCEPT, Term, by_degree, expand, mentions, states_intercept
-from lmemtest.lmm.formula.tokens import point, pointed, quote_name, unknown_column
+from lmemtest.lmm.formula.tokens import pointed, pointing, quote_name, unknown_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,24 +42,21 @@ class Bar:
 
     left: str  # what varies, with its intercept stated, e.g. "1 + x" or "0 + x"
     diagonal: bool  # of `diag(left | group)`: the levels vary independently, each with a variance of its own
-    text: str  # the part of the formula it comes from, as the user wrote it
-    position: int  # 0-based index of that part in the formula
     effects: tuple[Term, ...] = field(repr=False)  # what varies: the intercept, if it does, then slopes
     group_names: tuple[Name, ...] = field(repr=False)
+    start: int = 0  # start, end: 0-based half-open range of the part of the formula that it comes from
+    end: int | None = None
 
     @classmethod
     def of(cls, groups: Sequence[str], effects: Sequence[Term] = (INTERCEPT,)) -> Bar:
         """The bar of some effects that vary between the combinations of some columns, correlated in any way."""
         left = " + ".join(["1" if INTERCEPT in effects else "0", *(e.label for e in effects if e != INTERCEPT)])
-        bar = cls(
+        return cls(
             left=left,
             diagonal=False,
-            text="",
-            position=0,
             effects=by_degree(effects),
             group_names=tuple(Name(column, 0, 0) for column in groups),
         )
-        return replace(bar, text=str(bar))
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -160,7 +157,8 @@ class ParsedFormula:
         names = set(columns)
         for name in (self.response_name, *self.mentions()):
             if name.value not in names:
-                raise unknown_column(name, columns, self.text)
+                with pointing(self.text):
+                    raise unknown_column(name, columns)
 
     def __str__(self) -> str:
         response = quote_name(self.response)
@@ -205,23 +203,24 @@ def parse_formula(text: str) -> ParsedFormula:
 
 @lru_cache(maxsize=512)
 def _parse(text: str) -> ParsedFormula:
-    left, right = parse_tree(text)
-    response, response_function = check_response(left, text)
-    fixed_sum, terms, offsets, bars = _right_side(right, text)
-    parsed = ParsedFormula(
-        text=text,
-        response_function=response_function,
-        fixed=str(fixed_sum),
-        bars=bars,
-        terms=terms,
-        response_name=response,
-        offsets=offsets,
-    )
-    for name in parsed.mentions():
-        if name.value == response.value:
-            message = f"the response '{response.value}' cannot also stand on the right side; remove it there."
-            raise pointed(message, text, name)
-    return parsed
+    with pointing(text):
+        left, right = parse_tree(text)
+        response, response_function = check_response(left)
+        fixed_sum, terms, offsets, bars = _right_side(right)
+        parsed = ParsedFormula(
+            text=text,
+            response_function=response_function,
+            fixed=str(fixed_sum),
+            bars=bars,
+            terms=terms,
+            response_name=response,
+            offsets=offsets,
+        )
+        for name in parsed.mentions():
+            if name.value == response.value:
+                message = f"the response '{response.value}' cannot also stand on the right side; remove it there."
+                raise pointed(message, name)
+        return parsed
 
 
 def parse_term(text: str) -> Term:
@@ -271,30 +270,31 @@ def parse_bars(text: str) -> tuple[Bar, ...]:
 @lru_cache(maxsize=512)
 def parse_right(text: str) -> tuple[tuple[Term, ...], tuple[Bar, ...]]:
     """Read the fixed terms, an intercept among them unless it is removed, and the random effects of a text."""
-    _, terms, offsets, bars = _right_side(parse_sum(text), text)
-    if offsets:
-        message = "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
-        raise pointed(message, text, offsets[0])
+    with pointing(text):
+        _, terms, offsets, bars = _right_side(parse_sum(text))
+        if offsets:
+            message = "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
+            raise pointed(message, offsets[0])
     return terms, bars
 
 
 # fixed part and random-effect terms ------------------------------------------------------------------
 
 
-def _right_side(node: Joined, text: str) -> tuple[Joined, tuple[Term, ...], tuple[Call, ...], tuple[Bar, ...]]:
+def _right_side(node: Joined) -> tuple[Joined, tuple[Term, ...], tuple[Call, ...], tuple[Bar, ...]]:
     """The fixed part as written and as terms, the offsets, and the random-effect terms."""
     variations: list[Variation] = []
-    fixed = _without_bars(node, variations, text) or Joined((("+", Literal(1, 0, 0)),))
-    fixed, offsets = _without_offsets(fixed, text)
-    bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
+    fixed = _without_bars(node, variations) or Joined((("+", Literal(1, 0, 0)),))
+    fixed, offsets = _without_offsets(fixed)
+    bars = tuple(bar for variation in variations for bar in _unfold(variation))
     for i, bar in enumerate(bars):
         if bar in bars[:i]:
             message = f"the random-effect term {bar} is in the formula twice; remove one."
-            raise FormulaError(point(message, text, bar.position, bar.position + len(bar.text)))
-    return fixed, expand(fixed, text), offsets, bars
+            raise pointed(message, bar)
+    return fixed, expand(fixed), offsets, bars
 
 
-def _without_offsets(node: Joined, text: str) -> tuple[Joined, tuple[Call, ...]]:
+def _without_offsets(node: Joined) -> tuple[Joined, tuple[Call, ...]]:
     """Take the known parts out of the fixed part."""
     kept: list[tuple[str, Node]] = []
     offsets: list[Call] = []
@@ -306,13 +306,13 @@ def _without_offsets(node: Joined, text: str) -> tuple[Joined, tuple[Call, ...]]
             message = (
                 f"offset(...) can only be added; write + offset(-1 * ({item.arguments[0] if item.arguments else ''}))."
             )
-            raise pointed(message, text, item)
-        check_offset(item, text)
+            raise pointed(message, item)
+        check_offset(item)
         offsets.append(item)
     return Joined(tuple(kept)) if kept else Joined((("+", Literal(1, 0, 0)),)), tuple(offsets)
 
 
-def _without_bars(node: Joined, bars: list[Variation], text: str) -> Joined | None:
+def _without_bars(node: Joined, bars: list[Variation]) -> Joined | None:
     kept: list[tuple[str, Node]] = []
     for sign, item in node.items:
         inside = list(_bars_in(item))
@@ -320,11 +320,11 @@ def _without_bars(node: Joined, bars: list[Variation], text: str) -> Joined | No
             kept.append((sign, item))
         elif sign == "-" or not (isinstance(item, Variation) or (isinstance(item, Joined) and item.bracketed)):
             message = "a random-effect term can only be added; join it to the other terms with '+'."
-            raise pointed(message, text, inside[0])
+            raise pointed(message, inside[0])
         elif isinstance(item, Variation):
             bars.append(item)
         else:
-            rest = _without_bars(item, bars, text)
+            rest = _without_bars(item, bars)
             if rest is not None:
                 kept.append((sign, replace(rest, bracketed=True)))
     return Joined(tuple(kept)) if kept else None
@@ -340,16 +340,16 @@ def _bars_in(node: Node) -> Iterator[Variation]:
 # short forms ----------------------------------------------------------------------------------------
 
 
-def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
+def _unfold(variation: Variation) -> Iterator[Bar]:
     """Write out `||` and `/`."""
     nested = next((bar for _, item in variation.left.items for bar in _bars_in(item)), None)
     if nested is not None:
-        raise pointed("a random-effect term cannot stand inside another one.", text, nested)
-    terms = expand(variation.left, text)
+        raise pointed("a random-effect term cannot stand inside another one.", nested)
+    terms = expand(variation.left)
     if not terms:
-        raise pointed("nothing varies in this term; write (1 | group) for a random intercept.", text, variation)
+        raise pointed("nothing varies in this term; write (1 | group) for a random intercept.", variation)
     if variation.diagonal:
-        _check_diagonal(variation, terms, text)
+        _check_diagonal(variation, terms)
     if variation.diagonal:
         factor = next(term for term in terms if term != INTERCEPT)
         parts: list[tuple[str, tuple[Term, ...]]] = [(factor.label, (factor,))]
@@ -362,19 +362,19 @@ def _unfold(variation: Variation, text: str) -> Iterator[Bar]:
         for name in mentions(terms):
             if name.value in members:
                 message = f"'{name.value}' is a group of this term and cannot vary within itself; remove it."
-                raise pointed(message, text, name)
+                raise pointed(message, name)
         for left, part in parts:
             yield Bar(
                 left=left,
                 diagonal=variation.diagonal,
-                text=text[variation.start : variation.end],
-                position=variation.start,
                 effects=part,
                 group_names=groups,
+                start=variation.start,
+                end=variation.end,
             )
 
 
-def _check_diagonal(variation: Variation, terms: tuple[Term, ...], text: str) -> None:
+def _check_diagonal(variation: Variation, terms: tuple[Term, ...]) -> None:
     """One factor, or one interaction of factors, without an intercept."""
     group = ":".join(quote_name(name.value) for name in variation.groups[0])
     factors = [term.label for term in terms if term != INTERCEPT]
@@ -386,4 +386,4 @@ def _check_diagonal(variation: Variation, terms: tuple[Term, ...], text: str) ->
         message = f"{DIAGONAL}() takes one factor, or the combinations a:b of several; write {apart}."
     else:
         return
-    raise pointed(message, text, variation)
+    raise pointed(message, variation)

@@ -68,8 +68,7 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 class Columns:
     """Columns of a frame, or of keys, whose codes and levels are known, read on demand and kept."""
 
-    def __init__(self, table: Keys | pd.DataFrame, text: str) -> None:
-        self.text = text
+    def __init__(self, table: Keys | pd.DataFrame) -> None:
         self._table = table
         self._coded: dict[str, tuple[NDArray[Any], Any]] = {}
         if isinstance(table, Keys):
@@ -88,11 +87,11 @@ class Columns:
     def series(self, name: Name) -> pd.Series:
         """Look the column up."""
         if name.value not in self.frame.columns:
-            raise unknown_column(name, self.frame.columns, self.text)
+            raise unknown_column(name, self.frame.columns)
         series = self.frame[name.value]
         if isinstance(series, pd.DataFrame):
             message = f"the table has {series.shape[1]} columns named '{name.value}'; rename all but one."
-            raise pointed(message, self.text, name, DataError)
+            raise pointed(message, name, DataError)
         return series
 
     def is_numeric(self, name: Name) -> bool:
@@ -100,10 +99,10 @@ class Columns:
         kind = self._coded[name.value][1].dtype if name.value in self._coded else self.series(name).dtype
         if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
             message = f"'{name.value}' holds dates or durations; add it to the table as a number or as text."
-            raise pointed(message, self.text, name, DataError)
+            raise pointed(message, name, DataError)
         if pd.api.types.is_complex_dtype(kind):
             message = f"'{name.value}' holds complex numbers; a formula takes real ones."
-            raise pointed(message, self.text, name, DataError)
+            raise pointed(message, name, DataError)
         return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
     def numbers(self, name: Name) -> Array:
@@ -120,7 +119,7 @@ class Columns:
                 f"{'categories' if isinstance(series.dtype, pd.CategoricalDtype) else 'text'}; "
                 "use it as a factor, without a function, or give a numeric column."
             )
-            raise pointed(message, self.text, name)
+            raise pointed(message, name)
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = int(np.count_nonzero(np.isnan(values)))
         if missing:
@@ -175,7 +174,7 @@ class Columns:
             codes, values = pd.factorize(self.series(name))
         except TypeError as error:  # lists, dicts: not hashable
             message = f"'{name.value}' holds values that cannot be levels; make it text or numbers."
-            raise pointed(message, self.text, name, DataError) from error
+            raise pointed(message, name, DataError) from error
         return codes, pd.Index(values)
 
     def _order(self, values: Any, name: Name) -> NDArray[np.intp]:
@@ -188,7 +187,7 @@ class Columns:
                 f"'{name.value}' mixes values that cannot be ordered ({', '.join(kinds)}); "
                 "make it one type, for example with .astype(str)."
             )
-            raise pointed(message, self.text, name, DataError) from error
+            raise pointed(message, name, DataError) from error
 
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Index:
         """Place the values among known levels."""
@@ -207,7 +206,7 @@ class Columns:
                 f"column '{name.value}' has the level {new[0]!r}, which the fit has not seen. "
                 f"Levels: {listed(map(level_label, levels))}."
             )
-            raise pointed(message, self.text, name, DataError)
+            raise pointed(message, name, DataError)
         return places[codes]  # a missing value has code -1 and so takes the last entry, -1
 
     def _missing(self, name: Name, count: int) -> LmemtestError:
@@ -215,7 +214,7 @@ class Columns:
             f"column '{name.value}' has {count} missing value{'s' if count > 1 else ''}; "
             "drop these rows or fill them before the fit."
         )
-        return pointed(message, self.text, name, DataError)
+        return pointed(message, name, DataError)
 
 
 # groups of random effects ----------------------------------------------------------------------------
@@ -321,19 +320,18 @@ class Measure:
     atom: Atom
     state: dict[str, Any]
     column_names: tuple[str, ...]
-    text: str
 
     def values(self, columns: Columns) -> Array:
         """Compute the expression for a table, as `(n, k)`."""
-        return _compute(self.atom, columns, self.state, None, self.text)
+        return _compute(self.atom, columns, self.state, None)
 
     def slopes(self, columns: Columns, name: str) -> Array:
         """Derivatives with respect to one column, as `(n, k)`."""
         with np.errstate(all="ignore"):
-            derivative = np.asarray(differentiate(self.atom, name, columns, self.state, self.text)[1], dtype=np.float64)
+            derivative = np.asarray(differentiate(self.atom, name, columns, self.state)[1], dtype=np.float64)
         slopes = np.broadcast_to(derivative, len(columns)) if derivative.ndim == 0 else derivative
         slopes = slopes[:, None] if slopes.ndim == 1 else slopes
-        return _finite(slopes, self.atom, columns, self.text, f"the slope of {self.atom}")
+        return _finite(slopes, self.atom, columns, f"the slope of {self.atom}")
 
     def columns(self, values: Array, reduced: bool) -> Array:  # noqa: ARG002 - a measure has one coding
         """Return the values: a measure has one coding."""
@@ -346,20 +344,20 @@ class Measure:
 
 def measure(atom: Atom, columns: Columns, weights: Array, state: dict[str, Any]) -> tuple[Measure, Array]:
     """Fit a numeric atom."""
-    values = _compute(atom, columns, state, weights, columns.text)
+    values = _compute(atom, columns, state, weights)
     name = atom.value if isinstance(atom, Name) else str(atom)
     several = isinstance(atom, Call) and atom.function in SEVERAL_COLUMNS
     names = tuple(f"{name}[{k + 1}]" for k in range(values.shape[1])) if several else (name,)
-    return Measure(atom=atom, state=state, column_names=names, text=columns.text), values
+    return Measure(atom=atom, state=state, column_names=names), values
 
 
-def _compute(atom: Atom, columns: Columns, state: dict[str, Any], weights: Array | None, text: str) -> Array:
+def _compute(atom: Atom, columns: Columns, state: dict[str, Any], weights: Array | None) -> Array:
     with np.errstate(all="ignore"):  # what is not finite is reported below, with names
-        values = np.asarray(evaluate(atom, columns, state, weights, text), dtype=np.float64)
-    return _finite(values[:, None] if values.ndim == 1 else values, atom, columns, text, str(atom))
+        values = np.asarray(evaluate(atom, columns, state, weights), dtype=np.float64)
+    return _finite(values[:, None] if values.ndim == 1 else values, atom, columns, str(atom))
 
 
-def _finite(values: Array, atom: Atom, columns: Columns, text: str, what: str) -> Array:
+def _finite(values: Array, atom: Atom, columns: Columns, what: str) -> Array:
     bad: NDArray[np.bool_] = np.any(~np.isfinite(values), axis=1)
     if bad.any():
         first = int(np.argmax(bad))
@@ -371,7 +369,7 @@ def _finite(values: Array, atom: Atom, columns: Columns, text: str, what: str) -
             f"{what} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
             f"(first where {where}); change the expression or drop these rows."
         )
-        raise pointed(message, text, atom, DataError)
+        raise pointed(message, atom, DataError)
     return values
 
 
@@ -384,18 +382,18 @@ def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Index]:
     if not isinstance(column, Name):
         raise TypeError("C() without a column passed the check")
     codes, levels = columns.factor(column)
-    wanted = levels_of(atom, columns.text)
+    wanted = levels_of(atom)
     if wanted is not None:
-        codes, levels = _reorder(atom, column, codes, levels, wanted, columns.text)
-    kind, options = contrast_of(atom, columns.text)
+        codes, levels = _reorder(atom, column, codes, levels, wanted)
+    kind, options = contrast_of(atom)
     if kind in ("treatment", "SAS"):
         base = options.get("base")
         place = (0 if kind == "treatment" else len(levels) - 1) if base is None else levels.get(base)
         if place is None:
             message = f"the base level {base!r} is not in the data. Levels: {listed(map(level_label, levels))}."
-            raise pointed(message, columns.text, atom, DataError)
+            raise pointed(message, atom, DataError)
         return _treatment(column, str(atom), levels, place), codes
-    return _contrasts(atom, column, levels, kind, options, columns.text), codes
+    return _contrasts(atom, column, levels, kind, options), codes
 
 
 def _treatment(column: Name, name: str, levels: Levels, base: int) -> Coding:
@@ -411,7 +409,7 @@ def _treatment(column: Name, name: str, levels: Levels, base: int) -> Coding:
     )
 
 
-def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dict[str, Any], text: str) -> Coding:
+def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dict[str, Any]) -> Coding:
     """Take a contrast matrix from formulaic."""
     if len(levels) == 1:
         matrix, fields, pattern = np.zeros((1, 0)), [], "{name}[{field}]"
@@ -424,22 +422,20 @@ def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dic
             matrix = np.asarray(contrast.get_coding_matrix(values, reduced_rank=True), dtype=np.float64)
         except (TypeError, ValueError) as error:
             message = f"contrast '{kind}' with these options does not fit {len(levels)} levels; change them."
-            raise pointed(message, text, call, DataError) from error
+            raise pointed(message, call, DataError) from error
         fields = list(contrast.get_coding_column_names(values, reduced_rank=True))
         pattern = contrast.get_factor_format(values, reduced_rank=True)
     names = tuple(pattern.format(name=str(call), field=field) for field in fields)
     return replace(_treatment(column, str(call), levels, 0), contrasts=matrix, contrast_names=names)
 
 
-def _reorder(
-    call: Call, column: Name, codes: Index, levels: Levels, wanted: tuple[Any, ...], text: str
-) -> tuple[Index, Levels]:
+def _reorder(call: Call, column: Name, codes: Index, levels: Levels, wanted: tuple[Any, ...]) -> tuple[Index, Levels]:
     """Put the levels in the order of `levels=[...]`; listed levels that do not occur are dropped."""
     missing = [value for value in levels if value not in wanted]
     if missing or len(set(wanted)) < len(wanted):
         problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
         message = f"levels= {problem}; list every level of '{column.value}' once: {listed(map(level_label, levels))}."
-        raise pointed(message, text, call, DataError)
+        raise pointed(message, call, DataError)
     values = list(levels)
     ordered = placed(values[levels[value]] for value in wanted if value in levels)
     place = np.array([ordered[value] for value in values], dtype=np.intp)

@@ -19,7 +19,7 @@ from lmemtest.core.arrays import Array, Index
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, DesignError, FormulaError
+from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.formula.columns import (
     Atom,
@@ -35,7 +35,7 @@ from lmemtest.lmm.formula.columns import (
 from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
-from lmemtest.lmm.formula.tokens import point
+from lmemtest.lmm.formula.tokens import pointed, pointing
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 Fitted = Coding | Measure  # an atom that met a table
@@ -139,16 +139,19 @@ class Design:
 
     def rows(self, frame: Keys | pd.DataFrame) -> Array:
         """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
-        return self.fixed_block.matrix(Columns(frame, self.parsed.text))
+        with pointing(self.parsed.text):
+            return self.fixed_block.matrix(Columns(frame))
 
     def slopes(self, frame: Keys | pd.DataFrame, name: str) -> Array:
         """Exact derivatives of `rows` with respect to one of `numeric`; a `DataError` where there is none."""
-        return self.fixed_block.slopes(Columns(frame, self.parsed.text), name)
+        with pointing(self.parsed.text):
+            return self.fixed_block.slopes(Columns(frame), name)
 
     def known(self, frame: pd.DataFrame) -> Array:
         """The known part of the mean for new data, ``(m,)``; 0 without an offset."""
-        columns = Columns(frame, self.parsed.text)
-        return np.sum([part.values(columns)[:, 0] for part in self.offset_parts], axis=0) + np.zeros(len(frame))
+        columns = Columns(frame)
+        with pointing(self.parsed.text):
+            return np.sum([part.values(columns)[:, 0] for part in self.offset_parts], axis=0) + np.zeros(len(frame))
 
     def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Index]:
         """Basis and group codes of one random-effect term for new data; -1 for a group that the fit has not seen."""
@@ -158,8 +161,9 @@ class Design:
                 f"the formula; got {term_index}."
             )
         block, grouping = self.random_blocks[term_index]
-        columns = Columns(frame, self.parsed.text)
-        return block.matrix(columns), grouping.codes(columns)
+        columns = Columns(frame)
+        with pointing(self.parsed.text):
+            return block.matrix(columns), grouping.codes(columns)
 
 
 def build_design(
@@ -182,37 +186,38 @@ def build_design(
     >>> design.random[0].label, design.random[0].levels
     ('(1 | benchmark)', ('a', 'b'))
     """
-    columns = Columns(cells, parsed.text)
-    weights = _check_counts(counts, len(columns))
-    state: dict[str, Any] = {}  # of transforms
-    fitted: dict[str, tuple[Fitted, Any]] = {}  # what several terms share is fitted once
+    columns = Columns(cells)
+    with pointing(parsed.text):
+        weights = _check_counts(counts, len(columns))
+        state: dict[str, Any] = {}  # of transforms
+        fitted: dict[str, tuple[Fitted, Any]] = {}  # what several terms share is fitted once
 
-    def fit(atom: Atom) -> tuple[Fitted, Any]:
-        key = str(atom)
-        if key not in fitted:
-            factor = atom.function == "C" if isinstance(atom, Call) else not columns.is_numeric(atom)
-            fitted[key] = code_factor(atom, columns) if factor else measure(atom, columns, weights, state)
-        return fitted[key]
+        def fit(atom: Atom) -> tuple[Fitted, Any]:
+            key = str(atom)
+            if key not in fitted:
+                factor = atom.function == "C" if isinstance(atom, Call) else not columns.is_numeric(atom)
+                fitted[key] = code_factor(atom, columns) if factor else measure(atom, columns, weights, state)
+            return fitted[key]
 
-    fixed, values = _fitted(parsed.terms, fit)
-    first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
-    random = [_random_effect(bar, columns, fit) for bar in parsed.bars]
-    offsets = [measure(call, columns, weights, state) for call in parsed.offsets]
-    factors, numeric = _roles(fixed, columns, weights)
-    return Design(
-        parsed=parsed,
-        distinct=fixed.assemble({i: value[first] for i, value in values.items()}, len(first)),
-        row=row,
-        x_names=fixed.names,
-        random=tuple(design for design, _, _ in random),
-        factors=factors,
-        numeric=numeric,
-        terms=fixed.slices,
-        offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(columns))),
-        fixed_block=fixed,
-        random_blocks=tuple((block, grouping) for _, block, grouping in random),
-        offset_parts=tuple(part for part, _ in offsets),
-    )
+        fixed, values = _fitted(parsed.terms, fit)
+        first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
+        random = [_random_effect(bar, columns, fit) for bar in parsed.bars]
+        offsets = [measure(call, columns, weights, state) for call in parsed.offsets]
+        factors, numeric = _roles(fixed, columns, weights)
+        return Design(
+            parsed=parsed,
+            distinct=fixed.assemble({i: value[first] for i, value in values.items()}, len(first)),
+            row=row,
+            x_names=fixed.names,
+            random=tuple(design for design, _, _ in random),
+            factors=factors,
+            numeric=numeric,
+            terms=fixed.slices,
+            offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(columns))),
+            fixed_block=fixed,
+            random_blocks=tuple((block, grouping) for _, block, grouping in random),
+            offset_parts=tuple(part for part, _ in offsets),
+        )
 
 
 def _check_counts(counts: NDArray[Any], n: int) -> Array:
@@ -257,7 +262,7 @@ def _random_effect(
     """The basis of a random effect and its groups."""
     block, values = _fitted(bar.effects, fit)
     if bar.diagonal:
-        _check_factors(bar, block, columns.text)
+        _check_factors(bar, block)
     grouping, codes = group_rows(bar.group_names, columns)
     design = RandomDesign(
         label=str(bar),
@@ -284,7 +289,7 @@ def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tu
     return factors, numbers
 
 
-def _check_factors(bar: Bar, block: Block, text: str) -> None:
+def _check_factors(bar: Bar, block: Block) -> None:
     """Refuse a number among what `diag` gives a variance for each level of."""
     for measured in block.atoms:
         if isinstance(measured, Measure):
@@ -295,7 +300,7 @@ def _check_factors(bar: Bar, block: Block, text: str) -> None:
             )
             if isinstance(measured.atom, Name):
                 message += f", or diag(C({atom}) | {bar.group}) for a variance at each value"
-            raise FormulaError(point(f"{message}.", text, bar.position, bar.position + len(bar.text)))
+            raise pointed(f"{message}.", bar)
 
 
 def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:

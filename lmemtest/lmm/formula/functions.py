@@ -101,27 +101,27 @@ def columns_of(node: Expression) -> Iterator[Name]:
         yield from columns_of(part)
 
 
-def check_call(call: Call, text: str) -> None:
+def check_call(call: Call) -> None:
     """Refuse a call that is not on the allow-list or is not called as it should be."""
     if call.function == "C":
         if not call.arguments or not isinstance(call.arguments[0], Name):
-            raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", text, call)
-        contrast_of(call, text)
-        levels_of(call, text)
+            raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", call)
+        contrast_of(call)
+        levels_of(call)
     else:
-        _check_numeric(call, text, outermost=True)
+        _check_numeric(call, outermost=True)
 
 
-def check_offset(call: Call, text: str) -> None:
+def check_offset(call: Call) -> None:
     """Refuse an `offset(...)` that is not one number per row made from columns."""
     if len(call.arguments) != 1 or call.keywords:
-        raise pointed("offset() takes 1 argument without a name.", text, call)
-    _check_numeric(call.arguments[0], text)
+        raise pointed("offset() takes 1 argument without a name.", call)
+    _check_numeric(call.arguments[0])
     if not any(columns_of(call)):
-        raise pointed(f"{call} uses no column, so it is the same in every row; leave it out.", text, call)
+        raise pointed(f"{call} uses no column, so it is the same in every row; leave it out.", call)
 
 
-def check_response(node: Expression, text: str) -> tuple[Name, str | None]:
+def check_response(node: Expression) -> tuple[Name, str | None]:
     """Read the left side, a column or an elementwise function of one: the column, and the function if there is one."""
     if isinstance(node, Name):
         return node, None
@@ -132,123 +132,123 @@ def check_response(node: Expression, text: str) -> tuple[Name, str | None]:
             return argument, node.function
         if node.function not in ELEMENTWISE:
             message = f"function '{node.function}' is not allowed for the response; allowed: {allowed}."
-            raise pointed(message, text, Name(node.function, node.start, node.name_end))
+            raise pointed(message, Name(node.function, node.start, node.name_end))
     message = (
         f"the response is one column or a function of one column ({allowed}); "
         "add anything else to the table as a column."
     )
-    raise pointed(message, text, node)
+    raise pointed(message, node)
 
 
-def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> None:
+def _check_numeric(node: Expression, *, outermost: bool = False) -> None:
     if isinstance(node, Operation):
         for operand in node.operands:
-            _check_numeric(operand, text)
+            _check_numeric(operand)
     elif isinstance(node, Literal) and not is_number(node.value):
-        raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", text, node)
+        raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", node)
     elif isinstance(node, Call):
-        _check_function(node, text, outermost)
+        _check_function(node, outermost)
 
 
-def _check_function(call: Call, text: str, outermost: bool) -> None:
+def _check_function(call: Call, outermost: bool) -> None:
     name = call.function
     if name == "C":
-        raise pointed("C(...) makes a factor, which no other function takes.", text, call)
+        raise pointed("C(...) makes a factor, which no other function takes.", call)
     if name not in ALLOWED:
         advice = _ELSEWHERE.get(name)
         hint = f" {advice[0].upper()}{advice[1:]}" if advice else suggest(name, ALLOWED)
         message = f"function '{name}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
-        raise pointed(message, text, Name(name, call.start, call.name_end))
+        raise pointed(message, Name(name, call.start, call.name_end))
     if name in SEVERAL_COLUMNS and not outermost:
         message = f"{name}(...) gives several columns and cannot stand inside another function; make it a term."
-        raise pointed(message, text, call)
+        raise pointed(message, call)
     if name in STATEFUL:
-        _options(call, text, STATEFUL[name])
-        _check_numeric(call.arguments[0], text)
+        _options(call, STATEFUL[name])
+        _check_numeric(call.arguments[0])
     else:
         wanted = 2 if name == "pow" else 1
         if len(call.arguments) != wanted or call.keywords:
-            raise pointed(f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name.", text, call)
+            raise pointed(f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name.", call)
         for argument in call.arguments:
-            _check_numeric(argument, text)
+            _check_numeric(argument)
     if not any(columns_of(call)):
-        raise pointed(f"{call} uses no column, so it is the same in every row.", text, call)
+        raise pointed(f"{call} uses no column, so it is the same in every row.", call)
 
 
-def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
+def contrast_of(call: Call) -> tuple[str, dict[str, Any]]:
     """Read the contrast of `C(...)`: its name in formulaic's registry and its options."""
     choices = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
     if len(choices) > 1:
-        raise pointed("C() takes one contrast.", text, choices[1])
+        raise pointed("C() takes one contrast.", choices[1])
     unknown = [name for name, _ in call.keywords if name not in ("contr", "contrasts", "levels", "base")]
     if unknown:
-        raise pointed(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.", text, call)
-    base = {name: _constant(value, text) for name, value in call.keywords if name == "base"}
+        raise pointed(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.", call)
+    base = {name: _constant(value) for name, value in call.keywords if name == "base"}
     if not choices:
         return "treatment", base
     node = choices[0]
     name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
     if name not in CONTRASTS or name is None:
         hint = suggest(str(name), list(CONTRASTS))
-        raise pointed(f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}", text, node)
+        raise pointed(f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}", node)
     registered, options = CONTRASTS[name]
-    values = _options(node, text, options, first=0) if isinstance(node, Call) else {}
+    values = _options(node, options, first=0) if isinstance(node, Call) else {}
     values = {("base" if key == "reference" else key): value for key, value in values.items()} | base
     if base and registered not in ("treatment", "SAS"):
-        raise pointed(f"{name} has no base level; remove base=.", text, call)
+        raise pointed(f"{name} has no base level; remove base=.", call)
     return registered, values
 
 
-def levels_of(call: Call, text: str) -> tuple[Any, ...] | None:
+def levels_of(call: Call) -> tuple[Any, ...] | None:
     """Read `levels=[...]` of `C(...)`."""
     for name, value in call.keywords:
         if name == "levels":
             if not isinstance(value, Literal) or not isinstance(value.value, tuple) or not value.value:
-                raise pointed('levels= takes a list, for example levels=["b", "a"].', text, value)
-            return tuple(_constant(item, text) for item in value.value)
+                raise pointed('levels= takes a list, for example levels=["b", "a"].', value)
+            return tuple(_constant(item) for item in value.value)
     return None
 
 
-def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> dict[str, Any]:
+def _options(call: Call, names: tuple[str, ...], first: int = 1) -> dict[str, Any]:
     """Constant options of a call, by name; the first `first` arguments are data."""
     if len(call.arguments) < first:
-        raise pointed(f"{call.function}() takes a column or an expression first.", text, call)
+        raise pointed(f"{call.function}() takes a column or an expression first.", call)
     positional = call.arguments[first:]
     takes = f"takes {', '.join(names)}" if names else "takes no options"
     if len(positional) > len(names):
         extra = positional[len(names)]
-        raise pointed(f"{call.function}() {takes}; there is one argument too many.", text, extra)
-    values = {name: _constant(value, text) for name, value in zip(names, positional, strict=False)}
+        raise pointed(f"{call.function}() {takes}; there is one argument too many.", extra)
+    values = {name: _constant(value) for name, value in zip(names, positional, strict=False)}
     for name, node in call.keywords:
         if name not in names or name in values:
             problem = "is given twice" if name in values else "is unknown"
-            raise pointed(f"{call.function}() {takes}; argument '{name}' {problem}.", text, node)
-        values[name] = _constant(node, text)
+            raise pointed(f"{call.function}() {takes}; argument '{name}' {problem}.", node)
+        values[name] = _constant(node)
     return values
 
 
-def _constant(node: Expression, text: str) -> Any:
+def _constant(node: Expression) -> Any:
     if isinstance(node, Literal):
         value = node.value
-        return tuple(_constant(item, text) for item in value) if isinstance(value, tuple) else value
+        return tuple(_constant(item) for item in value) if isinstance(value, tuple) else value
     if isinstance(node, Operation) and len(node.operands) == 1 and node.operator != "(":
         operand = node.operands[0]
         if isinstance(operand, Literal) and is_number(operand.value):
             return -operand.value if node.operator == "-" else operand.value  # type: ignore[operator]
-    raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", text, node)
+    raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", node)
 
 
 # evaluation -----------------------------------------------------------------------------------------
 
 
-def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: Array | None) -> Array:
     """Compute a checked expression, ``(n,)`` or ``(n, k)``; NaN and infinities are left for the caller to report.
 
     ``state`` has the fitted transforms by their text: filled where ``counts`` of the rows are given, read otherwise.
     """
 
     def value(inner: Expression) -> Any:
-        return evaluate(inner, columns, state, counts, text)
+        return evaluate(inner, columns, state, counts)
 
     if isinstance(node, Name):
         return columns.numbers(node)
@@ -261,7 +261,7 @@ def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: 
         return -last if node.operator == "-" else last
     if isinstance(node, Call):
         if node.function in STATEFUL:
-            return _transform(node, value(node.arguments[0]), state, counts, text)
+            return _transform(node, value(node.arguments[0]), state, counts)
         if node.function == "pow":
             return np.power(value(node.arguments[0]), value(node.arguments[1]))
         inner_value = value(node.arguments[0])
@@ -269,11 +269,11 @@ def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: 
     raise TypeError(f"{type(node).__name__} has no value")  # check_call lets none of these through
 
 
-def differentiate(node: Expression, name: str, columns: Columns, state: dict[str, Any], text: str) -> tuple[Any, Any]:
+def differentiate(node: Expression, name: str, columns: Columns, state: dict[str, Any]) -> tuple[Any, Any]:
     """Compute a checked expression and its derivative in one column, exactly; not finite where it has none."""
 
     def both(inner: Expression) -> tuple[Any, Any]:
-        return differentiate(inner, name, columns, state, text)
+        return differentiate(inner, name, columns, state)
 
     if isinstance(node, Operation):
         *before, (value, slope) = map(both, node.operands)
@@ -291,7 +291,7 @@ def differentiate(node: Expression, name: str, columns: Columns, state: dict[str
             values, of_transform = _shaped(node, transform(value)), _shaped(node, transform.slope(value))
             return values, of_transform * (slope if of_transform.ndim == 1 else slope[:, None])
         return ELEMENTWISE[node.function](value), _SLOPES[node.function](value) * slope
-    value = evaluate(node, columns, state, None, text)
+    value = evaluate(node, columns, state, None)
     own_column = isinstance(node, Name) and node.value == name
     return value, np.ones_like(value) if own_column else np.zeros_like(value)
 
@@ -309,12 +309,12 @@ def _arithmetic_slope(operator: str, left: tuple[Any, Any], right: tuple[Any, An
     return value, da + db if operator == "+" else da - db
 
 
-def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None) -> Array:
     key = str(call)
     if counts is not None and key not in state:
         if not np.all(np.isfinite(x)):
             return np.full(len(x), np.nan)  # reported by the caller, which knows the columns
-        state[key] = _fit(call, x, counts, text)
+        state[key] = _fit(call, x, counts)
     return _shaped(call, state[key](x))
 
 
@@ -323,37 +323,37 @@ def _shaped(call: Call, columns: Array) -> Array:
     return columns if call.function in SEVERAL_COLUMNS else columns[:, 0]
 
 
-def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Array]:
-    options = _options(call, text, STATEFUL[call.function])
+def _fit(call: Call, x: Array, counts: Array) -> Callable[[Array], Array]:
+    options = _options(call, STATEFUL[call.function])
     if call.function == "center":
         return smooth.fit_affine(x, counts, True, False)
     if call.function == "scale":
-        return _fit_scale(call, x, counts, options, text)
+        return _fit_scale(call, x, counts, options)
     if call.function == "poly":
-        return _fit_poly(call, x, counts, options, text)
+        return _fit_poly(call, x, counts, options)
     if call.function == "ns":
         # a natural spline with no knot inside is a line, a cubic one has three columns
-        return smooth.fit_natural(_fit_bs(call, x, counts, options, text, n_fixed=1))
-    return _fit_bs(call, x, counts, options, text, n_fixed=options.get("degree", 3))
+        return smooth.fit_natural(_fit_bs(call, x, counts, options, n_fixed=1))
+    return _fit_bs(call, x, counts, options, n_fixed=options.get("degree", 3))
 
 
-def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Polynomial:
+def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> smooth.Polynomial:
     for name, option in options.items():
         if not isinstance(option, (bool, int, float)):
-            raise pointed(f"{name}= of scale() is True, False or a number, not {option!r}.", text, call)
+            raise pointed(f"{name}= of scale() is True, False or a number, not {option!r}.", call)
     fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
     if fitted.size[0] == 0:
         message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
-        raise pointed(message, text, call, DataError)
+        raise pointed(message, call, DataError)
     return fitted
 
 
-def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> Any:
+def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> Any:
     degree = options.get("degree", 1)
     if not _is_whole(degree) or degree < 1:
-        raise pointed(f"the degree of poly() is a whole number from 1, not {degree!r}.", text, call)
+        raise pointed(f"the degree of poly() is a whole number from 1, not {degree!r}.", call)
     if not isinstance(options.get("raw", False), bool):
-        raise pointed("raw= of poly() is True or False.", text, call)
+        raise pointed("raw= of poly() is True or False.", call)
     if options.get("raw", False):
         return smooth.raw_powers(degree)
     distinct = len(np.unique(x))
@@ -362,38 +362,38 @@ def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text
             f"poly() of degree {degree} needs more than {degree} distinct values, and {call.arguments[0]} "
             f"has {distinct}; lower the degree."
         )
-        raise pointed(message, text, call, DataError)
+        raise pointed(message, call, DataError)
     return smooth.fit_polynomial(x, counts, degree)
 
 
-def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str, *, n_fixed: int) -> smooth.Spline:
+def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], *, n_fixed: int) -> smooth.Spline:
     """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
     name = call.function
     degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
     if not _is_whole(degree) or degree < 1:
-        raise pointed(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call)
+        raise pointed(f"the degree of bs() is a whole number from 1, not {degree!r}.", call)
     if knots is not None and not isinstance(knots, tuple):
         knots = (knots,)
     if knots is not None and not all(is_number(knot) for knot in knots):
-        raise pointed(f"knots= of {name}() takes numbers, for example knots=[1, 10].", text, call)
+        raise pointed(f"knots= of {name}() takes numbers, for example knots=[1, 10].", call)
     if df is not None and (not _is_whole(df) or df < n_fixed):
         least = f"the degree ({degree})" if name == "bs" else "1"
-        raise pointed(f"df= of {name}() is a whole number from {least}, not {df!r}.", text, call)
+        raise pointed(f"df= of {name}() is a whole number from {least}, not {df!r}.", call)
     if df is not None and knots is not None:
-        raise pointed(f"{name}() takes df= or knots=, not both.", text, call)
+        raise pointed(f"{name}() takes df= or knots=, not both.", call)
     lower, upper = options.get("lower_bound"), options.get("upper_bound")
     if not all(bound is None or is_number(bound) for bound in (lower, upper)):
-        raise pointed(f"lower_bound= and upper_bound= of {name}() are numbers.", text, call)
+        raise pointed(f"lower_bound= and upper_bound= of {name}() are numbers.", call)
     low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
     if not low < high or not all(low < knot < high for knot in knots or ()):
         message = f"{name}() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
-        raise pointed(message, text, call, DataError)
+        raise pointed(message, call, DataError)
     fitted = smooth.fit_spline(
         x, counts, n_inner=(df or n_fixed) - n_fixed, inner=knots, degree=degree, lower=lower, upper=upper
     )
     if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
         message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."
-        raise pointed(message, text, call, DataError)
+        raise pointed(message, call, DataError)
     return fitted
 
 

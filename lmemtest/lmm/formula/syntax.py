@@ -17,8 +17,8 @@ import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lmemtest.errors import FormulaError
-from lmemtest.lmm.formula.tokens import CONSTANTS, Token, point, quote_name, tokenize
+from lmemtest.errors import LmemtestError
+from lmemtest.lmm.formula.tokens import CONSTANTS, Token, pointed, quote_name, tokenize
 
 DIAGONAL = "diag"  # the random-effect term with a variance for each level, as glmmTMB calls it
 _DEEPEST = 50  # nested brackets; far above any model, far below Python's recursion limit
@@ -159,7 +159,6 @@ class _Reader:
     """Recursive descent over the tokens of one formula."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self.tokens = tokenize(text)
         self.index = 0
         self.open: list[Token] = []
@@ -179,9 +178,9 @@ class _Reader:
         self.index += 1
         return token
 
-    def fail(self, message: str, token: Token | None = None) -> FormulaError:
+    def fail(self, message: str, token: Token | None = None) -> LmemtestError:
         token = token or self.token
-        return FormulaError(point(message, self.text, token.start, token.end))
+        return pointed(message, token)
 
     def enter(self) -> Token:
         if len(self.open) == _DEEPEST:
@@ -198,7 +197,7 @@ class _Reader:
         self.open.pop()
         return self.take()
 
-    def misplaced(self) -> FormulaError:
+    def misplaced(self) -> LmemtestError:
         """Explain a token that cannot stand where it stands."""
         token = self.token
         before = self.tokens[self.index - 1] if self.index else None
@@ -277,15 +276,11 @@ class _Reader:
             raise self.fail("the exponent is too large; it is the number of columns that one interaction may join.")
         self.take()
         if isinstance(base, (Name, Call, Literal)):
-            raise FormulaError(
-                point(
-                    f"a power of one term is that term again; write the square of a column as I({base}**2) "
-                    f"or poly({base}, 2).",
-                    self.text,
-                    start,
-                    exponent.end,
-                )
+            message = (
+                f"a power of one term is that term again; write the square of a column as I({base}**2) "
+                f"or poly({base}, 2)."
             )
+            raise pointed(message, (start, exponent.end))
         return Joined((("", base), ("**", Literal(int(exponent.value), exponent.start, exponent.end))))
 
     def primary(self) -> Node:

@@ -103,7 +103,7 @@ def mentions(terms: Iterable[Term]) -> Iterator[Name]:
         yield from columns_of(atom)
 
 
-def expand(node: Joined, text: str) -> tuple[Term, ...]:
+def expand(node: Joined) -> tuple[Term, ...]:
     """List the terms of a sum that holds no random-effect term.
 
     Examples
@@ -113,17 +113,17 @@ def expand(node: Joined, text: str) -> tuple[Term, ...]:
     ['1', 'a', 'a:b']
     """
     if _count(node) > _MOST_TERMS:
-        raise pointed(f"the formula stands for more than {_MOST_TERMS} terms.", text)
+        raise pointed(f"the formula stands for more than {_MOST_TERMS} terms.")
     atoms: dict[str, Atom] = {}
-    _check_constants(node, text)
+    _check_constants(node)
     stand_in = _render(node, atoms)
-    terms = _summed(node) or _multiplied(stand_in, atoms, text)
+    terms = _summed(node) or _multiplied(stand_in, atoms)
     for atom in atoms.values():
         if isinstance(atom, Call):
-            check_call(atom, text)
+            check_call(atom)
     if max((len(term.factors) for term in terms), default=0) > MOST_COLUMNS:
         message = f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
-        raise pointed(message, text)
+        raise pointed(message)
     return tuple(dict.fromkeys(terms))
 
 
@@ -138,7 +138,7 @@ def _summed(node: Joined) -> list[Term]:
     return [*([] if without else [INTERCEPT]), *(Term((item,)) for item in summands)]
 
 
-def _multiplied(stand_in: str, atoms: dict[str, Atom], text: str) -> list[Term]:
+def _multiplied(stand_in: str, atoms: dict[str, Atom]) -> list[Term]:
     """The terms of any sum, as formulaic's parser has them."""
     from formulaic import Formula  # a fifth of a second, which sums of columns need not wait for
     from formulaic.errors import FormulaParsingError
@@ -146,7 +146,7 @@ def _multiplied(stand_in: str, atoms: dict[str, Atom], text: str) -> list[Term]:
     try:
         listed = list(Formula(stand_in))  # type: ignore[call-overload]
     except FormulaParsingError as error:  # pragma: no cover - our grammar is narrower than formulaic's
-        raise pointed("the terms cannot be combined like this.", text) from error
+        raise pointed("the terms cannot be combined like this.") from error
     stood_for = {f"v{i}": atom for i, atom in enumerate(atoms.values())}
     return [Term(tuple(stood_for[f.expr] for f in term.factors if f.expr in stood_for)) for term in listed]
 
@@ -156,13 +156,13 @@ def states_intercept(node: Joined) -> bool:
     return any(isinstance(item, Literal) for _, item in node.items)
 
 
-def _check_constants(node: Node, text: str, *, inside: bool = False) -> None:
+def _check_constants(node: Node, *, inside: bool = False) -> None:
     """Refuse 0 and 1 in brackets and interactions, where R and formulaic read them differently."""
     if isinstance(node, Literal) and inside:
-        raise pointed(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.", text, node)
+        raise pointed(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.", node)
     top = isinstance(node, Joined) and node.is_sum and not node.bracketed
     for item in children(node):
-        _check_constants(item, text, inside=inside or not top)
+        _check_constants(item, inside=inside or not top)
 
 
 def _render(node: Node, atoms: dict[str, Atom]) -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lmemtest.core.sanitize import one_line
+from lmemtest.core.sanitize import bounded, one_line
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
 
@@ -64,7 +65,7 @@ def tokenize(text: str) -> list[Token]:
     while position < len(text):
         match = _PATTERN.match(text, position)
         if match is None:
-            raise FormulaError(point(_unexpected(text[position]), text, position, position + 1))
+            raise pointed(_unexpected(text[position]), (position, position + 1))
         if match.lastgroup != "space":
             tokens.append(_token(match))
         position = match.end()
@@ -127,20 +128,46 @@ def point(message: str, text: str, start: int, end: int) -> str:
     return f"{message}\n    {line}\n    {' ' * _width(line[:start])}{'^' * carets}"
 
 
-def pointed(message: str, text: str, place: Any = None, error: type[LmemtestError] = FormulaError) -> LmemtestError:
-    """An error that points to a token or a part of the tree, by its `start` and `end`; by default to the whole text."""
-    start, end = (0, len(text)) if place is None else (place.start, place.end)
-    return error(point(message, text, start, end))
+@contextmanager
+def pointing(text: str) -> Iterator[None]:
+    """Errors with a place that are raised below show it in this text.
+
+    Examples
+    --------
+    >>> try:
+    ...     with pointing("y ~ 1:a"):
+    ...         raise pointed("no such term.", (4, 7))
+    ... except FormulaError as error:
+    ...     print(error)
+    no such term.
+        y ~ 1:a
+            ^^^
+    """
+    try:
+        yield
+    except LmemtestError as error:
+        if error.place is not None:
+            start, end = error.place
+            error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
+            error.place = None
+        raise
 
 
-def unknown_column(name: Any, available: Iterable[object], text: str) -> UnknownColumnError:
+def pointed(message: str, place: Any = None, error: type[LmemtestError] = FormulaError) -> LmemtestError:
+    """An error at a place of the text, for `pointing`: of a token or a part of the tree, or a range; else all of it."""
+    raised = error(message)
+    raised.place = (0, None) if place is None else place if isinstance(place, tuple) else (place.start, place.end)
+    return raised
+
+
+def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
     """The error that a name is not a column, with the columns there are and the nearest one."""
     columns = [str(column) for column in available]
     message = (
         f"formula uses '{name.value}' (position {name.start + 1}), not in data. Columns: {listed(columns)}."
         f"{suggest(name.value, columns)}"
     )
-    return UnknownColumnError(point(message, text, name.start, name.end))
+    return pointed(message, name, UnknownColumnError)
 
 
 def _width(text: str) -> int:

@@ -567,7 +567,7 @@ def identified_part(rows: Array, X: Array) -> Array:
 def _indicators(design: Design, frame: pd.DataFrame) -> tuple[Array, NDArray[np.intp], Array]:
     """Columns of the overparametrised model, scaled to unit size; the term that owns each; and the sizes."""
     block = design.fixed_block
-    columns = Columns(frame, design.parsed.text)
+    columns = Columns(frame)
     parts: dict[int, Array] = {}
     scales: dict[int, Array] = {}
     for i in {i for term in block.terms for i in term}:

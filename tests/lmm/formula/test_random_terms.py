@@ -80,7 +80,7 @@ def test_bars_remember_their_text_and_place():
         ("1", ("g", "h")),
         ("0 + x", ("g", "h")),
     ]
-    assert {(bar.text, bar.position) for bar in bars} == {("(x || g/h)", 8)}
+    assert {(bar.start, bar.end) for bar in bars} == {(8, 18)}
 
 
 def test_basis_of_a_factor_slope_is_its_dummies():
