@@ -23,7 +23,7 @@ from lmemtest.errors import DataError
 
 __all__ = [
     *("EXAMPLES", "Keys", "column_codes", "combine_codes", "distinct_values", "group_codes", "in_order"),
-    *("level_order", "natural_key"),
+    *("level_order", "natural_key", "occurring", "starts_of"),
 ]
 
 
@@ -291,3 +291,22 @@ def missing_values_error(name: str, count: int, rows: Sequence[str] = ()) -> Dat
         f"The column {name!r} has {count:,} missing value{'s' * (count > 1)}{where}. Every run needs one: "
         f"fill them in, drop these rows, or leave the column out."
     )
+
+
+def occurring(key: NDArray[Any], size: int) -> NDArray[Any]:
+    """The keys below `size` that occur, each once, in any order."""
+    if size > 4 * len(key) + 1024:
+        return pd.unique(key)
+    present = np.zeros(size, dtype=bool)
+    present[key] = True
+    return np.flatnonzero(present)
+
+
+def starts_of(code: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each stretch of equal codes begins, and its length.
+
+    >>> [part.tolist() for part in starts_of(np.array([0, 0, 3]))]
+    [[0, 2], [2, 1]]
+    """
+    starts = np.flatnonzero(np.diff(code, prepend=-1))
+    return starts, np.diff(starts, append=len(code))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import fdtrc
 
-from lmemtest.bench.data.points import shape_of, starts_of
 from lmemtest.core.caller import advice
+from lmemtest.core.codes import starts_of
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -49,9 +49,9 @@ def trials_advice() -> str:
 
 def budgets_shared(study: Study) -> bool:
     """Whether all runs on one instance were scored at the same budgets."""
-    n_instances, _ = shape_of(study)
+    n_instances, _ = study.shape
     cells = len(np.unique(study.code("instance").astype(np.int64) * len(study.names("budget")) + study.code("budget")))
-    runs = np.bincount(study.code("instance")[starts_of(study.code("run"))[0]], minlength=n_instances)
+    runs = np.bincount(study.code("instance")[study.run_starts[0]], minlength=n_instances)
     here = np.bincount(study.code("instance"), minlength=n_instances)
     budgets = here / runs
     return bool(np.all(budgets == np.round(budgets)) and budgets.sum() == cells)
@@ -66,7 +66,7 @@ def budgets_unlike(study: Study) -> bool:
     if budgets_shared(study):
         return False
     u = _ranks(study)
-    starts, size = starts_of(study.code("run"))
+    starts, size = study.run_starts
     last = u[starts + size - 1]
     group = study.code("instance")[starts] * len(study.names("algorithm")) + study.code("algorithm")[starts]
     instance = study.code("instance")[starts]

@@ -13,6 +13,7 @@ from lmemtest.bench.checks.copies import copied_runs, copy_findings
 from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
+from lmemtest.bench.checks.overview import cell_table, overview
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.checks.similar import (
     algorithm_findings,
@@ -21,7 +22,6 @@ from lmemtest.bench.checks.similar import (
     similar_benchmarks,
 )
 from lmemtest.bench.checks.traces import broken_traces, trace_findings
-from lmemtest.bench.data.points import cell_table, overview
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import residual_scales, scale_ratio
 from lmemtest.core.caller import advice

@@ -14,7 +14,6 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from lmemtest.bench.data.points import starts_of
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import ScoreKind, score_kind
 from lmemtest.bench.data.study import Study, labels
@@ -116,7 +115,7 @@ def _conditions(runs: Runs) -> tuple[str, ...]:
 def curves_of(study: Study) -> pd.DataFrame:
     """One row per run with finite scores: roles, the code of its curve, how many different scores, and their total."""
     points = study.points
-    starts, size = starts_of(study.code("run"))
+    starts, size = study.run_starts
     level, values = pd.factorize(points.mean, sort=True)  # equal curves have equal codes; NaN is -1
     keys = level.astype(np.int64) * len(study.names("budget")) + study.code("budget")
     if len(starts) < len(keys):

@@ -10,18 +10,8 @@ import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import common_budgets_advice
 from lmemtest.bench.checks.findings import SHOWN, on, per_cell
-from lmemtest.bench.data.points import (
-    by_cell,
-    lacking,
-    n_cells,
-    occurring,
-    place_of,
-    seed_groups,
-    seeds_run,
-    shape_of,
-    starts_of,
-)
 from lmemtest.bench.data.study import Study
+from lmemtest.core.codes import occurring
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
 
@@ -51,7 +41,7 @@ def missing_cells(study: Study) -> list[Finding]:
     met = study.runs.study.crossing
     if met is not None and met.none_meet:
         return []
-    absent = by_cell(study, (seeds_run(study) == 0).astype(int))
+    absent = study.by_cell((study.seeds_run == 0).astype(int))
     instances = np.bincount(study.benchmark_of, minlength=len(study.names("benchmark")))
     advice = (
         "Run what is missing; until then conclusions about this algorithm rest on what is there, and if the "
@@ -82,9 +72,9 @@ def unpaired_seeds(study: Study) -> list[Finding]:
     """Seeds that not all algorithms ran: a warning where they share some, a note where they share none."""
     if study.runs.seed is None:
         return []
-    n_instances, n_algorithms = shape_of(study)
-    ran = seeds_run(study)
-    group, size = seed_groups(study)
+    n_instances, n_algorithms = study.shape
+    ran = study.seeds_run
+    group, size = study.seed_groups
     few = size - ran
     members = np.zeros((n_instances, n_algorithms), dtype=int)
     np.add.at(members, (np.arange(n_instances)[:, None], group), ran > 0)
@@ -160,7 +150,7 @@ def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray,
 def _mixed_budgets(study: Study) -> list[Finding]:
     """A warning for every benchmark on which scores of different algorithms come from different ranges of budgets."""
     values = _as_numbers(study.names("budget"))[study.code("budget")]
-    size = n_cells(study)
+    size = study.n_cells
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, study.code("cell"), values)
     np.maximum.at(high, study.code("cell"), values)
@@ -182,7 +172,7 @@ def _mixed_budgets(study: Study) -> list[Finding]:
         for cell in cells[sorted(ends)][:SHOWN]:
             used = study.code("budget")[study.code("cell") == cell]
             first, last = (_budget_text(study.names("budget")[i]) for i in (used.min(), used.max()))
-            parts.append(f"{str(place_of(study, cell)[1])!r} at {first}{f' to {last}' if first != last else ''}")
+            parts.append(f"{str(study.cell_place(cell)[1])!r} at {first}{f' to {last}' if first != last else ''}")
         finding = Finding(
             severity="warning",
             kind="irregular_budgets",
@@ -222,7 +212,7 @@ def missing_budgets(study: Study) -> list[Finding]:
     if not study.regular:
         if mixed := _mixed_budgets(study):
             return mixed
-        n_budgets, single = len(study.names("budget")), len(starts_of(study.code("run"))[0]) == len(study.points.n)
+        n_budgets, single = len(study.names("budget")), len(study.run_starts[0]) == len(study.points.n)
         finding = Finding(
             severity="note",
             kind="irregular_budgets",
@@ -237,8 +227,8 @@ def missing_budgets(study: Study) -> list[Finding]:
             else common_budgets_advice(study.runs),
         )
         return [finding]
-    absent = by_cell(study, lacking(study, seeds_run(study)))
-    there = np.bincount(study.code("cell"), minlength=n_cells(study))
+    absent = study.by_cell(study.lacking(study.seeds_run))
+    there = np.bincount(study.code("cell"), minlength=study.n_cells)
     advice = "If runs stopped early, carry their last score forward; if they failed, score them as worst."
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:

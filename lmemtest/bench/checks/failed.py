@@ -8,7 +8,6 @@ import numpy as np
 
 from lmemtest.bench.checks.findings import per_cell
 from lmemtest.bench.data.failures import rows_or_runs
-from lmemtest.bench.data.points import n_cells
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.study import Study
 from lmemtest.bench.failures.counts import alike_p_values, failure_counts, recovered_runs
@@ -29,8 +28,8 @@ def failed_findings(study: Study) -> list[Finding]:
     if runs.failures is not None:
         return [_scored(runs)] if runs.failures.n_failed else []
     what = rows_or_runs(runs)
-    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=n_cells(study))
-    rows = np.bincount(study.code("cell"), weights=points.n, minlength=n_cells(study))
+    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=study.n_cells)
+    rows = np.bincount(study.code("cell"), weights=points.n, minlength=study.n_cells)
     policies = f"Say what a failure counts: {advice('policies_in_short')}{_where(runs)}"
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:

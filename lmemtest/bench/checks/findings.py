@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.points import place_of
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind
 from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
@@ -48,7 +47,7 @@ def per_cell(
     hit = np.flatnonzero(counts)
     found = []
     for cell in hit[np.argsort(-counts[hit], kind="stable")].tolist():
-        benchmark, algorithm = place_of(study, cell)
+        benchmark, algorithm = study.cell_place(cell)
         count = int(counts[cell])
         message, advice = say(cell, repr(str(algorithm)), on(benchmark), count)
         place = {"benchmark": benchmark, "algorithm": algorithm, "count": count}

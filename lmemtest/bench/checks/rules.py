@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.findings import on, per_cell
-from lmemtest.bench.data.points import n_cells, range_of
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind, effect_scales, looks_like, remedy_text, scale_ratio
 from lmemtest.core.caller import advice
@@ -113,8 +112,8 @@ def _direction(runs: Runs) -> list[Finding]:
 
 def non_finite(study: Study) -> list[Finding]:
     points = study.points
-    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=n_cells(study))
-    rows = np.bincount(study.code("cell"), weights=points.n, minlength=n_cells(study))
+    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=study.n_cells)
+    rows = np.bincount(study.code("cell"), weights=points.n, minlength=study.n_cells)
     worst = "largest" if study.runs.direction == "minimize" else "smallest"
     remedy = (
         f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
@@ -174,7 +173,7 @@ def duplicates(study: Study) -> list[Finding]:
 
     found = []
     for kind, rows, say in (("duplicates", extra * ~differ, copy), ("reruns", extra * differ, rerun)):
-        counts = np.bincount(study.code("cell"), weights=rows, minlength=n_cells(study))
+        counts = np.bincount(study.code("cell"), weights=rows, minlength=study.n_cells)
         found += per_cell(study, counts, "warning", kind, say)
     return found
 
@@ -191,8 +190,8 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
         return one_answer(study)
     if kind.equal_by_nature:
         return []
-    low, high = range_of(study, "cell")
-    n = np.bincount(study.code("cell"), weights=study.points.valid, minlength=n_cells(study))
+    low, high = study.score_range("cell")
+    n = np.bincount(study.code("cell"), weights=study.points.valid, minlength=study.n_cells)
     limit = kind.high if kind.kind == "capped" else np.inf  # what ends at a limit is a finding of its own
     found, single = [], np.where((low == high) & (low < limit) & (n > 1), n, 0)
     shape = (len(study.names("benchmark")), len(study.names("algorithm")))
@@ -352,7 +351,7 @@ def one_answer(study: Study) -> list[Finding]:
     """Algorithms whose answers are all alike, as where none of the outputs could be read."""
     size = len(study.names("algorithm"))
     n = np.bincount(study.code("algorithm"), weights=study.points.valid, minlength=size)
-    low, high = range_of(study, "algorithm")
+    low, high = study.score_range("algorithm")
     return [
         Finding(
             severity="warning",

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
-from lmemtest.bench.data.points import n_cells, place_of
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.result import Answer
 from lmemtest.core.verdicts import Finding
@@ -99,10 +98,10 @@ def _steps(study: Study) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     judged = length >= _FEWEST_BUDGETS
     still = np.zeros(len(code), dtype=bool)
     still[index[(run[1:] == run[:-1]) & (np.abs(worse) <= limit)]] = True
-    size = n_cells(study)
+    size = study.n_cells
     step_of_cell = np.zeros(size)
     np.maximum.at(step_of_cell, cell[first][judged], largest[judged])
-    named = [place_of(study, i) for i in range(size)]
+    named = [study.cell_place(i) for i in range(size)]
     table = pd.DataFrame(
         {
             "benchmark": pd.Series([b for b, _ in named], dtype=object),
@@ -116,7 +115,7 @@ def _steps(study: Study) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     for i in np.argsort(-largest, kind="stable")[:3]:
         if judged[i] and largest[i] > 0:
             at = int(np.flatnonzero((index == i) & (step == largest[i]))[0]) + 1
-            benchmark, algorithm = place_of(study, int(cell[at]))
+            benchmark, algorithm = study.cell_place(int(cell[at]))
             place = (
                 f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {study.names('seed')[seed[at]]}"
             )

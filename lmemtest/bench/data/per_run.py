@@ -16,7 +16,6 @@ import numpy as np
 from lmemtest.bench.checks.budget_mix import are_single_trials
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.bench.data.normalise import new_column
-from lmemtest.bench.data.points import count_distinct, starts_of
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import first_rows
@@ -109,7 +108,7 @@ def overlap(runs: Runs) -> bool:
 def _ends(runs: Runs) -> tuple[Index, Index]:
     """Per instance the latest first and the earliest last budget of its runs, as codes."""
     study = runs.study.detailed
-    budget, (starts, sizes) = study.code("budget"), starts_of(study.code("run"))
+    budget, (starts, sizes) = study.code("budget"), study.run_starts
     home, n = study.code("instance")[starts], len(study.benchmark_of)
     begin, end = np.zeros(n, dtype=np.intp), np.full(n, len(study.names("budget")))
     np.maximum.at(begin, home, budget[starts])
@@ -127,7 +126,7 @@ def _inside(runs: Runs) -> Mask:
 def _n_budgets(runs: Runs, rows: Mask) -> Index:
     """Per instance the number of different budgets of some scores."""
     study = runs.study.detailed
-    return count_distinct(study, study.code("instance"), "budget", len(study.benchmark_of), rows)
+    return study.count_distinct(study.code("instance"), "budget", len(study.benchmark_of), rows)
 
 
 def _in_numbers(runs: Runs) -> bool:
@@ -149,7 +148,7 @@ def _by_steps(runs: Runs) -> bool:
 def _reduced(runs: Runs, how: str) -> Array:
     """The score of each run, in the order of the columns that tell runs apart."""
     study, (begin, end) = runs.study.detailed, _ends(runs)
-    starts, sizes = starts_of(study.code("run"))
+    starts, sizes = study.run_starts
     points, reached = study.points, study.code("budget") <= end[study.code("instance")]
     if how == "mean":
         _refuse_apart(runs, _n_budgets(runs, study.common) == 0)
@@ -183,7 +182,7 @@ def _area(runs: Runs) -> Array:
     _refuse_apart(runs, begin >= end)
     budget, instance, mean = study.code("budget"), study.code("instance"), study.points.mean
     _refuse_bad(runs, budget <= end[instance], "area")
-    starts, sizes = starts_of(study.code("run"))
+    starts, sizes = study.run_starts
     run, t = np.repeat(np.arange(len(starts)), sizes), np.array(study.names("budget"), dtype=float)
     at, low, high = t[budget], t[begin][instance], t[end][instance]
     left = np.maximum(at[:-1], low[:-1])
@@ -220,7 +219,7 @@ def _refuse_bad(runs: Runs, rows: Mask, how: str) -> None:
     if not bad.any():
         return
     refuse_failures(runs)
-    starts, _ = starts_of(study.code("run"))
+    starts, _ = study.run_starts
     lacking = int(np.logical_or.reduceat(bad, starts).sum())
     who = study.groups(study.columns).keys.frame().iloc[int(np.flatnonzero(bad)[0])]
     where = ", ".join(f"{name} {format_level(level)}" for name, level in who.items())
@@ -237,7 +236,7 @@ def _refuse_bad(runs: Runs, rows: Mask, how: str) -> None:
 def _described(runs: Runs, how: str) -> Curve:
     """What was done, in numbers."""
     study, (begin, end) = runs.study.detailed, _ends(runs)
-    levels, budget, (starts, sizes) = study.names("budget"), study.code("budget"), starts_of(study.code("run"))
+    levels, budget, (starts, sizes) = study.names("budget"), study.code("budget"), study.run_starts
     counts = _n_budgets(runs, study.common if how == "mean" else _inside(runs))
     at_end, home = budget[starts + sizes - 1], study.code("instance")[starts]
     longest, smallest = np.zeros(len(begin), dtype=np.intp), np.full(len(begin), len(levels) - 1)

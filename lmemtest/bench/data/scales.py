@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.points import dtype_of, pooled, range_of
+from lmemtest.bench.data.study import dtype_of
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
@@ -97,7 +97,7 @@ def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit:
         count = sum(rows for _, rows, _ in limit[0])
         total = int(study.points.valid.sum())
         return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
-    lowest, highest = range_of(study, "benchmark")
+    lowest, highest = study.score_range("benchmark")
     if len(lowest) > 2 and (lowest == 0.0).all() and (highest == 1.0).all():  # as after a min-max normalisation
         return "min-max", "Scores go from 0 to 1 on every benchmark."
     if low >= 0 and high <= 1:
@@ -129,7 +129,7 @@ def _are_two(study: Study, good: NDArray[np.bool_], low: float, high: float) -> 
     if (low, high) != (0.0, 1.0) and (total < _FEWEST or min(share, 1 - share) < _RARER):
         return False
     # an algorithm with one value only is a constant; two of them are no answers that are right or wrong
-    lowest, highest = range_of(study, "algorithm")
+    lowest, highest = study.score_range("algorithm")
     return bool(total >= _FEWEST / 2 and (lowest < highest).any())
 
 
@@ -242,7 +242,7 @@ def _between_seeds(study: Study) -> tuple[Array, Array]:
     if study.regular:
         group = group * len(study.names("budget")) + study.code("budget")
         benchmark_of_group = np.repeat(benchmark_of_group, len(study.names("budget")))
-    total, _, ss = pooled(study, group, len(benchmark_of_group))
+    total, _, ss = study.pooled(group, len(benchmark_of_group))
     return _pooled_sd(study, benchmark_of_group, np.maximum(total - 1, 0), ss)
 
 

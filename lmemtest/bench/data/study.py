@@ -19,7 +19,17 @@ import pandas as pd
 
 from lmemtest.bench.data.failures import failure_indicator, refuse_failures
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import Keys, column_codes, combine_codes, distinct_values, first_rows, group_codes, group_means
+from lmemtest.core.codes import (
+    Keys,
+    column_codes,
+    combine_codes,
+    distinct_values,
+    first_rows,
+    group_codes,
+    group_means,
+    occurring,
+    starts_of,
+)
 from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
@@ -34,7 +44,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.scope import ScoreKind
 
-__all__ = ["Study"]
+__all__ = ["Study", "dtype_of", "labels", "subset"]
 
 BETWEEN = " / "  # in the label of an instance
 MOST_POINTS = 1_000_000  # scores of runs at budgets that are looked at where all are more than MOST_CELLS
@@ -230,13 +240,6 @@ class Study:
         place = combine_codes([(instance, len(n_runs)), (self.code("budget"), len(self.names("budget")))], len(run))
         return np.asarray(np.bincount(place)[place] == n_runs[instance])
 
-    @cached_property
-    def regular(self) -> bool:
-        """Whether budgets come from a common grid."""
-        from lmemtest.bench.data.points import on_a_grid
-
-        return on_a_grid(self)
-
     def with_scores(self, scores: NDArray[np.float64]) -> Study:
         """The same points with one other score each; those that are not finite are as if missing."""
         points, known = self.points, np.isfinite(scores)
@@ -254,6 +257,125 @@ class Study:
                 frame[self.runs.score] = function(frame[self.runs.score].to_numpy(dtype=float))
                 return type(self.runs)(frame, **self.runs.roles()).study
             return self.with_scores(function(self.points.mean))
+
+    # ------------------------------------------------------------------ what can be counted on the points
+
+    @property
+    def n_cells(self) -> int:
+        """How many pairs of a benchmark and an algorithm there are."""
+        return len(self.names("benchmark")) * len(self.names("algorithm"))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of instances and of algorithms."""
+        return len(self.benchmark_of), len(self.names("algorithm"))
+
+    def cell_place(self, cell: int) -> tuple[Any, Any]:
+        """The benchmark (None if there is no such column) and the algorithm of a cell."""
+        benchmark, algorithm = divmod(int(cell), len(self.names("algorithm")))
+        return self.names("benchmark")[benchmark], self.names("algorithm")[algorithm]
+
+    def by_cell(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum a (instances, algorithms) array to (benchmarks, algorithms), flat."""
+        out = np.zeros((len(self.names("benchmark")), len(self.names("algorithm"))), dtype=values.dtype)
+        np.add.at(out, self.benchmark_of, values)
+        return out.ravel()
+
+    def score_range(self, role: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The lowest and the highest score by the codes of a role or of "cell"; infinite where there is none."""
+        points, group, size = self.points, self.code(role), self.n_cells if role == "cell" else len(self.names(role))
+        low, high, good = np.full(size, np.inf), np.full(size, -np.inf), points.valid > 0
+        np.minimum.at(low, group[good], points.low[good])
+        np.maximum.at(high, group[good], points.high[good])
+        return low, high
+
+    @cached_property
+    def run_starts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where each run begins among the points, which are sorted by run, then by budget; and how many it has."""
+        return starts_of(self.code("run"))
+
+    def count_distinct(
+        self, group: NDArray[Any], role: str, n_groups: int, rows: NDArray[Any] | slice = slice(None)
+    ) -> NDArray[Any]:
+        """The number of different levels of a role in every group of points, or of some of them."""
+        n_levels = len(self.names(role))
+        pairs = occurring((group * np.int64(n_levels) + self.code(role))[rows], n_groups * n_levels)
+        return np.bincount(pairs // n_levels, minlength=n_groups)
+
+    @cached_property
+    def seeds_run(self) -> NDArray[Any]:
+        """(instances, algorithms): the number of seeds that an algorithm ran."""
+        n_instances, n_algorithms = shape = self.shape
+        pair = self.code("instance") * n_algorithms + self.code("algorithm")
+        return self.count_distinct(pair, "seed", n_instances * n_algorithms).reshape(shape)
+
+    @cached_property
+    def seed_groups(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Algorithms that are linked by common seeds, on every instance; both (instances, algorithms).
+
+        The first algorithm of the group that each belongs to, and the number of seeds of that group, 0 without runs.
+        """
+        n_instances, n_algorithms = shape = self.shape
+        n_seeds = len(self.names("seed"))
+        runs = occurring(self.code("run"), n_instances * n_seeds * n_algorithms)
+        slot, slots = pd.factorize(runs // n_algorithms)  # instance and seed
+        instance, algorithm = slots // n_seeds, runs % n_algorithms
+        member = instance[slot] * n_algorithms + algorithm
+        label = np.tile(np.arange(n_algorithms), n_instances)
+        while True:  # the lowest label wanders along common seeds, at most as often as there are algorithms
+            lowest = np.full(len(slots), n_algorithms)
+            np.minimum.at(lowest, slot, label[member])
+            spread = label.copy()
+            np.minimum.at(spread, member, lowest[slot])
+            if np.array_equal(spread, label):
+                break
+            label = spread
+        seeds = np.bincount(instance * n_algorithms + lowest, minlength=label.size)
+        size = seeds[np.repeat(np.arange(n_instances), n_algorithms) * n_algorithms + label]
+        size[self.seeds_run.ravel() == 0] = 0
+        return label.reshape(shape), size.reshape(shape)
+
+    @cached_property
+    def missing(self) -> NDArray[Any]:
+        """(instances, algorithms): combinations of seed and budget of the instance that are not there."""
+        ran, size = self.seeds_run, self.seed_groups[1]
+        expected = np.where(ran > 0, size, size.max(axis=1, keepdims=True))
+        return self.lacking(expected) if self.regular else expected - ran
+
+    def lacking(self, runs: NDArray[Any]) -> NDArray[Any]:
+        """(instances, algorithms): points that so many runs would have more, with a score at each budget there."""
+        n_instances, n_algorithms = shape = self.shape
+        budgets = self.count_distinct(self.code("instance"), "budget", n_instances)
+        pair = self.code("instance") * n_algorithms + self.code("algorithm")
+        return runs * budgets[:, None] - np.bincount(pair, minlength=runs.size).reshape(shape)
+
+    @cached_property
+    def extra_rows(self) -> NDArray[Any]:
+        """By cell the rows beyond the first of a run at a budget; without seeds these are repetitions."""
+        if self.runs.seed is None:
+            return np.zeros(self.n_cells, dtype=int)
+        return np.bincount(self.code("cell"), weights=self.points.n - 1, minlength=self.n_cells).astype(int)
+
+    def pooled(self, group: NDArray[Any], size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Count, mean and sum of squares of all finite scores of each group of points."""
+        points = self.points
+        good = points.valid > 0
+        group, n, mean = group[good], points.valid[good], points.mean[good]
+        total = np.bincount(group, weights=n, minlength=size)
+        with np.errstate(invalid="ignore"):
+            centre = np.bincount(group, weights=n * mean, minlength=size) / total
+        spread = points.ss[good] + n * (mean - centre[group]) ** 2
+        return total, centre, np.bincount(group, weights=spread, minlength=size)
+
+    @cached_property
+    def regular(self) -> bool:
+        """Whether some run of most instances has at least half of the budgets that occur on its instance."""
+        instance, n = self.code("instance"), len(self.benchmark_of)
+        different = self.count_distinct(instance, "budget", n)
+        starts, length = self.run_starts
+        longest = np.zeros(n, dtype=np.int64)
+        np.maximum.at(longest, instance[starts], length)
+        return bool(np.mean(different <= 2 * longest) >= 0.5)
 
     # ------------------------------------------------------------------ tables
 
@@ -701,3 +823,8 @@ def _occurring(groups: Groups, column: str) -> set[Any]:
 def _codes(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
     codes, levels = column_codes(column)
     return codes, len(levels)
+
+
+def dtype_of(levels: tuple[Any, ...]) -> Any:
+    """That of a column of these levels; object where there is no such column."""
+    return object if levels == (None,) else None

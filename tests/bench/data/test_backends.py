@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 
 import lmemtest as lt
+from lmemtest.bench.checks.overview import overview
 from lmemtest.bench.data import study
-from lmemtest.bench.data.points import overview
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.core import frames
 from lmemtest.errors import ArgumentError, DataError

@@ -1,0 +1,102 @@
+"""The size of a table: a sentence, and a row for each benchmark and algorithm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.study import dtype_of
+from lmemtest.core.frames import collected
+from lmemtest.core.words import counted
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.study import Study
+
+
+def overview(study: Study) -> str:
+    """The size of the table in a sentence."""
+    runs, sampled = study.runs, study.runs.study.sampled
+    counts = [(len(study.names("algorithm")), "algorithm")]
+    if runs.benchmark is not None:
+        counts.append((len(study.names("benchmark")), "benchmark"))
+    family = sampled.column if sampled.noun == "family" else None
+    if family is None and runs.study.families:
+        family = runs.study.families[-1][-1]
+    if family is not None:
+        counts.append((runs.study.count(family), "family"))
+    if len(runs.instance) > 1:
+        counts.append((len(study.benchmark_of), "instance"))
+    counts += [(len(study.names(role)), role) for role in ("seed", "budget") if getattr(runs, role) is not None]
+    size = ", ".join(counted(count, word) for count, word in counts)
+    return f"{int(study.points.n.sum()):,} rows: {size}; {_balance(study)}. {study.note}".rstrip()
+
+
+def _balance(study: Study) -> str:
+    points = study.points
+    complete = points.n.min() == points.n.max() and not study.missing.any()
+    if not complete or len(np.unique(study.seeds_run)) != 1:
+        return "not balanced"
+    bad = int(points.n_bad.sum())
+    if bad:
+        return f"balanced, but {bad:,} score{'s are' if bad > 1 else ' is'} missing or infinite"
+    return "complete and balanced" if study.regular else "not balanced: runs have few budgets in common"
+
+
+def cell_table(study: Study) -> pd.DataFrame:
+    """One row per benchmark and algorithm, as `RunsCheck.cells` says."""
+    cell, size = study.code("cell"), study.n_cells
+    total, mean, ss = study.pooled(cell, size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sd = np.sqrt(np.where(total > 1, ss / (total - 1), np.nan))
+    n = np.bincount(cell, weights=study.points.n, minlength=size).astype(int)
+    places = [study.cell_place(i) for i in range(size)]
+    return pd.DataFrame(
+        {
+            "benchmark": pd.Series([benchmark for benchmark, _ in places], dtype=dtype_of(study.names("benchmark"))),
+            "algorithm": [algorithm for _, algorithm in places],
+            "n": n,
+            "seeds": study.count_distinct(cell, "seed", size) if study.runs.seed else 0,
+            "budgets": study.count_distinct(cell, "budget", size) if study.runs.budget else 0,
+            "missing": study.by_cell(study.missing),
+            "duplicates": study.extra_rows,
+            "non_finite": n - total.astype(int),
+            "distinct": _distinct_scores(study),
+            "mean": mean,
+            "sd": sd,
+        }
+    )
+
+
+def _distinct_scores(study: Study) -> np.ndarray:
+    points, cell, size = study.points, study.code("cell"), study.n_cells
+    if np.any(points.low < points.high):  # several scores in a point: only the rows know how many differ
+        return _distinct_scores_of_rows(study)
+    good = points.valid > 0
+    cell, mean = cell[good], points.mean[good]
+    order = np.lexsort((mean, cell))
+    cell, mean = cell[order], mean[order]
+    first = np.ones(len(cell), dtype=bool)
+    first[1:] = (cell[1:] != cell[:-1]) | (mean[1:] != mean[:-1])
+    return np.bincount(cell[first], minlength=size)
+
+
+def _distinct_scores_of_rows(study: Study) -> np.ndarray:
+    """One more query: (benchmark, algorithm, score) that occur; a score counts where it is finite."""
+    runs = study.runs
+    roles = ("benchmark", "algorithm") if runs.benchmark else ("algorithm",)
+    columns = [nw.col(getattr(runs, role)).alias(f"key_{role}") for role in roles]
+    y = nw.col(runs.score).cast(nw.Float64)
+    table = runs.frame.select(*columns, y.alias("y"))
+    table = table.filter(nw.col("y").is_finite().fill_null(False))
+    table = table.group_by(*(f"key_{role}" for role in roles)).agg(nw.col("y").n_unique().alias("distinct"))
+    frame = collected(table).to_pandas()
+    cell = np.zeros(len(frame))
+    for role in roles:
+        place = {level: i for i, level in enumerate(study.names(role))}
+        cell = cell * len(place) + [place[level] for level in frame[f"key_{role}"]]
+    out = np.zeros(study.n_cells, dtype=int)
+    out[cell.astype(np.intp)] = frame["distinct"]
+    return out
