@@ -39,7 +39,7 @@ from lmemtest.lmm.scope import scope_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["CellMap", "Cells", "Groups", "aggregate", "cells_of", "compress", "regroup", "regrouped"]
+__all__ = ["CellMap", "Cells", "Groups", "aggregate", "cells_of", "compress", "regroup"]
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -172,6 +172,49 @@ class Groups:
     def valid(self) -> np.ndarray:
         """How many rows have a finite score."""
         return self.n - self.n_bad
+
+    def over(self, by: Sequence[str]) -> Groups:
+        """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
+
+        Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores
+        share costs no digits.
+        """
+        at = {name: i for i, name in enumerate(self.keys.names)}
+        coded = [(self.keys.codes[at[name]], self.keys.levels[at[name]]) for name in by]
+        index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(self.n))
+        size = int(index.max()) + 1
+        first = first_rows(index, size)
+
+        def total(values: NDArray[np.float64]) -> NDArray[Any]:
+            return np.bincount(index, weights=values, minlength=size)
+
+        n, bad = total(self.n), total(self.n_bad)
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        valid = self.n - self.n_bad
+        good = valid > 0
+        np.minimum.at(low, index[good], self.low[good])
+        np.maximum.at(high, index[good], self.high[good])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            off = np.where(good, (self.low - low[index]) + self.above, 0.0)
+            centre = total(valid * off) / (n - bad)
+        ss = total(np.where(good, self.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
+        constant = low == high
+        above = np.where(constant, 0.0, centre)
+        return Groups(
+            keys=Keys(
+                names=tuple(by),
+                codes=tuple(codes[first] for codes, _ in coded),
+                levels=tuple(levels for _, levels in coded),
+                size=size,
+            ),
+            n=n,
+            n_bad=bad,
+            mean=low + above,
+            above=above,
+            ss=np.where(constant, 0.0, ss),
+            low=low,
+            high=high,
+        )
 
 
 def aggregate(
@@ -325,50 +368,6 @@ def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:
 
 
 # --------------------------------------------------------------------------------- coarser from finer ones
-
-
-def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
-    """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
-
-    Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores share
-    costs no digits.
-    """
-    at = {name: i for i, name in enumerate(groups.keys.names)}
-    coded = [(groups.keys.codes[at[name]], groups.keys.levels[at[name]]) for name in by]
-    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(groups.n))
-    size = int(index.max()) + 1
-    first = first_rows(index, size)
-
-    def total(values: NDArray[np.float64]) -> NDArray[Any]:
-        return np.bincount(index, weights=values, minlength=size)
-
-    n, bad = total(groups.n), total(groups.n_bad)
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    valid = groups.n - groups.n_bad
-    good = valid > 0
-    np.minimum.at(low, index[good], groups.low[good])
-    np.maximum.at(high, index[good], groups.high[good])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        off = np.where(good, (groups.low - low[index]) + groups.above, 0.0)
-        centre = total(valid * off) / (n - bad)
-    ss = total(np.where(good, groups.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
-    constant = low == high
-    above = np.where(constant, 0.0, centre)
-    return Groups(
-        keys=Keys(
-            names=tuple(by),
-            codes=tuple(codes[first] for codes, _ in coded),
-            levels=tuple(levels for _, levels in coded),
-            size=size,
-        ),
-        n=n,
-        n_bad=bad,
-        mean=low + above,
-        above=above,
-        ss=np.where(constant, 0.0, ss),
-        low=low,
-        high=high,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores, regrouped, transformed
+from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores, transformed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +82,7 @@ class Study:
             source = self._asked(self._to_ask(by))
         if source.keys.names == by:
             return source
-        found = regrouped(source, by)
+        found = source.over(by)
         self._seen.setdefault(wanted, found)
         return found
 
@@ -663,7 +663,7 @@ class Study:
         if (finest.n > 1).any():  # a transformed mean is not the mean of transformed scores
             return None
         y = transformed(finest.mean, transform)
-        return regrouped(replace(finest, mean=y, above=np.zeros(len(y)), low=y, high=y), keys)
+        return replace(finest, mean=y, above=np.zeros(len(y)), low=y, high=y).over(keys)
 
     def table(self, columns: Sequence[str]) -> pd.DataFrame | None:
         """The rows by some columns with roles; None where others are among them."""

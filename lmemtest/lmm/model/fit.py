@@ -105,7 +105,7 @@ class LmmFit(Verbs, Result):
 
     parts: ClassVar[Mapping[str, str]] = {"fixed_effects": "to_frame", "variances": "varcorr"}
 
-    @property
+    @cached_property
     def scope(self) -> Scope | None:
         """What the table behind the fit tells of its columns; None of a plain dataframe."""
         return scope_of(self.data)

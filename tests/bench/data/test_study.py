@@ -11,7 +11,7 @@ import pytest
 import lmemtest as lt
 from lmemtest.bench.data.study import labels, subset
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import aggregate, regrouped
+from lmemtest.lmm.cells import aggregate
 
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
 ALL = {**ROLES, "benchmark": "task", "seed": "rep", "budget": "epoch", "metafeatures": ("prior", "family", "kind")}
@@ -39,7 +39,7 @@ def test_coarser_groups_follow_from_finer_ones(offset):
     runs = lt.Runs(frame, **ALL)
     finest = aggregate(runs.frame, ["task", "prior", "rep", "tool", "epoch"], "loss")
     for by in (["tool"], ["tool", "task"], ["epoch", "prior", "tool"], ["rep"], []):
-        found, direct = regrouped(finest, by), aggregate(runs.frame, by, "loss")
+        found, direct = finest.over(by), aggregate(runs.frame, by, "loss")
         pd.testing.assert_frame_equal(found.keys.frame(), direct.keys.frame())
         for name in ("n", "n_bad", "low", "high"):
             np.testing.assert_array_equal(getattr(found, name), getattr(direct, name))
@@ -49,7 +49,7 @@ def test_coarser_groups_follow_from_finer_ones(offset):
 
 def test_equal_scores_have_no_sum_of_squares_and_their_own_mean():
     frame = table().assign(loss=0.1)
-    found = regrouped(aggregate(lt.Runs(frame, **ALL).frame, ["tool", "task", "rep"], "loss"), ["tool"])
+    found = aggregate(lt.Runs(frame, **ALL).frame, ["tool", "task", "rep"], "loss").over(["tool"])
     assert (found.ss == 0.0).all()
     assert (found.mean == 0.1).all()
 
