@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from study import table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.data.roles import with_roles
@@ -21,15 +22,10 @@ from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
 def make_table(benchmarks=4, priors=("bad", "good"), seeds=4, budgets=(1, 2, 4, 8)):
     """Runs of three algorithms of which the last is worse; runs differ by chance, and so do their budgets."""
     rng = np.random.default_rng(5)
-    index = pd.MultiIndex.from_product(
-        [["A", "B", "C"], [f"b{i}" for i in range(benchmarks)], priors, range(seeds)],
-        names=["algorithm", "benchmark", "prior", "seed"],
-    )
-    runs = index.to_frame(index=False)
-    runs["run"] = rng.normal(size=len(runs)) + 2.0 * (runs["algorithm"] == "C")
-    frame = runs.merge(pd.DataFrame({"used_fidelity": budgets}), how="cross")
-    frame["value"] = frame.pop("run") + 0.1 * rng.normal(size=len(frame)) - 0.2 * np.log(frame["used_fidelity"])
-    return frame
+    run = rng.normal(size=(3, benchmarks, len(priors), seeds)) + np.array([0.0, 0.0, 2.0])[:, None, None, None]
+    scores = run[..., None] + 0.1 * rng.normal(size=(*run.shape, len(budgets))) - 0.2 * np.log(budgets)
+    names = {"benchmark": [f"b{i}" for i in range(benchmarks)], "prior": priors, "used_fidelity": budgets}
+    return table_of_scores(scores, "algorithm benchmark prior seed used_fidelity", "value", **names)
 
 
 def make_runs():
