@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+# Makers of means, pairs and decisions draw these (`make.cases` of tests/plots/conftest.py).
+CASES = ("two", "three", "five", "twenty", "long names", "all equal", "outlier", "large offset", "missing", "tiny",
+         "numbers")  # fmt: skip
+
 
 def lines(ax: Any, label: str) -> list[Any]:
     """The lines with a label, in axes or, where these hold panels, in the first panel."""

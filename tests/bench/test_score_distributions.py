@@ -135,7 +135,7 @@ def dip_by_linear_programs(x) -> float:
     for mode in range(m):  # variables: G at the values (at the mode from the left), G at the mode from the right, D
         rows, limits = [], []
 
-        def at_most(limit, rows=rows, limits=limits, size=m + 2, **terms):
+        def no_more_than(limit, rows=rows, limits=limits, size=m + 2, **terms):
             row = np.zeros(size)
             for name, factor in terms.items():
                 row[int(name[1:])] += factor
@@ -144,20 +144,20 @@ def dip_by_linear_programs(x) -> float:
 
         for i in range(m):
             high, low = (lower[i], upper[i]) if i != mode else (lower[i], lower[i])
-            at_most(high, **{f"v{i}": 1.0, f"v{m + 1}": -1.0})
-            at_most(-low, **{f"v{i}": -1.0, f"v{m + 1}": -1.0})
-        at_most(upper[mode], **{f"v{m}": 1.0, f"v{m + 1}": -1.0})
-        at_most(-upper[mode], **{f"v{m}": -1.0, f"v{m + 1}": -1.0})
-        at_most(0.0, **{f"v{mode}": 1.0, f"v{m}": -1.0})
+            no_more_than(high, **{f"v{i}": 1.0, f"v{m + 1}": -1.0})
+            no_more_than(-low, **{f"v{i}": -1.0, f"v{m + 1}": -1.0})
+        no_more_than(upper[mode], **{f"v{m}": 1.0, f"v{m + 1}": -1.0})
+        no_more_than(-upper[mode], **{f"v{m}": -1.0, f"v{m + 1}": -1.0})
+        no_more_than(0.0, **{f"v{mode}": 1.0, f"v{m}": -1.0})
         left, right = list(range(mode + 1)), [m, *range(mode + 1, m)]
         for path, sign in ((left, 1.0), (right, -1.0)):
             where = [values[mode] if i == m else values[i] for i in path]
             for i, j in pairwise(path):
-                at_most(0.0, **{f"v{i}": 1.0, f"v{j}": -1.0})
+                no_more_than(0.0, **{f"v{i}": 1.0, f"v{j}": -1.0})
             for k in range(len(path) - 2):
                 first, second = 1.0 / (where[k + 1] - where[k]), 1.0 / (where[k + 2] - where[k + 1])
                 terms = {f"v{path[k]}": -first, f"v{path[k + 1]}": first + second, f"v{path[k + 2]}": -second}
-                at_most(0.0, **{name: sign * value for name, value in terms.items()})
+                no_more_than(0.0, **{name: sign * value for name, value in terms.items()})
         cost = np.r_[np.zeros(m + 1), 1.0]
         found = optimize.linprog(cost, A_ub=np.array(rows), b_ub=limits, bounds=[(0, 1)] * (m + 2), method="highs")
         best = min(best, found.fun) if found.status == 0 else best

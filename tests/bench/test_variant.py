@@ -98,7 +98,7 @@ def test_a_variant_of_a_seen_table_reads_no_rows(monkeypatch):
     table = with_families()
     lt.recommend(table)
     monkeypatch.setattr("lmemtest.bench.data.study.aggregate", None)
-    lt.variant(table, without={"benchmark": "b04"}, population="benchmark")
+    assert len(lt.variant(table, without={"benchmark": "b04"}, population="benchmark").table) == 10
 
 
 def test_a_variant_says_what_is_another_one():

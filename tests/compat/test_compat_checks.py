@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from pytest import approx
 
@@ -16,7 +15,7 @@ from lmemtest.compat.significance_analysis import (
     fidelity_check,
     seed_dependency_check,
 )
-from lmemtest.compat.significance_analysis.tables import as_runs, conditions
+from lmemtest.compat.significance_analysis.tables import as_runs
 from lmemtest.errors import DataError, DataWarning, DesignError, UnknownColumnError
 
 # ---------------------------------------------------------------- seeds
@@ -156,23 +155,6 @@ def test_one_budget_is_refused(table):
         fidelity_check(frame[frame["used_fidelity"] == 1.0])
     with pytest.raises(UnknownColumnError, match="data names the column 'epochs'"):
         fidelity_check(frame, fidelity_var="epochs")
-
-
-# ---------------------------------------------------------------- which columns matter
-
-
-def test_columns_that_tell_rows_apart_on_bundled_runs():
-    frame = lt.datasets.load_hpo_runs().to_frame()
-    assert conditions(frame, "algorithm", "loss", ["benchmark", "seed"]) == ["benchmark", "seed", "prior", "budget"]
-    with pytest.warns(DataWarning, match="takes 'budget' for the budget"):
-        runs = as_runs(frame, "check", algorithm="algorithm", loss="loss")
-    assert (runs.budget, runs.metafeatures, runs.direction) == ("budget", ("prior",), "minimize")
-
-
-def test_measurements_are_no_conditions():
-    frame = pd.DataFrame({"algorithm": list("AABB"), "value": [0.1, 0.2, 0.3, 0.4], "time": [1.5, 2.5, 3.5, 4.5]})
-    assert conditions(frame, "algorithm", "value", []) == []
-    assert conditions(frame.assign(rate=[0.1, 0.5] * 2), "algorithm", "value", []) == ["rate"]
 
 
 def test_checks_are_those_of_the_package(table):

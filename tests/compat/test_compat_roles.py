@@ -10,25 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from study import table_of_scores
 
 import lmemtest as lt
+from lmemtest.bench.data.roles import with_roles
 from lmemtest.compat import significance_analysis as sa
-from lmemtest.compat.significance_analysis.tables import find_roles
+from lmemtest.compat.significance_analysis.tables import guessed
 from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
 
 
 def make_table(benchmarks=4, priors=("bad", "good"), seeds=4, budgets=(1, 2, 4, 8)):
     """Runs of three algorithms of which the last is worse; runs differ by chance, and so do their budgets."""
     rng = np.random.default_rng(5)
-    index = pd.MultiIndex.from_product(
-        [["A", "B", "C"], [f"b{i}" for i in range(benchmarks)], priors, range(seeds)],
-        names=["algorithm", "benchmark", "prior", "seed"],
-    )
-    runs = index.to_frame(index=False)
-    runs["run"] = rng.normal(size=len(runs)) + 2.0 * (runs["algorithm"] == "C")
-    frame = runs.merge(pd.DataFrame({"used_fidelity": budgets}), how="cross")
-    frame["value"] = frame.pop("run") + 0.1 * rng.normal(size=len(frame)) - 0.2 * np.log(frame["used_fidelity"])
-    return frame
+    run = rng.normal(size=(3, benchmarks, len(priors), seeds)) + np.array([0.0, 0.0, 2.0])[:, None, None, None]
+    scores = run[..., None] + 0.1 * rng.normal(size=(*run.shape, len(budgets))) - 0.2 * np.log(budgets)
+    names = {"benchmark": [f"b{i}" for i in range(benchmarks)], "prior": priors, "used_fidelity": budgets}
+    return table_of_scores(scores, "algorithm benchmark prior seed used_fidelity", "value", **names)
 
 
 def make_runs():
@@ -37,9 +34,8 @@ def make_runs():
 
 
 def roles_of(frame, **given):
-    open_roles = {"benchmark": None, "budget": None, "seed": None}
-    roles, guessed, loose = find_roles(frame, "check", algorithm="algorithm", loss="value", given=open_roles | given)
-    return SimpleNamespace(**roles, guessed=guessed, loose=loose)
+    runs, columns = guessed(frame, algorithm="algorithm", loss="value", **given)
+    return SimpleNamespace(**with_roles(runs, columns), guessed={column.name: column.role for column in columns})
 
 
 def message(function, taken, arguments):
@@ -108,13 +104,14 @@ def test_what_the_validator_made_an_object_is_still_a_number():
     data = sa.dataframe_validator(frame, seed_var="nr", verbose=False)
     assert data[0]["nr"].dtype == object
     assert roles_of(data[0]).seed == "nr"
-    assert roles_of(frame.astype({"nr": str})).seed == "nr"
 
 
-def test_seeds_of_their_own_per_algorithm():
-    frame = make_table()
-    frame["nr"] = frame.groupby(["algorithm", "benchmark", "prior", "seed"]).ngroup()
-    assert roles_of(frame.drop(columns="seed")).seed == "nr"
+def test_numbers_of_runs_have_to_be_named():
+    """They differ between the algorithms, so that nothing tells them from measurements."""
+    frame = make_runs()
+    numbered = frame.assign(nr=frame.groupby(["algorithm", "benchmark", "seed"]).ngroup()).drop(columns="seed")
+    assert roles_of(numbered).seed is None
+    assert roles_of(numbered, seed="nr").seed == "nr"
 
 
 def test_a_seed_comes_back_at_the_budgets_of_its_run():
@@ -132,8 +129,10 @@ def test_the_first_name_that_varies_is_taken():
 
 def test_two_columns_that_could_be_the_seed():
     frame = make_table().rename(columns={"seed": "nr", "used_fidelity": "resource"})
-    start = "no column has the name of a seed, and 'nr', 'resource' distinguish rows only together. Name the seed, "
-    text = f"{start}{INFORMATION}(..., seed_var=...), and the budget with fidelity_var= if one of them is that."
+    text = (
+        "no column has the name of a seed, and 'nr', 'resource' could each be it. Name the columns: "
+        f"{INFORMATION}(..., benchmark_var=..., fidelity_var=..., seed_var=...)."
+    )
     for table in (frame, frame.reset_index(names="Unnamed: 0")):
         with pytest.raises(DataError, match=f"^{re.escape(text)}$"):
             sa.benchmark_information_check(table)
@@ -159,8 +158,8 @@ def test_the_benchmark_of_the_seed_check():
 def test_two_columns_that_could_be_the_benchmark():
     frame = make_table().rename(columns={"benchmark": "thing", "prior": "quality"})
     text = (
-        "no column has the name of a benchmark, and 'thing', 'quality' could each be it. Name it: "
-        "seed_dependency_check(..., benchmark_var=...)."
+        "no column has the name of a benchmark, and 'thing', 'quality' could each be it. Name the columns: "
+        "seed_dependency_check(..., benchmark_var=..., fidelity_var=..., seed_var=...)."
     )
     with pytest.raises(DataError, match=f"^{re.escape(text)}$"):
         sa.seed_dependency_check(frame)
@@ -177,11 +176,9 @@ def test_only_names_make_a_budget():
     assert roles_of(frame.rename(columns={"used_fidelity": "Epochs"})).guessed == {"Epochs": "budget"}
     unknown = roles_of(frame.rename(columns={"used_fidelity": "resource"}))
     assert (unknown.budget, unknown.metafeatures) == (None, ("prior", "resource"))
-    assert unknown.guessed == {"resource": "metafeature"}
-    text = roles_of(
-        frame.assign(used_fidelity=1.0, budget=frame["used_fidelity"].map({1: "s", 2: "m", 4: "l", 8: "x"}))
-    )
-    assert text.budget == "used_fidelity"
+    assert unknown.guessed == {"resource": "metafeatures"}
+    text = frame.assign(used_fidelity=1.0, budget=frame["used_fidelity"].map({1: "s", 2: "m", 4: "l", 8: "x"}))
+    assert (roles_of(text).budget, roles_of(text).metafeatures) == (None, ("prior", "budget"))
 
 
 def test_yes_and_no_are_labels():
@@ -314,10 +311,7 @@ def test_errors_name_arguments_that_the_function_has():
     with pytest.raises(DataError, match=r"^fidelity_var must be a column of numbers"):
         sa.fidelity_check(frame.astype({"used_fidelity": str}))
     text = "metafeature_var and benchmark_var both name the column 'benchmark'"
-    with (
-        pytest.raises(ArgumentError, match=f"^{text}"),
-        pytest.warns(DataWarning, match="'prior' varies within runs too"),
-    ):
+    with pytest.raises(ArgumentError, match=f"^{text}"):
         sa.metafeature_analysis(frame, ("A", "B"), "benchmark")
     apart = frame.assign(used_fidelity=frame["used_fidelity"] + 10 * (frame["algorithm"] == "A"))
     with pytest.raises(DataError, match=re.escape("reached: data[data['used_fidelity'].isin([...])].")):

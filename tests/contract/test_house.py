@@ -159,13 +159,51 @@ def test_no_figure_of_the_house_grows(name: str) -> None:
     assert found <= today
 
 
-def test_what_a_rate_is_held_against_is_asserted() -> None:
-    """`at_most` and the like of the harness give a truth value, which alone on a line can fail no test."""
-    of_harness = {"at_most", "at_least", "about"}
+# What answers yes or no, beside the functions of tests that are annotated so; and what fails, beside an assertion.
+PREDICATES = {"all", "allclose", "any", "approx", "array_equal", "equals", "exists", "hasattr", "isclose", "isinstance"}
+FAILS = {"assert", "raise", "raises", "warns", "fail"}
+
+
+@functools.cache
+def of_tests() -> list[tuple[str, ast.FunctionDef, set[str]]]:
+    """The functions of all tests and their helpers, with the names of what they call, and "assert" and "raise"."""
+    found = []
+    for path in sorted((PACKAGE.parent / "tests").rglob("*.py")):
+        for function in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(function, ast.FunctionDef):
+                inside = list(ast.walk(function))
+                names = {_last_name(one.func) for one in inside if isinstance(one, ast.Call)}
+                names |= {kind for one in inside if (kind := type(one).__name__.lower()) in FAILS}
+                found.append((path.name, function, names))
+    return found
+
+
+@pytest.mark.level(2)  # parses all tests
+def test_what_answers_yes_or_no_is_asserted() -> None:
+    """Alone on a line `at_most(share, n)` of the harness, or `np.allclose(a, b)`, can fail no test."""
+    answers = PREDICATES | {
+        f.name for _, f, _ in of_tests() if f.returns is not None and ast.unparse(f.returns) == "bool"
+    }
     alone = [
-        f"{path.name}, line {node.lineno}"
-        for path in sorted((PACKAGE.parent / "tests" / "simulation").glob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Expr) and getattr(getattr(node.value, "func", None), "id", "") in of_harness
+        f"{path}, line {line.lineno}"
+        for path, function, names in of_tests()
+        for line in (ast.walk(function) if names & answers else ())
+        if isinstance(line, ast.Expr) and isinstance(line.value, ast.Call) and _last_name(line.value.func) in answers
     ]
     assert alone == []
+
+
+@pytest.mark.level(2)
+def test_every_test_can_fail() -> None:
+    """It asserts, expects a refusal or a warning, or calls what does."""
+    fails = set(FAILS)
+
+    def can_fail(names: set[str]) -> bool:
+        return bool(names & fails) or any(name.startswith("assert_") for name in names)  # NumPy's and pandas'
+
+    while more := {function.name for _, function, names in of_tests() if can_fail(names)} - fails:
+        fails |= more
+    unable = [
+        f"{path}: {f.name}" for path, f, names in of_tests() if f.name.startswith("test_") and not can_fail(names)
+    ]
+    assert unable == []

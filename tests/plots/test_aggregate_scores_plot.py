@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from figures import lines
 from matplotlib.figure import Figure
 from pytest import approx
+from study import as_runs, table_of_scores
 
-import lmemtest as lt
 from lmemtest.bench.ranking.aggregates import aggregate_scores
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.aggregate_scores import aggregate_scores_plot, improvement_plot, performance_profile_plot
@@ -17,10 +16,9 @@ from lmemtest.plots.aggregate_scores import aggregate_scores_plot, improvement_p
 
 def make_result(names=("HB", "PB", "RS"), measures=("iqm", "optimality_gap"), direction="maximize"):
     rng = np.random.default_rng(1)
-    rows = pd.MultiIndex.from_product([names, range(4), range(3)], names=["tool", "task", "seed"]).to_frame(index=False)
-    rows["score"] = rng.random(len(rows)) + rows["tool"].map({name: i for i, name in enumerate(names)}) / len(names)
-    roles = {"score": "score", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-    return aggregate_scores(lt.Runs(rows, direction=direction, **roles), measures, rng=1, n_draws=99)
+    scores = rng.random((len(names), 4, 3)) + np.arange(len(names))[:, None, None] / len(names)
+    runs = as_runs(table_of_scores(scores, "tool task seed", tool=list(names)), direction)
+    return aggregate_scores(runs, measures, rng=1, n_draws=99)
 
 
 def words(ax):

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from figures import lines
+from figures import CASES, lines
 from matplotlib.figure import Figure
 
 from lmemtest.core.verdicts import Verdict
@@ -15,20 +15,6 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
 from lmemtest.plots._cd_plan import stack
 from lmemtest.plots._layout import spread
-
-CASES = (
-    "two",
-    "three",
-    "five",
-    "twenty",
-    "long names",
-    "all equal",
-    "outlier",
-    "large offset",
-    "missing",
-    "tiny",
-    "numbers",
-)
 
 
 def places_at(ax, height):

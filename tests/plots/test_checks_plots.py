@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from figures import lines, row_labels
 from pytest import approx
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.checks.audit import _answer, _row
@@ -24,17 +25,10 @@ NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字")
 @pytest.fixture(scope="module")
 def runs():
     rng = np.random.default_rng(1)
-    luck = rng.normal(size=12)
-    rows = [
-        (name, task, s, rng.normal() + 1.5 * luck[s] * (name == "B") + task * (name == "B") * 1.5)
-        for name in NAMES
-        for task in range(3)
-        for s in range(12)
-    ]
-    table = pd.DataFrame(rows, columns=["algorithm", "benchmark", "seed", "loss"])
-    table["benchmark"] = "task " + table["benchmark"].astype(str)
-    roles = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
-    return lt.Runs(table, score="loss", direction="minimize", **roles)
+    luck, ahead = rng.normal(size=12), np.array([0.0, 1.0, 0.0])[:, None, None]
+    scores = rng.normal(size=(3, 3, 12)) + 1.5 * luck * ahead + 1.5 * np.arange(3)[:, None] * ahead
+    names = {"algorithm": NAMES, "benchmark": [f"task {i}" for i in range(3)]}
+    return as_runs(table_of_scores(scores, "algorithm benchmark seed", "loss", **names))
 
 
 def test_markers_are_the_means_of_the_seeds(runs):

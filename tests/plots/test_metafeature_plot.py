@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from figures import lines, row_labels
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
@@ -20,26 +20,11 @@ from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 
 def runs_of(tasks: int, levels: tuple[str, ...] = ("bad", "good"), name: str = "task {:02d}") -> lt.Runs:
     rng = np.random.default_rng(6)
-    names = ["task", "prior", "tool", "seed", "budget"]
-    axes = [range(tasks), range(len(levels)), range(2), range(10), range(3)]
-    frame = pd.MultiIndex.from_product(axes, names=names).to_frame(index=False)
-    t, p, a, s, _ = (frame[c].to_numpy() for c in names)
-    effect = np.where(np.arange(tasks) % 6 == 2, 0.0, 2.0)
-    frame["loss"] = a * effect[t] * p + 0.3 * rng.normal(size=(tasks, len(levels), 2, 10))[t, p, a, s]
-    frame["loss"] += 0.3 * rng.normal(size=len(frame))
-    frame["task"] = [name.format(i) for i in t]
-    frame["prior"] = [levels[i] for i in p]
-    frame["tool"] = ["AB"[i] for i in a]
-    return lt.Runs(
-        frame,
-        score="loss",
-        direction="minimize",
-        algorithm="tool",
-        benchmark="task",
-        seed="seed",
-        budget="budget",
-        metafeatures=("prior",),
-    )
+    effect = np.where(np.arange(tasks) % 6 == 2, 0.0, 2.0)[:, None, None] * np.arange(len(levels))[:, None] * [0, 1]
+    of_runs = effect[..., None] + 0.3 * rng.normal(size=(tasks, len(levels), 2, 10))
+    scores = of_runs[..., None] + 0.3 * rng.normal(size=(*of_runs.shape, 3))
+    names = {"task": [name.format(i) for i in range(tasks)], "prior": levels, "tool": ["A", "B"]}
+    return as_runs(table_of_scores(scores, "task prior tool seed budget", "loss", **names))
 
 
 LONG = "a very long name of a benchmark with $x$ and <b> number {:02d}"

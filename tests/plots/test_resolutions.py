@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.plots import benchmark_clusters_plot, benchmark_effects_plot, detached_figures, metafeature_effect_plot
@@ -16,21 +16,11 @@ from lmemtest.plots import benchmark_clusters_plot, benchmark_effects_plot, deta
 @pytest.fixture(scope="module")
 def runs() -> lt.Runs:
     rng = np.random.default_rng(3)
-    axes = [range(14), range(3), ("bad", "good"), range(4)]
-    frame = pd.MultiIndex.from_product(axes, names=["task", "tool", "prior", "seed"]).to_frame(index=False)
-    own = rng.normal(size=(14, 3))[frame["task"], frame["tool"]]
-    frame["loss"] = own + 0.3 * frame["tool"] + 0.1 * rng.normal(size=len(frame))
-    frame["tool"] = [("Bayesian optimisation with a very long name", "HB", "RS")[i] for i in frame["tool"]]
-    frame["task"] = [f"benchmark number {i} (dataset {7 * i})" for i in frame["task"]]
-    return lt.Runs(
-        frame,
-        score="loss",
-        direction="minimize",
-        algorithm="tool",
-        benchmark="task",
-        seed="seed",
-        metafeatures=["prior"],
-    )
+    means = rng.normal(size=(14, 3)) + 0.3 * np.arange(3)
+    scores = means[..., None, None] + 0.1 * rng.normal(size=(14, 3, 2, 4))
+    names = {"tool": ("Bayesian optimisation with a very long name", "HB", "RS"), "prior": ("bad", "good")}
+    names["task"] = [f"benchmark number {i} (dataset {7 * i})" for i in range(14)]
+    return as_runs(table_of_scores(scores, "task tool prior seed", "loss", **names))
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from figures import lines, row_labels
+from figures import CASES, lines, row_labels
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -15,19 +15,6 @@ from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _style, benchmark_effects_plot, emmeans_plot, pairs_matrix_plot, pairs_plot
 
-CASES = (
-    "two",
-    "three",
-    "five",
-    "twenty",
-    "long names",
-    "all equal",
-    "outlier",
-    "large offset",
-    "missing",
-    "tiny",
-    "numbers",
-)
 SIZES = [None, (4.5, 4.0)]
 WIDE = ("two", "twenty", "long names")  # drawn in a new figure too
 

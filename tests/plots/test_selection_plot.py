@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pytest
 from figures import lines, row_labels
 from matplotlib.figure import Figure
 from pytest import approx
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.select_model import select_model
@@ -24,13 +24,10 @@ def make_runs(k=3, *, long=False):
     pair, instance = rng.normal(size=(k, 9)), rng.normal(size=(9, 2))
     tool = "a very long column of algorithms with $x$ and <b>" if long else "tool"
     prior = "how good the prior is, in the words of its authors" if long else "prior"
-    rows = [
-        (f"A{i}", f"t{j}", f"p{m}", s, pair[i, j] + instance[j, m] + rng.normal())
-        for i, j, m, s in itertools.product(range(k), range(9), range(2), range(2))
-    ]
-    frame = pd.DataFrame(rows, columns=[tool, "task", prior, "seed", "loss"])
-    roles = {"algorithm": tool, "benchmark": "task", "seed": "seed", "metafeatures": [prior]}
-    return lt.Runs(frame, score="loss", direction="minimize", **roles)
+    scores = pair[:, :, None, None] + instance[:, :, None] + rng.normal(size=(k, 9, 2, 2))
+    names = {"tool": [f"A{i}" for i in range(k)], "task": [f"t{j}" for j in range(9)], "prior": ["p0", "p1"]}
+    frame = table_of_scores(scores, "tool task prior seed", "loss", **names)
+    return as_runs(frame.rename(columns={"tool": tool, "prior": prior}), algorithm=tool, metafeatures=[prior])
 
 
 MAKERS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from figures import lines, row_labels
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 from pytest import approx
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters
@@ -30,14 +30,8 @@ def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:
     A, B, AB = 0.5 * rng.normal(size=k), 2.0 * rng.normal(size=9), rng.normal(size=(k, 9))
     tool = [f"a very long algorithm name with $x$ and <b> {i}" if long else f"A{i}" for i in range(k)]
     task = [f"benchmark {'with a long name ' * long}{j}" for j in range(9)]
-    rows = [
-        (tool[i], task[j], s, A[i] + B[j] + AB[i, j] + rng.normal())
-        for i, j, s in itertools.product(range(k), range(9), range(4))
-    ]
-    roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
-    return lt.Runs(
-        pd.DataFrame(rows, columns=["tool", "task", "seed", "loss"]), score="loss", direction="minimize", **roles
-    )
+    scores = (A[:, None] + B + AB)[..., None] + rng.normal(size=(k, 9, 4))
+    return as_runs(table_of_scores(scores, "tool task seed", "loss", tool=tool, task=task))
 
 
 def clusters(runs: lt.Runs):

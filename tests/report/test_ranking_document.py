@@ -28,7 +28,7 @@ def test_documents_are_escaped_and_hold_the_paragraph(found):
     assert r"$<$b$>$\_1" in tex
     assert r"50 \% \& more" in tex
     assert "<b>_1" not in html.replace("&lt;b&gt;_1", "")
-    assert "<svg" in html or "data:image/svg" in html
+    assert "<svg" in html
     text = content_of(found, ".txt").replace("\n", " ")
     assert "Computed with lmemtest" in text
 
@@ -75,5 +75,5 @@ def test_the_report_has_classical_rankings_beside_the_model():
     wilcoxon = lt.rank(runs, "frequentist", test="wilcoxon").decisions.significant
     tukey = lt.rank(runs, "frequentist", test="tukey").decisions.significant
     agree = sum({m.loc[tuple(pair)] for m in (nemenyi, wilcoxon, tukey)} == {differ} for pair, differ in model.items())
-    assert f"The 4 tests agree on {agree} of 15 pairs." in said or agree == 15
+    assert f"agree on {'all' if agree == 15 else f'{agree} of'} 15 pairs" in said
     assert "Does it hold elsewhere?" in analysis.to_text()

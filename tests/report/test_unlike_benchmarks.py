@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.robustness import scores
@@ -21,13 +21,9 @@ def runs_of(scale: np.ndarray, *, losses: int = 0, step: float = 0.0) -> lt.Runs
     y = rng.normal(size=(len(scale), 4))
     y[:, 0] += 1.5
     y[:losses, 3] -= 6.0
-    b, a = np.indices(y.shape).reshape(2, -1)
-    table = {
-        "task": [f"t{i}" for i in b],
-        "tool": [TOOLS[i] for i in a],
-        "score": (y * scale[:, None]).ravel() + step * b,
-    }
-    return lt.Runs(pd.DataFrame(table), score="score", direction="maximize", algorithm="tool", benchmark="task")
+    scores = y * scale[:, None] + step * np.arange(len(scale))[:, None]
+    names = {"task": [f"t{i}" for i in range(len(scale))], "tool": TOOLS}
+    return as_runs(table_of_scores(scores, "task tool", **names), "maximize")
 
 
 @pytest.fixture(scope="module")

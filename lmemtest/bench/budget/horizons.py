@@ -21,7 +21,7 @@ import pandas as pd
 from lmemtest.bench.budget.curves import ONE_RUN, unknown_runs
 from lmemtest.bench.budget.horizon_scores import Place, one_score, places_of, rows_at, run_curves, scores_at
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES
+from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES, VCOV
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.threads import one_blas_thread
@@ -142,6 +142,8 @@ def at(
     check_choice(windows, "windows", WINDOWS)
     if adjust is not None:
         check_choice(adjust, "adjust", WITHIN)
+    if vcov is not None:
+        check_choice(vcov, "vcov", VCOV)
     check_choice(across, "across", ACROSS)
     check_choice(ddf, "ddf", DDF_METHODS)
     keys, points, common = run_curves(runs)

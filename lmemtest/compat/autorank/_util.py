@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ from scipy import special
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.outperforming import effect_size as effects_of
 from lmemtest.bench.ranking import classical
-from lmemtest.bench.ranking.bayesian import outcome_draws, signed_rank
+from lmemtest.bench.ranking.bayesian import outcome_draws, posterior_verdicts, signed_rank
 from lmemtest.compat.autorank.decisions import (
     cd_diagram,
     ci_plot,
@@ -29,8 +28,9 @@ from lmemtest.compat.autorank.decisions import (
     posterior_maps,
 )
 from lmemtest.compat.autorank.result import UNDEFINED, BayesResult, ComparisonResult, RankResult, WrongTypeError
-from lmemtest.core.rounding import at_most, below, tie_order, tolerance
+from lmemtest.core.rounding import below, tie_order, tolerance
 from lmemtest.core.validate import check_magnitude, resolve_rng
+from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import format_level, p_text
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.diagnostics.normality import shapiro_wilk
@@ -60,7 +60,9 @@ __all__ = [
 
 FEWEST_ROWS = 5
 NORMAL_MAD = 1.4826  # Autorank's rounding of the factor that makes an absolute deviation a standard deviation
-OUTCOMES = ("smaller", "equal", "larger")
+# What the verdict on the population of the row says of that of the column.
+OF_COLUMN = {Verdict.BETTER: "smaller", Verdict.EQUIVALENT: "equal", Verdict.WORSE: "larger",
+             Verdict.NOT_SIGNIFICANT: "inconclusive"}  # fmt: skip
 _ALPHA = 0.05  # of an `Omnibus`, of which only statistic and p-value are used
 
 
@@ -388,27 +390,23 @@ def rank_bayesian(
     advantages, names = (x[:, above] - x[:, beneath]).T, distinct(index)
     chances = signed_rank(advantages, limits, rng=np.random.default_rng(seed), **draws)
     sampled, probabilities, decided = (np.full((k, k), np.nan, dtype=object) for _ in range(3))
-    for i, j, z, r, row in zip(above, beneath, advantages, limits.tolist(), chances.tolist(), strict=True):
+    words = [OF_COLUMN[Verdict(code)] for code in posterior_verdicts(chances, alpha).tolist()]
+    turned = {"smaller": "larger", "larger": "smaller"}
+    for i, j, z, r, row, word in zip(above, beneath, advantages, limits.tolist(), chances.tolist(), words, strict=True):
         pair = Posterior(
             chances=tuple(row), advantages=z, rope=float(r), seed=seed, names=(names[i], names[j]), **draws
         )
         sampled[i, j], probabilities[i, j] = pair, pair.chances
-        decided[i, j], decided[j, i] = _decision(row, alpha), _decision(row[::-1], alpha)
+        decided[i, j], decided[j, i] = word, turned.get(word, word)
     _say(verbose, f"Bayesian signed-rank test of {len(above)} pairs, {nsamples} draws")
     table = table.drop(columns="meanrank")
     for suffix, first in {"": "NA", "_above": np.nan}.items():
-        beside = [probabilities[j - 1 if suffix else 0, j] for j in range(1, k)]
-        table[f"p_equal{suffix}"] = [np.nan, *(p[1] for p in beside)]
-        table[f"p_smaller{suffix}"] = [np.nan, *(p[0] for p in beside)]
-        table[f"decision{suffix}"] = [first, *(_decision(p, alpha) for p in beside)]
+        beside = [(j - 1 if suffix else 0, j) for j in range(1, k)]
+        table[f"p_equal{suffix}"] = [np.nan, *(probabilities[pair][1] for pair in beside)]
+        table[f"p_smaller{suffix}"] = [np.nan, *(probabilities[pair][0] for pair in beside)]
+        table[f"decision{suffix}"] = [first, *(decided[pair] for pair in beside)]
     posteriors, beliefs, decisions = (pd.DataFrame(m, index, index) for m in (sampled, probabilities, decided))
     return BayesResult(table, posteriors, beliefs, decisions, kind, positions)
-
-
-def _decision(probabilities: Sequence[float], alpha: float) -> str:
-    """The outcome with a posterior probability of at least 1 - alpha; "inconclusive" if there is none."""
-    reached = (name for name, p in zip(OUTCOMES, probabilities, strict=True) if at_most(1.0 - alpha, p))
-    return next(reached, "inconclusive")
 
 
 # ---------------------------------------------------------------------- mixed model

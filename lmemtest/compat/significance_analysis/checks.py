@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -30,9 +29,7 @@ from lmemtest.compat.significance_analysis.tables import (
     SEED,
     VALUE,
     as_runs,
-    find_roles,
     to_table,
-    warn,
 )
 from lmemtest.core.caller import on_function
 from lmemtest.core.environment import extra_package
@@ -40,8 +37,8 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_columns
-from lmemtest.core.words import format_level, listed, p_text, small_p
-from lmemtest.errors import DataWarning, DesignError
+from lmemtest.core.words import format_level, p_text, small_p
+from lmemtest.errors import DesignError
 from lmemtest.lmm.formula import Term
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import ModelSpec
@@ -348,7 +345,10 @@ def metafeature_analysis(
     named = [algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var]
     check_columns([*named, *([seed_var] if seed_var is not None else [])], frame.columns, argument="dataset")
     with on_function("metafeature_analysis", "dataset", ARGUMENTS):
-        runs = _runs(frame, algorithm_var, benchmark_var, loss_var, fidelity_var, metafeature_var, seed_var)
+        columns = {"algorithm": algorithm_var, "loss": loss_var, "metafeature": metafeature_var}
+        runs = as_runs(
+            frame, "metafeature_analysis", **columns, benchmark=benchmark_var, budget=fidelity_var, seed=seed_var
+        )
         # a win of the second counts 1, and what comes first in the data is the minuend
         against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
         levels = list(frame[metafeature_var].dropna().unique())[::-1]
@@ -375,29 +375,6 @@ def _lines(result: Answer) -> Iterator[str]:
         wins = f"{level} - {reference} = {written(row['contrast'], '.3f')}"
         yield f"{name}: {wins}, {p_text(row['p_value'])}, {row['decision']}{odd}."
     yield from result.sentences()
-
-
-def _runs(
-    frame: pd.DataFrame, algorithm: str, benchmark: str, loss: str, budget: str, metafeature: str, seed: str | None
-) -> Runs:
-    """The runs, which are distinguished by their seeds; all other columns play no part."""
-    given = {"benchmark": benchmark, "budget": budget, "seed": seed}
-    roles, guessed, _ = find_roles(
-        frame, "metafeature_analysis", algorithm=algorithm, loss=loss, given=given, metafeatures=[metafeature]
-    )
-    others = roles["metafeatures"][1:]
-    if others:
-        warnings.warn(
-            f"{listed(map(repr, others))} varies within runs too. metafeature_analysis takes the mean of each run over "
-            "it; to keep its levels apart, call it on the rows of one level.",
-            DataWarning,
-            stacklevel=3,
-        )
-    if seed is None:
-        seeds = {name: role for name, role in guessed.items() if role == "seed"}
-        warn("metafeature_analysis", seeds, ["seed_var"], level=4)
-    roles["metafeatures"] = (metafeature,)
-    return Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
 
 
 def _variant(benchmark: Any, level: Any) -> str:

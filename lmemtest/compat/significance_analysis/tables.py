@@ -1,33 +1,27 @@
 """Tables of the package's format: the types and the roles of their columns, and where they come from and go to.
 
 The package fits its models to all rows of a table and never asks which of them belong to one run. The checks here must
-know. A role that no argument gives is looked for in this order:
-
-1. the name that the package uses: ``benchmark``, ``seed``, ``used_fidelity``, and ``prior`` for a metafeature;
-2. other usual names of the same thing (`NAMES`);
-3. if no column is named like a seed, the column of whole numbers that alone makes all rows different is the seed;
-4. any other column that tells rows apart, with values that algorithms have in common, is a metafeature.
-
-Only an argument or its name makes a column the budget: a seed that is taken for it leaves one run per algorithm.
+know. A role that no argument gives has the column with the package's own name for it (``benchmark``, ``seed``,
+``used_fidelity``, and ``prior`` for a metafeature), else the one that `lmemtest.bench.data.roles` finds by name or by
+how it lays out the rows, with a warning; where two columns could be it, none is taken.
 """
 
 from __future__ import annotations
 
 import http.client
 import os
-import re
 import tempfile
 import urllib.request
 import warnings
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import infer_dtype, is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 
 from lmemtest.bench.data.datasets import checked_priorband
+from lmemtest.bench.data.roles import Unnamed, is_text, unnamed_columns, with_roles
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_columns
@@ -45,19 +39,6 @@ ARGUMENTS = {
     "seed": "seed_var",
     "budget": "fidelity_var",
     "metafeatures": "metafeature_var",
-}
-_BENCHMARK = ("benchmark", "task", "dataset", "problem", "instance", "function")
-# Compared as `_plain` writes them. The first that a table has, and that varies, is taken.
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "benchmark": (*_BENCHMARK, *(f"{name}name" for name in _BENCHMARK), *(f"{name}id" for name in _BENCHMARK)),
-    "budget": (
-        *("usedfidelity", "fidelity", "budget", "epoch", "iter", "iteration", "step"),
-        *("evaluation", "eval", "nevaluation", "neval"),
-    ),
-    "seed": (
-        *("seed", "seedid", "randomseed", "randomstate"),
-        *("rep", "repeat", "repetition", "replicate", "replication", "run", "runid"),
-    ),
 }
 URL = "https://api.figshare.com/v2/file/download/49732203"
 TARGET = Path("dataset") / "priorband_data.parquet"
@@ -158,42 +139,6 @@ def to_table(data: Any) -> pd.DataFrame:
     return collected(as_frame(data)).to_pandas()
 
 
-def conditions(frame: pd.DataFrame, algorithm: str, loss: str, named: list[str]) -> list[str]:
-    """The columns that say what a row is a score of, next to the algorithm.
-
-    `named`, then others as long as two rows agree in all of them: labels first, then whole numbers, then other numbers
-    of which all algorithms have the same. Columns that tell nothing more apart are left out, as are measurements.
-    """
-
-    def rank(column: pd.Series) -> int:
-        return 0 if not is_numeric_dtype(column) else 1 if bool((column % 1 == 0).all()) else 2
-
-    ranks = {name: rank(frame[name]) for name in frame.columns if name not in (algorithm, loss, *named)}
-    others = [name for name, rank in ranks.items() if rank < 2 or same_values(frame, algorithm, name)]
-    return [*named, *telling_apart(frame, [algorithm, *named], sorted(others, key=lambda name: ranks[name]))]
-
-
-def telling_apart(frame: pd.DataFrame, keys: list[str], names: list[str]) -> list[str]:
-    """Those of the columns, in their order, that divide the rows further than all before them."""
-    dividing, count = list[str](), groups(frame, keys)
-    for name in names:
-        finer = count if count == len(frame) else groups(frame, [*keys, *dividing, name])
-        if finer > count:
-            dividing, count = [*dividing, name], finer
-    return dividing
-
-
-def same_values(frame: pd.DataFrame, algorithm: str, name: str) -> bool:
-    """Whether all algorithms have the same values of a column."""
-    sets = [frozenset(part) for _, part in frame.groupby(algorithm, observed=True)[name]]
-    return all(values == sets[0] for values in sets)
-
-
-def groups(frame: pd.DataFrame, keys: list[str]) -> int:
-    """The number of different combinations of values."""
-    return int(frame.groupby(keys, observed=True, sort=False, dropna=False).ngroups) if keys else 1
-
-
 def convert_to_autorank(
     data: pd.DataFrame,
     algorithm_variable: str = ALGORITHM,
@@ -229,8 +174,9 @@ def convert_to_autorank(
     """
     frame = to_table(data)
     check_columns([algorithm_variable, value_variable], frame.columns, argument="data")
-    named = [name for name in (BENCHMARK, SEED, BUDGET) if name in frame.columns and name != algorithm_variable]
-    keys = conditions(frame, algorithm_variable, value_variable, [name for name in named if name != value_variable])
+    runs, columns = guessed(frame.assign(**{value_variable: 0.0}), algorithm=algorithm_variable, loss=value_variable)
+    roles = dict.fromkeys([*runs.study.columns, *runs.seeds, *(column.name for column in columns)])
+    keys = [name for name in roles if name in frame.columns and name != algorithm_variable]
     count = frame[algorithm_variable].value_counts()
     if not keys and count.nunique() > 1:
         raise DataError(
@@ -249,170 +195,73 @@ def convert_to_autorank(
 # ---------------------------------------------------------------------- roles
 
 
-def as_runs(data: Any, function: str, *, algorithm: str, loss: str, **given: str | None) -> Runs:
+def as_runs(
+    data: Any, function: str, *, algorithm: str, loss: str, metafeature: str | None = None, **given: str | None
+) -> Runs:
     """Give the columns of a table their roles; `given` are benchmark, budget and seed, None to be looked for.
 
-    Warns with `DataWarning` if a role was guessed, and says how to name it.
+    Metafeatures are looked for where none is given. Warns with `DataWarning` if a role was guessed, and says how to
+    name it; raises `DataError` where several columns could have it.
     """
-    frame = to_table(data)
-    given = {role: given.get(role) for role in OWN}
-    named = [algorithm, loss, *(name for name in given.values() if name is not None)]
+    frame, given = to_table(data), {role: given.get(role) for role in OWN}
+    named = [name for name in (algorithm, loss, metafeature, *given.values()) if name is not None]
     check_columns(named, frame.columns, argument="data")
-    roles, guessed, loose = find_roles(frame, function, algorithm=algorithm, loss=loss, given=given)
-    warn(function, guessed, [ARGUMENTS[role] for role in given if given[role] is None], level=4)
-    if loose:
+    runs, columns = guessed(frame, algorithm=algorithm, loss=loss, metafeature=metafeature, **given)
+    for column in columns:
+        rivals = [c.name for c in columns if not c.by_name and is_text(frame[c.name]) == is_text(frame[column.name])]
+        if column.role in ("benchmark", "seed") and not column.by_name and len(rivals) > 1:
+            raise DataError(
+                f"no column has the name of a {column.role}, and {listed(map(repr, rivals))} could each be it. "
+                f"Name the columns: {function}(..., {', '.join(f'{ARGUMENTS[role]}=...' for role in given)})."
+            )
+    others = [column.name for column in columns if column.role == "metafeatures" and metafeature is not None]
+    columns = tuple(column for column in columns if column.name not in others)
+    if others:
         warnings.warn(
-            f"rows of one run ({roles['seed']}) differ in {listed(map(repr, loose))}, and each of them counts as a run "
-            f"of its own. If they are one run at several budgets, name that column: {function}(..., fidelity_var=...).",
+            f"{listed(map(repr, others))} varies within runs too. {function} takes the mean of each run over "
+            "it; to keep its levels apart, call it on the rows of one level.",
             DataWarning,
             stacklevel=3,
         )
-    return Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
-
-
-def find_roles(
-    frame: pd.DataFrame,
-    function: str,
-    *,
-    algorithm: str,
-    loss: str,
-    given: Mapping[str, str | None],
-    metafeatures: Iterable[str] = (),
-) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """Find the roles that arguments leave open, by the rule above, or raise `DataError` where several columns fit.
-
-    Returns the roles; the columns whose role neither an argument nor the package's own name gave, with that role; and
-    columns of numbers that tell rows of one run apart, but whose values the algorithms do not share.
-    """
-    columns, levels, guessed = dict(given), list(metafeatures), dict[str, str]()
-
-    def keys() -> list[str]:
-        """The algorithm and all columns that have a role."""
-        return [algorithm, *(name for name in columns.values() if name is not None), *levels]
-
-    candidates = [name for name in frame.columns if name not in (loss, *keys()) and _can_be_grouped(frame[name])]
-
-    def free() -> list[str]:
-        """Columns that have no role yet."""
-        return [name for name in candidates if name not in keys()]
-
-    def dividing(names: list[str]) -> list[str]:
-        """Those of the columns that divide the rows further than the roles and all before them."""
-        return telling_apart(frame, keys(), names)
-
-    def shared(names: list[str]) -> list[str]:
-        return [name for name in names if same_values(frame, algorithm, name)]
-
-    def joins_budgets(name: str) -> bool:
-        """Whether a seed comes back at the other budgets of its run."""
-        budget = columns["budget"]
-        if budget is None or frame[budget].nunique() < 2:
-            return True
-        run = [key for key in [*keys(), name] if key != budget]
-        return groups(frame, run) < groups(frame, [*run, budget])
-
-    def is_number(name: str) -> bool:
-        """Whether a column holds numbers as such, not as text."""
-        return is_numeric_dtype(frame[name]) and not is_bool_dtype(frame[name])
-
-    # by name: budgets must be numbers, and seeds come back, unless they have the package's own name
-    for role in NAMES:
-        if columns[role] is not None:
-            continue
-        names = [name for name in free() if _plain(name) in NAMES[role]]
-        names.sort(key=lambda name: (name != OWN[role], NAMES[role].index(_plain(name))))
-        fits = {"seed": joins_budgets, "budget": is_number}.get(role, lambda _: True)
-        names = [name for name in names if name == OWN[role] or fits(name)]
-        varying = [name for name in names if frame[name].nunique() > 1]
-        for name in (varying or names)[:1]:
-            columns[role] = name
-            if name != OWN[role] and varying:
-                guessed[name] = role
-
-    # labels are metafeatures, or the benchmark if there is none yet and only one can be it
-    labels = [name for name in free() if _is_label(frame[name]) and _plain(name) not in NAMES["seed"]]
-    labels.sort(key=lambda name: (name != PRIOR, -frame[name].nunique()))  # the finest before those it contains
-    by_value = {name: frame.groupby(name, observed=True)[algorithm] for name in labels}
-    # names of runs and the like occur with one algorithm each
-    labels = dividing([name for name in labels if (by_value[name].nunique() > 1).any()])
-    others = [name for name in labels if name != PRIOR]
-    if columns["benchmark"] is None and others:
-        if len(others) > 1:
-            raise DataError(
-                f"no column has the name of a benchmark, and {listed(map(repr, others))} could each be it. Name it: "
-                f"{function}(..., benchmark_var=...)."
-            )
-        columns["benchmark"] = others[0]
-        guessed[others[0]] = "benchmark"
-        labels, others = [name for name in labels if name == PRIOR], []
-    levels += labels
-    guessed |= dict.fromkeys(others, "metafeature")
-
-    # the seed is the column of whole numbers that alone makes all rows different: one of which all algorithms have the
-    # same goes first, as the others may be numbers of rows; several that do so together are a seed and something else
-    if columns["seed"] is None and groups(frame, keys()) < len(frame):
-        whole = [name for name in free() if _is_number(frame[name])]
-        whole = [name for name in whole if (pd.to_numeric(frame[name]) % 1 == 0).all()]
-        whole.sort(key=lambda name: -frame[name].nunique())
-        seeds = dividing(shared(whole))
-        if len(seeds) > 1:
-            budget = "" if columns["budget"] else ", and the budget with fidelity_var= if one of them is that"
-            raise DataError(
-                f"no column has the name of a seed, and {listed(map(repr, seeds))} distinguish rows only together. "
-                f"Name the seed, {function}(..., seed_var=...){budget}."
-            )
-        for name in seeds or dividing(whole):
-            if groups(frame, [*keys(), name]) == len(frame) and joins_budgets(name):
-                columns["seed"] = name
-                guessed[name] = "seed"
-                break
-
-    # numbers of which all algorithms have the same are metafeatures; others are measurements, or budgets
-    numbers = [name for name in free() if _is_number(frame[name]) and _plain(name) not in NAMES["seed"]]
-    common = shared(numbers)
-    numbered = dividing(common)
-    levels += numbered
-    guessed |= dict.fromkeys(numbered, "metafeature")
-    has_budgets = columns["seed"] is None or columns["budget"] is not None
-    loose = [] if has_budgets else dividing([name for name in numbers if name not in common])
-    return {**columns, "metafeatures": tuple(levels)}, guessed, loose
-
-
-def warn(function: str, guessed: Mapping[str, str], arguments: list[str], *, level: int) -> None:
-    """Say which columns were taken for what, and the way to say otherwise."""
-    if guessed:
-        guesses = ", ".join(f"{name!r} for the {role}" for name, role in guessed.items())
-        how = ", ".join(f"{name}=..." for name in arguments)
+    if columns:
+        guesses = ", ".join(f"{c.name!r} for the {c.role.removesuffix('s')}" for c in columns)
+        how = ", ".join(f"{ARGUMENTS[role]}=..." for role, name in given.items() if name is None)
         warnings.warn(
             f"no argument says what some columns are, so {function} takes {guesses}. If that is wrong, name the "
             f"columns, {function}(..., {how}), or leave those out of the table that play no part.",
             DataWarning,
-            stacklevel=level,
+            stacklevel=3,
         )
+    runs = Runs(frame, **with_roles(runs, columns))
+    loose = [] if runs.budget is not None or runs.seed is None else _numbers_within_runs(runs, frame)
+    if loose:
+        warnings.warn(
+            f"rows of one run ({runs.seed}) differ in {listed(map(repr, loose))}, and each of them counts as a run "
+            f"of its own. If they are one run at several budgets, name that column: {function}(..., fidelity_var=...).",
+            DataWarning,
+            stacklevel=3,
+        )
+    return runs
 
 
-def _plain(name: Any) -> str:
-    """A name without case, spaces, hyphens, underscores and the s of a plural."""
-    return re.sub(r"[\s_-]+", "", str(name)).lower().removesuffix("s")
+def guessed(
+    frame: pd.DataFrame, *, algorithm: str, loss: str, metafeature: str | None = None, **given: str | None
+) -> tuple[Runs, tuple[Unnamed, ...]]:
+    """Runs with the roles that are given or have the package's own names; other columns that could have one."""
+    frame = frame.infer_objects()  # the validator makes objects of seeds
+    taken = {algorithm, loss, metafeature, *given.values()}
+    own = {name for name in (*OWN.values(), PRIOR) if name in frame.columns and name not in taken}
+    own = {name for name in own if frame[name].nunique() > 1}
+    roles: dict[str, Any] = {role: given.get(role) or (name if name in own else None) for role, name in OWN.items()}
+    roles["metafeatures"] = metafeature or (PRIOR if PRIOR in own else ())
+    runs = Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
+    return runs, unnamed_columns(runs)
 
 
-def _can_be_grouped(column: pd.Series) -> bool:
-    try:
-        column.nunique()
-    except TypeError:  # lists and dicts have no hash
-        return False
-    return True
-
-
-def _is_number(column: pd.Series) -> bool:
-    """Numbers, also as text or objects: the validator makes objects of seeds."""
-    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
-        return infer_dtype(column) != "boolean" and bool(pd.to_numeric(column, errors="coerce").notna().all())
-    return is_numeric_dtype(column) and not is_bool_dtype(column)
-
-
-def _is_label(column: pd.Series) -> bool:
-    return not _is_number(column) and not is_datetime64_any_dtype(column)
+def _numbers_within_runs(runs: Runs, frame: pd.DataFrame) -> list[str]:
+    """Columns of numbers without a role that differ between rows with the same roles."""
+    by = frame.groupby(list(dict.fromkeys([*runs.study.columns, *runs.seeds])), observed=True)
+    return [name for name in runs.unused if not is_text(frame[name]) and (by[name].nunique() > 1).any()]
 
 
 # ---------------------------------------------------------------------- download

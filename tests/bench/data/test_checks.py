@@ -495,7 +495,7 @@ def test_ranges_of_budgets_that_differ_between_algorithms(frame: pd.DataFrame, k
         else "Compare at common budgets: for each run and budget, take the last score up to it."
     )
     if kind == "number":
-        assert "'RS' at 100.7 to " in finding.message or "'RS' at 10" in finding.message
+        assert "'RS' at 100.1 to 908.6" in finding.message
 
 
 def test_a_single_budget_per_run_that_depends_on_the_algorithm() -> None:

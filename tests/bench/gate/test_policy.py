@@ -356,5 +356,5 @@ def test_names_are_escaped_in_the_summary() -> None:
     name = "a|b<script>*"
     found = gate({"critical": {name: {"margin": 0.05}}, "direction": "maximize"}, {name: 0.0})
     assert f"| {name} |" not in found.to_markdown()
-    assert r"| a\|b&lt;script>\* |" in found.to_markdown() or r"a\|b&lt;script&gt;\*" in found.to_markdown()
+    assert r"a\|b&lt;script&gt;\*" in found.to_markdown()
     assert "<script>" not in found.to_html()

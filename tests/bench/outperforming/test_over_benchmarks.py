@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize, stats
-from study import as_runs
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.outperforming import pairs
@@ -25,13 +25,10 @@ runs_of = partial(as_runs, direction="maximize")
 def table(benchmarks=6, seeds=8, algorithms="AB", spread=0.8, seed=1) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     shift = rng.normal(0.5, spread, size=(benchmarks, len(algorithms)))
-    rows = [
-        (name, f"t{t}", s, (name == "A") * shift[t, i] + rng.normal())
-        for i, name in enumerate(algorithms)
-        for t in range(benchmarks)
-        for s in range(seeds)
-    ]
-    return pd.DataFrame(rows, columns=["algorithm", "task", "seed", "acc"])
+    ahead = shift.T * [[name == "A"] for name in algorithms]
+    scores = ahead[..., None] + rng.normal(size=(*ahead.shape, seeds))
+    names = {"algorithm": list(algorithms), "task": [f"t{t}" for t in range(benchmarks)]}
+    return table_of_scores(scores, "algorithm task seed", "acc", **names)
 
 
 def wins(frame: pd.DataFrame) -> pd.DataFrame:
