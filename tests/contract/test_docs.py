@@ -41,8 +41,8 @@ FIGURES = ROOT / "docs" / "figures"
 FIGURE_DPI = 144  # two pixels per point, so text is sharp at the width of a page
 MOST_PAGES, MOST_WORDS = 30, 80_000  # of users: beside the API, the changelog and the developers' corner
 QUESTIONS = (
-    *("comparisons", "rankings", "leaderboards", "outperforming", "aggregate-scores", "evaluations", "gate"),
-    *("checks", "scores", "failed-runs", "models", "diagnostics", "families", "benchmark-effects"),
+    *("comparisons", "rankings", "leaderboards", "outperforming", "evaluations", "gate"),
+    *("checks", "scores", "failed-runs", "models", "benchmark-effects"),
     *("variation", "planning", "anytime", "tuning-curves"),
 )
 FIGURE_SIZE, ALL_FIGURES_SIZE = 80_000, 2_500_000  # bytes at most
