@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_docs import ROOT, blocks_of, tidy
 
-pytest.importorskip("jupytext", reason="notebooks are made by it: pip install 'lmemtest[notebooks]'")
-nbclient = pytest.importorskip("nbclient", reason="notebooks are run by it: pip install 'lmemtest[notebooks]'")
-pytest.importorskip("ipykernel", reason="notebooks are run in it: pip install 'lmemtest[notebooks]'")
+for tool in ("jupytext", "nbclient", "ipykernel"):
+    pytest.importorskip(tool, reason=f"notebooks need {tool}: pip install 'lmemtest[notebooks]'")
+sys.path.insert(0, str(ROOT / "docs"))
+import notebooks  # noqa: E402
+
+CASES = [page for page in notebooks.pages() if page.stem.startswith("case-")]
