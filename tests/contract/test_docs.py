@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import importlib
+import importlib.util
 import io
 import os
 import re
@@ -32,6 +32,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/developers").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 EXAMPLE_OF_EVERY_DAY = "marginal_means.py"  # run at level 1; a short one
+
+# Case studies are run by test_notebooks.py, where a kernel is there to run them.
+KERNEL = all(importlib.util.find_spec(tool) for tool in ("jupytext", "nbclient", "ipykernel"))
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT_MARK = "<!-- output -->"
@@ -205,7 +208,9 @@ def workdir(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.level(2)
-@pytest.mark.parametrize("path", PAGES, ids=page_id)
+@pytest.mark.parametrize(
+    "path", [page for page in PAGES if not (KERNEL and page.stem.startswith("case-"))], ids=page_id
+)
 @pytest.mark.usefixtures("workdir")
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
     last: str | None = ""
