@@ -15,8 +15,9 @@ from importing import FILES
 from typer.testing import CliRunner, Result
 
 import lmemtest as lt
+from lmemtest.bench.importers.register import IMPORTERS
 from lmemtest.cli import app
-from lmemtest.cli.converting import TOOLS, converter
+from lmemtest.cli.converting import converter
 
 HPOB = {"s1": {"d1": {"a": [0.1, 0.2], "b": [0.3, 0.4]}, "d2": {"a": [0.5, 0.6], "b": [0.7, 0.8]}}}
 HPOB["s2"] = HPOB["s1"]
@@ -50,8 +51,8 @@ def read_again(found: Result) -> lt.Runs:
 
 
 def test_every_importer_has_a_command_with_its_arguments() -> None:
-    assert set(TOOLS) == set(lt.importers.__all__)
-    for name, tool in TOOLS.items():
+    assert set(IMPORTERS) == set(lt.importers.__all__)
+    for name, tool in IMPORTERS.items():
         _, *arguments = inspect.signature(getattr(lt.importers, name)).parameters
         assert set(tool.options) == set(arguments) - {"keys"}
         assert tool.by_name == ("keys" in arguments or name == "hpob")
@@ -109,7 +110,7 @@ def logs() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-@pytest.mark.parametrize(("name", "suffix"), [*((name, "csv") for name in TOOLS), ("wide", "parquet")])
+@pytest.mark.parametrize(("name", "suffix"), [*((name, "csv") for name in IMPORTERS), ("wide", "parquet")])
 def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
     for file in ("gp.json", "rs.json"):
         Path(file).write_text(json.dumps(HPOB))

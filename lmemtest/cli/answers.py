@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.cli.converting import ANSWERS, TOOLS
+from lmemtest.bench.importers.register import ANSWERS, IMPORTERS
 from lmemtest.cli.options import chosen, flags
 from lmemtest.cli.reading import EVALUATE, export_in, name_of, read_table, runs_of_export, taken
 
@@ -45,7 +45,7 @@ def _answers_of_export(arguments: SimpleNamespace, export: Recognised) -> tuple[
     from lmemtest.bench.data.failures import counted_kinds, has_kinds
     from lmemtest.errors import ArgumentError
 
-    if export.tool not in TOOLS or TOOLS[export.tool].items is None:
+    if export.tool not in IMPORTERS or IMPORTERS[export.tool].items is None:
         raise ArgumentError(export.in_words(name_of(arguments)))
     runs = runs_of_export(export, name_of(arguments), arguments.yes)
     failed = {} if runs.failed is None else {"failed": runs.failed if has_kinds(runs) else "missing"}

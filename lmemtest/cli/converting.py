@@ -1,16 +1,13 @@
-"""The commands that make tables of runs of what other tools write, one for each importer.
-
-`TOOLS` repeats the arguments of `lmemtest.importers`, which would be slow to import only to know them; a test compares.
-"""
+"""The commands that make tables of runs of what other tools write, one for each row of the register of importers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lmemtest.bench.importers.register import IMPORTERS, Importer
 from lmemtest.cli.command import command
 from lmemtest.cli.options import IN_PYTHON, POLICIES
 from lmemtest.cli.reading import without_failures
@@ -28,41 +25,6 @@ WRITTEN = Path("lmemtest-runs.csv")
 SUFFIXES = (".csv", ".parquet")
 
 
-@dataclass(frozen=True)
-class Tool:
-    """What an importer reads, and the arguments that it takes after the files."""
-
-    reads: str
-    options: tuple[str, ...]
-    by_name: bool = False  # whether a file may be given as NAME=FILE
-    items: dict[str, str] | None = None  # its roles as options of `evaluate`
-
-
-TRACKED = ("score", "direction", "algorithm", "benchmark", "seed", "budget", "metafeatures", "names")
-ANSWERS = {"model": "algorithm", "task": "benchmark", "item": "seed"}
-TOOLS = {
-    "optuna": Tool(
-        "trials_dataframe() of Optuna", ("direction", "objective", "names", "study", "best_so_far"), by_name=True
-    ),
-    "sklearn": Tool("cv_results_ or cross_validate of scikit-learn", ("metric", "parameter"), by_name=True),
-    "wide": Tool(
-        "a table of results as in papers: a column per algorithm",
-        ("direction", "averaged", "benchmark", "algorithms", "score"),
-    ),
-    "hpob": Tool("curves as HPO-B publishes them (json)", ("direction", "first"), by_name=True),
-    "carps": Tool("logs.parquet of CARP-S", ("metric", "best_so_far")),
-    "amlb": Tool("results.csv of the AutoML benchmark", ("metric", "duplicates")),
-    "inspect_ai": Tool(
-        "logs of inspect_ai (.eval, .json), or its samples_df()", ("evals", "metric", "direction"), items=ANSWERS
-    ),
-    "lm_eval": Tool(
-        "samples_*.jsonl of lm-evaluation-harness", ("metric", "filter", "direction"), by_name=True, items=ANSWERS
-    ),
-    "rliable": Tool("scores as rliable takes them (json, npz)", ("games", "frames", "direction")),
-    "wandb": Tool("csv exports of Weights & Biases", TRACKED),
-    "mlflow": Tool("search_runs() of MLflow, or its csv", TRACKED),
-}
-
 converter = typer.Typer(
     name="convert",
     help="Make a table of runs of what another tool wrote.\n\n"
@@ -72,7 +34,7 @@ converter = typer.Typer(
 )
 
 
-def _add(name: str, tool: Tool) -> None:
+def _add(name: str, tool: Importer) -> None:
     """The command of a tool."""
 
     def convert(arguments: SimpleNamespace, step: Callable[[str], None]) -> None:
@@ -105,11 +67,11 @@ def option_of(argument: str) -> str:
     return "single_trials" if argument == "best_so_far" else IN_PYTHON.get(argument, argument)
 
 
-for _name, _tool in TOOLS.items():
+for _name, _tool in IMPORTERS.items():
     _add(_name, _tool)
 
 
-def _imported(name: str, tool: Tool, arguments: SimpleNamespace) -> Runs:
+def _imported(name: str, tool: Importer, arguments: SimpleNamespace) -> Runs:
     from lmemtest.bench import importers
 
     typed = {argument: getattr(arguments, option_of(argument)) for argument in tool.options}
@@ -157,7 +119,7 @@ def _content(runs: Runs, suffix: str, raw_csv: bool) -> str | bytes:
     return buffer.getvalue()
 
 
-def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
+def _next(runs: Runs, output: Path, tool: Importer) -> list[str]:
     """What to call with the table; what failed runs count is a choice that the command must hold."""
     from lmemtest.bench.data.failures import has_kinds
     from lmemtest.bench.data.roles import command_of

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,14 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["EVALUATE", "VOTES", "Recognised", "answers_in", "pattern_of", "recognised", "recognised_file"]
+__all__ = [
+    *("ENDS", "EVALUATE", "VOTES", "Recognised", "answers_in", "metric_arguments", "metrics_among", "name_runs"),
+    *("nesting", "pattern_of", "recognised", "recognised_file", "score_arguments", "tracked_arguments"),
+]
 
 EVALUATE, VOTES = "evaluate", "votes"  # the tools of answers to items, and of battles
 _CALLS = {EVALUATE: "evaluate", VOTES: "rate_votes"}  # the functions of tools that are no importers
-_ENDS = {"direction": "minimize|maximize"}
+ENDS = {"direction": "minimize|maximize"}
 _OPTIONS = {"metafeatures": "--metafeature", "min_score": "--min", "max_score": "--max",
             "model_a": "--model-a", "model_b": "--model-b"}  # fmt: skip
 _SHOWN = 4  # columns in a reason
@@ -159,10 +163,10 @@ def recognised(table: pd.DataFrame, file: str = "") -> Recognised | None:
     table = table.rename(columns=str)
     if not len(table) or not table.shape[1]:
         return None
-    for known in _FRAMES:
-        found = known(table, file)
-        if found is not None:
-            return found
+    of_other = (known(table) for known in (_tensorboard, _battles, answers_in))
+    found = _of_tool("of_columns", table) or next(filter(None, of_other), None)
+    if found is not None:
+        return _in_file(found, file)
     nested = [name for name in table if _is_nested(table[name].iloc[0])]
     return _of_content(table.head(3).to_dict("records"), file) if nested else None
 
@@ -170,8 +174,9 @@ def recognised(table: pd.DataFrame, file: str = "") -> Recognised | None:
 def recognised_file(path: str | Path) -> Recognised | None:
     """What a json file or a log of inspect_ai is; None for other files, and for what cannot be read."""
     name = Path(path).name.lower()
-    if name.endswith(".eval"):
-        return _inspect_log(str(path), [], ("the suffix .eval",))
+    by_name = _of_tool("of_name", str(path))
+    if by_name is not None:
+        return _in_file(by_name, str(path))
     if not re.search(r"\.(json|jsonl|ndjson)(\.\w+)?$", name) or not Path(path).is_file():
         return None
     from lmemtest.bench.data.readers import open_table
@@ -193,130 +198,27 @@ def _is_nested(value: Any) -> bool:
     return isinstance(value, (list, dict, tuple))
 
 
-def _files(file: str) -> tuple[str, ...]:
-    return (file,) if file else ()
+def _of_tool(hook: str, *given: Any) -> Recognised | None:
+    """What the first importer that knows it says, by one of its functions."""
+    from lmemtest.bench.importers import register
+
+    for file in dict.fromkeys(row.file for row in register.IMPORTERS.values()):
+        ask = getattr(import_module(f"{register.__package__}.{file}"), hook, None)
+        found: Recognised | None = ask(*given) if ask else None
+        if found is not None:
+            return found
+    return None
 
 
-# ---------------------------------------------------------------------------------------------------- by their columns
+def _in_file(found: Recognised | None, file: str) -> Recognised | None:
+    """With the file that its call reads, if it says no others."""
+    return found if found is None or found.files or not file else replace(found, files=(file,))
 
 
-def _mlflow(table: Any, file: str) -> Recognised | None:
-    metrics = [name for name in table if name.startswith("metrics.")]
-    if {"run_id", "status"} <= set(table) and (metrics or any(name.startswith("params.") for name in table)):
-        plain = {name.partition(".")[2]: name for name in table if name.startswith("params.")}
-        reason, scores = ("run_id", "status", *metrics), [name.partition(".")[2] for name in metrics]
-    elif {"Run ID", "Status", "Start Time"} <= set(table):
-        plain = {name: name for name in table if name not in _OF_PAGE}
-        reason, scores = ("Run ID", "Status", "Start Time"), _metrics_among(table, list(plain))
-    else:
-        return None
-    runs = "Name" if "Name" in table else "tags.mlflow.runName"
-    return Recognised(
-        code="mlflow", what="an export of MLflow", columns=reason, tool="mlflow", files=_files(file),
-        **_tracked(table, plain, scores, runs),
-    )  # fmt: skip
+# --------------------------------------------------------------------------------------------------------- other data
 
 
-_OF_PAGE = ("Start Time", "Duration", "Run ID", "Name", "Source Type", "Source Name", "User", "Status")
-_OF_WANDB = ("State", "Notes", "User", "Tags", "Created", "Runtime", "Sweep")
-
-
-def _wandb(table: Any, file: str) -> Recognised | None:
-    own = [name for name in _OF_WANDB if name in table]
-    if "Name" not in table or len(own) < 3:
-        return None
-    plain = {n: n for n in table if n not in (*_OF_WANDB, "Name", "ID", "Group", "Job Type") and not n.startswith("_")}
-    return Recognised(
-        code="wandb", what="a table of runs exported from Weights & Biases", columns=("Name", *own), tool="wandb",
-        files=_files(file), **_tracked(table, plain, _metrics_among(table, list(plain)), "Name"),
-    )  # fmt: skip
-
-
-def _wandb_chart(table: Any, file: str) -> Recognised | None:
-    lines = [name for name in table if " - " in name and f"{name}__MIN" in table and f"{name}__MAX" in table]
-    if not lines:
-        return None
-    metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
-    arguments = _scored(metrics)
-    score = arguments["options"].get("score", metrics[0])
-    if len(metrics) == 1:  # the importer knows which one
-        arguments["options"].pop("score", None)
-    _name(arguments, [name.rpartition(" - ")[0] for name in lines if name.endswith(f" - {score}")])
-    return Recognised(
-        code="wandb_chart", what="a line chart exported from Weights & Biases",
-        columns=(lines[0], f"{lines[0]}__MIN", f"{lines[0]}__MAX"), tool="wandb", files=_files(file), **arguments,
-    )  # fmt: skip
-
-
-def _optuna(table: Any, file: str) -> Recognised | None:
-    values = [name for name in table if name == "value" or name.startswith("values_")]
-    marks = [name for name in ("state", "datetime_start", "datetime_complete") if name in table]
-    if "number" not in table or not values or not (len(marks) > 1 or any(n.startswith("params_") for n in table)):
-        return None
-    arguments: dict[str, Any] = {"options": {}, "lacking": dict(_ENDS)}
-    if len(values) > 1:
-        arguments["lacking"]["objective"] = "|".join(name.removeprefix("values_") for name in values)
-    column = next((name for name in ("study", "study_name") if name in table), None)
-    if column is not None and not {"algorithm"} & set(table):
-        _name(arguments, table[column].astype(str).unique())
-    return Recognised(
-        code="optuna", what="trials of Optuna", columns=("number", values[0], *marks), tool="optuna",
-        files=_files(file), **arguments,
-    )  # fmt: skip
-
-
-def _sklearn(table: Any, file: str) -> Recognised | None:
-    splits = [name for name in table if re.fullmatch(r"split\d+_test_.+", name)]
-    validated = [name for name in table if name.startswith("test_")] if {"fit_time", "score_time"} <= set(table) else []
-    if splits and any(name.startswith("param") for name in table):
-        metrics = list(dict.fromkeys(name.partition("_test_")[2] for name in splits))
-        what, reason = "the cv_results_ of a search of scikit-learn", [splits[0], f"mean_test_{metrics[0]}"]
-    elif validated:
-        metrics = [name.removeprefix("test_") for name in validated]
-        what, reason = "a cross_validate of scikit-learn", ["fit_time", "score_time", validated[0]]
-    else:
-        return None
-    return Recognised(
-        code="sklearn", what=what, columns=tuple(reason), tool="sklearn", files=_files(file), **_one_of(metrics),
-        advice=_NAME_ALGORITHM if validated and not splits else "",
-    )  # fmt: skip
-
-
-_NAME_ALGORITHM = "A cross-validation is of one algorithm: give several with their names, SVC,iris=FILE tree,iris=FILE."
-
-
-def _inspect_samples(table: Any, file: str) -> Recognised | None:
-    scores = [name for name in table if name.startswith("score_")]
-    if not scores or not {"sample_id", "eval_id"} <= set(table):
-        return None
-    own = [n.removeprefix("score_") for n in scores if not n.endswith(("_answer", "_explanation", "_metadata"))]
-    own = [name for name in own if "headline" not in name]
-    return Recognised(
-        code="inspect_ai", what="samples of inspect_ai", columns=("sample_id", "eval_id", scores[0]),
-        tool="inspect_ai", files=_files(file), **_one_of(own),
-    )  # fmt: skip
-
-
-def _amlb(table: Any, file: str) -> Recognised | None:
-    if not {"task", "framework", "fold", "result", "metric"} <= set(table):
-        return None
-    metrics = [str(name) for name in table["metric"].dropna().unique()]
-    several = len(metrics) > 1
-    return Recognised(
-        code="amlb", what="results of the AutoML benchmark (AMLB)", columns=("framework", "task", "fold", "result"),
-        tool="amlb", files=_files(file), options={"metric": "all"} if several else {},
-        others={"metric": tuple(metrics)} if several else {},
-    )  # fmt: skip
-
-
-def _carps(table: Any, file: str) -> Recognised | None:
-    columns = ("benchmark_id", "task_id", "optimizer_id", "seed", "n_trials")
-    if not set(columns) <= set(table):
-        return None
-    return Recognised(code="carps", what="logs of CARP-S", columns=columns, tool="carps", files=_files(file))
-
-
-def _tensorboard(table: Any, _: str) -> Recognised | None:
+def _tensorboard(table: Any) -> Recognised | None:
     if set(table) != {"Wall time", "Step", "Value"}:
         return None
     return Recognised(
@@ -329,17 +231,14 @@ def _tensorboard(table: Any, _: str) -> Recognised | None:
     )
 
 
-# --------------------------------------------------------------------------------------------------------- other data
-
-
-def _battles(table: Any, file: str) -> Recognised | None:
+def _battles(table: Any) -> Recognised | None:
     """Rows with two of the same names and which of them won."""
     roles = battle_roles(table)
     if not roles:
         return None
     return Recognised(
         code="battles", what="battles, where one of two wins", columns=tuple(roles.values())[:3], tool=VOTES,
-        files=_files(file), options=roles, advice="These are votes on pairs, and this is the command made for them.",
+        options=roles, advice="These are votes on pairs, and this is the command made for them.",
     )  # fmt: skip
 
 
@@ -363,14 +262,8 @@ def answers_in(table: Any, file: str = "", score: str | None = None) -> Recognis
     return Recognised(
         code="ratings" if rated else "items",
         what="ratings of models by judges" if rated else "answers of models to items, right (1) or wrong (0)",
-        columns=tuple(columns), tool=EVALUATE, files=_files(file), options=roles, advice=_MADE_FOR,
+        columns=tuple(columns), tool=EVALUATE, files=(file,) if file else (), options=roles, advice=_MADE_FOR,
     )  # fmt: skip
-
-
-_FRAMES: tuple[Callable[[Any, str], Recognised | None], ...] = (
-    *(_mlflow, _wandb_chart, _wandb, _optuna, _sklearn, _inspect_samples, _amlb, _carps, _tensorboard),
-    *(_battles, answers_in),
-)
 
 
 # ------------------------------------------------------------------------------------------------------- by their keys
@@ -382,62 +275,11 @@ def _of_content(content: Any, file: str) -> Recognised | None:
         return _of_record(content[0], file)
     if not isinstance(content, dict) or not content:
         return None
-    return _of_record(content, file) or _of_names(content, file)
+    return _of_record(content, file) or _in_file(_of_tool("of_names", content), file)
 
 
 def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
-    inner = record.get("eval")
-    if isinstance(inner, Mapping) and "model" in inner and "task" in inner:
-        first = next(iter(record.get("samples") or [{}]))
-        scorers = list(first.get("scores") or {}) if isinstance(first, Mapping) else []
-        return _inspect_log(
-            file, scorers, ("eval", *(name for name in ("status", "samples", "results") if name in record))
-        )
-    keys = [name for name in ("doc_id", "doc", "resps", "filtered_resps", "arguments") if name in record]
-    if len(keys) > 2 and "doc_id" in record:
-        said = record.get("metrics") or [n for n, v in record.items() if n not in _OF_SAMPLE and type(v) is float]
-        return _lm_eval(file, keys, list(map(str, said)))
-    if {"results", "configs"} <= set(record) and ("n-shot" in record or "versions" in record):
-        return _lm_eval(file, ["results", "configs"], [])
-    if any(re.fullmatch(r"split\d+_test_.+|test_\w+", str(name)) for name in record):
-        return _sklearn_json(record, file)
-    return _trajectories(record)
-
-
-def _inspect_log(file: str, scorers: Sequence[str], reason: Iterable[str]) -> Recognised:
-    """Logs of one evaluation each; several in a folder belong together."""
-    from lmemtest.bench.importers.evaluation_samples import is_log
-
-    path = Path(file)
-    beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
-    return Recognised(
-        code="inspect_ai", what="a log of inspect_ai", columns=tuple(reason), tool="inspect_ai",
-        files=tuple(beside) if len(beside) > 1 else _files(file), **_one_of(scorers),
-    )  # fmt: skip
-
-
-_OF_SAMPLE = ("doc_id", "target")
-
-
-def _lm_eval(file: str, reason: Sequence[str], metrics: Sequence[str]) -> Recognised:
-    """Samples of one model on one task each; the folder of all models is what is compared."""
-    folder = Path(file).parent
-    above = folder.parent if file else folder
-    several = file and len({path.parent for path in above.glob("*/samples_*.jsonl*")}) > 1
-    return Recognised(
-        code="lm_eval", what="samples of the lm-evaluation-harness", columns=tuple(reason), tool="lm_eval",
-        files=(str(above),) if several else _files(file), **_one_of(metrics),
-    )  # fmt: skip
-
-
-def _sklearn_json(record: Mapping[str, Any], file: str) -> Recognised:
-    """One result of scikit-learn among those of a file."""
-    found = {str(name): re.fullmatch(r"(?:split\d+_)?test_(.+)", str(name)) for name in record}
-    metrics = list(dict.fromkeys(match[1] for match in found.values() if match is not None))
-    return Recognised(
-        code="sklearn", what="results of scikit-learn", columns=tuple(n for n, match in found.items() if match),
-        tool="sklearn", files=_files(file), **_one_of(metrics),
-    )  # fmt: skip
+    return _in_file(_of_tool("of_record", record, file) or _trajectories(record), file)
 
 
 def _trajectories(record: Mapping[str, Any]) -> Recognised | None:
@@ -470,47 +312,33 @@ def _is_course(value: Any) -> bool:
     )
 
 
-def _of_names(content: Mapping[str, Any], file: str) -> Recognised | None:
-    """Lists of numbers by names, one within another."""
+def nesting(content: Mapping[str, Any]) -> tuple[tuple[str, ...], int]:
+    """The first names, one within another, and the depth of the lists of numbers below them; -1 if these are none.
+
+    >>> nesting({"space": {"data": [[0.1, 0.2]]}}), nesting({"space": "text"})
+    ((('space', 'data'), 2), (('space',), -1))
+    """
     value: Any = content
-    depth, names = 0, list[str]()
+    names, lists = list[str](), 0
     while isinstance(value, Mapping) and value:
-        if any(str(name).startswith("test_") for name in value):
-            return _sklearn_json(value, file)
         name = next(iter(value))
         names.append(str(name))
-        value, depth = value[name], depth + 1
-    lists = 0
+        value = value[name]
     while isinstance(value, list) and value:
         value, lists = value[0], lists + 1
-    if not is_number(value):
-        return None
-    if depth in (3, 4) and lists == 1:
-        return Recognised(
-            code="hpob", what="curves in the form of HPO-B", columns=tuple(names), tool="hpob", files=_files(file),
-            lacking=_ENDS, advice=_ONE_FILE_EACH if depth == 3 else "",
-        )  # fmt: skip
-    if depth == 1 and lists in (2, 3):
-        return Recognised(
-            code="rliable", what="scores as rliable takes them", columns=tuple(map(str, content)), tool="rliable",
-            files=_files(file), options={"direction": "maximize"},
-        )  # fmt: skip
-    return None
-
-
-_ONE_FILE_EACH = "A file is of one algorithm, which is called as the file: give the files of several."
+    return tuple(names), lists if is_number(value) else -1
 
 
 # -------------------------------------------------------------------------------------- names of scores and runs
 
 
-def _metrics_among(table: Any, names: Iterable[str]) -> list[str]:
+def metrics_among(table: Any, names: Iterable[str]) -> list[str]:
     """The numeric columns that are called like a score."""
     numeric = [name for name in names if not is_text(table[name])]
     return [name for name in numeric if direction_of(name) is not None and role_of(name) is None]
 
 
-def _one_of(metrics: Sequence[str]) -> dict[str, Any]:
+def metric_arguments(metrics: Sequence[str]) -> dict[str, Any]:
     """The first of several metrics, and the others; no argument where there is one."""
     if len(metrics) < 2:
         return {}
@@ -520,7 +348,7 @@ def _one_of(metrics: Sequence[str]) -> dict[str, Any]:
 _SETS = ({"test"}, {"val", "valid", "validation", "eval", "dev"}, {"train", "training"})
 
 
-def _scored(metrics: Sequence[str]) -> dict[str, Any]:
+def score_arguments(metrics: Sequence[str]) -> dict[str, Any]:
     """The arguments that say the score: of a test set before validation, of training last, losses last in each."""
 
     def place(name: str) -> tuple[float, bool]:
@@ -530,28 +358,28 @@ def _scored(metrics: Sequence[str]) -> dict[str, Any]:
     known = [name for name in metrics if direction_of(name) is not None]
     if not known:
         one = {"score": metrics[0]} if len(metrics) == 1 else {}
-        return {"options": one, "lacking": {**({} if one else {"score": "|".join(metrics) or "COLUMN"}), **_ENDS}}
+        return {"options": one, "lacking": {**({} if one else {"score": "|".join(metrics) or "COLUMN"}), **ENDS}}
     score = min(known, key=place)
     others = {"score": tuple(name for name in metrics if name != score)}
     options = {"score": score, "direction": direction_of(score)}
     return {"options": options, "lacking": {}, "others": others if len(metrics) > 1 else {}}
 
 
-def _tracked(table: Any, plain: Mapping[str, str], metrics: Sequence[str], runs: str) -> dict[str, Any]:
+def tracked_arguments(table: Any, plain: Mapping[str, str], metrics: Sequence[str], runs: str) -> dict[str, Any]:
     """The arguments for a table of tracked runs, by the names of its settings."""
-    arguments = _scored(metrics)
+    arguments = score_arguments(metrics)
     varied = [name for name, column in plain.items() if name not in metrics and table[column].nunique() > 1]
     by_role = {role: [name for name in varied if role_of(name) == role] for role in ("algorithm", "benchmark", "seed")}
     if by_role["algorithm"]:
         arguments["options"] |= {role: names[0] for role, names in by_role.items() if names}
     elif runs in table:
-        _name(arguments, table[runs].astype(str).unique())
+        name_runs(arguments, table[runs].astype(str).unique())
     else:
         arguments["lacking"]["algorithm"] = "COLUMN"
     return arguments
 
 
-def _name(arguments: dict[str, Any], names: Iterable[str]) -> None:
+def name_runs(arguments: dict[str, Any], names: Iterable[str]) -> None:
     """Add what the names of runs are made of, or that it must be said."""
     names = list(names)
     pattern = pattern_of(names)

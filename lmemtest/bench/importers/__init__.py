@@ -2,17 +2,11 @@
 
 import lazy_loader as _lazy
 
+from lmemtest.bench.importers.register import IMPORTERS as _IMPORTERS
+
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
-        "amlb_results": ["amlb"],
-        "carps_logs": ["carps"],
-        "evaluation_samples": ["inspect_ai", "lm_eval"],
-        "exported_runs": ["mlflow", "wandb"],
-        "hpob_curves": ["hpob"],
-        "optuna_studies": ["optuna"],
-        "score_arrays": ["rliable"],
-        "sklearn_results": ["sklearn"],
-        "wide_tables": ["wide"],
+        row.file: [name for name, other in _IMPORTERS.items() if other.file == row.file] for row in _IMPORTERS.values()
     },
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.recognised import Recognised
 from lmemtest.bench.data.roles import direction_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import check_labels, imported, numbers_in
@@ -16,7 +17,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["amlb"]
+__all__ = ["amlb", "of_columns"]
 
 COLUMNS = ("task", "framework", "fold", "result", "metric")
 ALL = "all"
@@ -149,3 +150,18 @@ def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
         return table
     tasks = by_task[by_task.map(lambda names: metric in names)].index
     return table[(table["metric"] == metric) | (table["metric"].isna() & table["task"].isin(tasks))]
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_columns(table: Any) -> Recognised | None:
+    if not {"task", "framework", "fold", "result", "metric"} <= set(table):
+        return None
+    metrics = [str(name) for name in table["metric"].dropna().unique()]
+    several = len(metrics) > 1
+    return Recognised(
+        code="amlb", what="results of the AutoML benchmark (AMLB)", columns=("framework", "task", "fold", "result"),
+        tool="amlb", options={"metric": "all"} if several else {},
+        others={"metric": tuple(metrics)} if several else {},
+    )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from lmemtest.bench.data.recognised import Recognised
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import best_of_trials, imported, is_nested, numbers_in
 from lmemtest.bench.importers.sources import several_files, table_of
@@ -13,7 +14,7 @@ from lmemtest.core.validate import check_column, check_flag
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
-__all__ = ["carps"]
+__all__ = ["carps", "of_columns"]
 
 COLUMNS = ("benchmark_id", "task_id", "optimizer_id", "seed", "n_trials")
 GATHER = "Gather the logs of the runs first: python -m carps.analysis.gather_data <rundir>, which writes logs.parquet."
@@ -96,3 +97,12 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
         alone=f"Give the logs of several optimizers: {several_files('carps', 'a.parquet', 'b.parquet')}.",
     )
     return best_of_trials(runs) if best_so_far else runs
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_columns(table: Any) -> Recognised | None:
+    if not set(COLUMNS) <= set(table):
+        return None
+    return Recognised(code="carps", what="logs of CARP-S", columns=COLUMNS, tool="carps")

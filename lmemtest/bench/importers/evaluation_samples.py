@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.readers import not_found
+from lmemtest.bench.data.recognised import Recognised, metric_arguments
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sheets import refuse_large_archive
@@ -33,7 +34,7 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["inspect_ai", "lm_eval"]
+__all__ = ["inspect_ai", "lm_eval", "of_columns", "of_name", "of_record"]
 
 # --------------------------------------------------------------------------------------------------------- inspect_ai
 
@@ -530,3 +531,65 @@ def _unpacked(path: Path) -> tuple[Any, list[Any]]:
         raise DataError(f"The log {str(path)!r} cannot be read ({error}). Is it complete?") from None
     except (NotImplementedError, RuntimeError):  # a packing that this version of Python does not know
         raise DataError(f"The log {str(path)!r} is packed in a way that Python cannot read here. {AS_JSON}") from None
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_columns(table: Any) -> Recognised | None:
+    scores = [name for name in table if name.startswith("score_")]
+    if not scores or not {"sample_id", "eval_id"} <= set(table):
+        return None
+    own = [n.removeprefix("score_") for n in scores if not n.endswith(("_answer", "_explanation", "_metadata"))]
+    own = [name for name in own if "headline" not in name]
+    return Recognised(
+        code="inspect_ai", what="samples of inspect_ai", columns=("sample_id", "eval_id", scores[0]),
+        tool="inspect_ai", **metric_arguments(own),
+    )  # fmt: skip
+
+
+def of_name(file: str) -> Recognised | None:
+    """What a file is by its suffix."""
+    return _inspect_log(file, [], ("the suffix .eval",)) if file.lower().endswith(".eval") else None
+
+
+def of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
+    """A log of one evaluation, a sample, or results of several tasks."""
+    inner = record.get("eval")
+    if isinstance(inner, Mapping) and "model" in inner and "task" in inner:
+        first = next(iter(record.get("samples") or [{}]))
+        scorers = list(first.get("scores") or {}) if isinstance(first, Mapping) else []
+        return _inspect_log(
+            file, scorers, ("eval", *(name for name in ("status", "samples", "results") if name in record))
+        )
+    keys = [name for name in ("doc_id", "doc", "resps", "filtered_resps", "arguments") if name in record]
+    if len(keys) > 2 and "doc_id" in record:
+        said = record.get("metrics") or [n for n, v in record.items() if n not in _OF_SAMPLE and type(v) is float]
+        return _lm_eval(file, keys, list(map(str, said)))
+    if {"results", "configs"} <= set(record) and ("n-shot" in record or "versions" in record):
+        return _lm_eval(file, ["results", "configs"], [])
+    return None
+
+
+def _inspect_log(file: str, scorers: Sequence[str], reason: Iterable[str]) -> Recognised:
+    """Logs of one evaluation each; several in a folder belong together."""
+    path = Path(file)
+    beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
+    return Recognised(
+        code="inspect_ai", what="a log of inspect_ai", columns=tuple(reason), tool="inspect_ai",
+        files=tuple(beside) if len(beside) > 1 else (), **metric_arguments(scorers),
+    )  # fmt: skip
+
+
+_OF_SAMPLE = ("doc_id", "target")
+
+
+def _lm_eval(file: str, reason: Sequence[str], metrics: Sequence[str]) -> Recognised:
+    """Samples of one model on one task each; the folder of all models is what is compared."""
+    folder = Path(file).parent
+    above = folder.parent if file else folder
+    several = file and len({path.parent for path in above.glob("*/samples_*.jsonl*")}) > 1
+    return Recognised(
+        code="lm_eval", what="samples of the lm-evaluation-harness", columns=tuple(reason), tool="lm_eval",
+        files=(str(above),) if several else (), **metric_arguments(metrics),
+    )  # fmt: skip

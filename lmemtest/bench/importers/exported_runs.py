@@ -10,6 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from lmemtest.bench.data.delimited import exact_numbers
+from lmemtest.bench.data.recognised import Recognised, metrics_among, name_runs, score_arguments, tracked_arguments
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of
@@ -29,7 +30,7 @@ from lmemtest.core.validate import check_column, check_columns, check_names
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["mlflow", "wandb"]
+__all__ = ["mlflow", "of_columns", "wandb"]
 
 OPEN = ("running", "pending", "scheduled", "preempting")
 DONE = ("finished", "")
@@ -387,3 +388,59 @@ def _refuse_unlogged(frame: pd.DataFrame, keys: list[str]) -> None:
             f"{counted(count, 'run')} {'have' if count > 1 else 'has'} no value of {empty[0]!r}. Log it for all runs, "
             f"or leave out the others before: {advice('without_empty')}."
         )
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_columns(table: Any) -> Recognised | None:
+    """What a table is: runs of MLflow or of Weights & Biases, or a line chart of these."""
+    return _of_mlflow(table) or _of_wandb_chart(table) or _of_wandb(table)
+
+
+def _of_mlflow(table: Any) -> Recognised | None:
+    metrics = [name for name in table if name.startswith("metrics.")]
+    if {"run_id", "status"} <= set(table) and (metrics or any(name.startswith("params.") for name in table)):
+        plain = {name.partition(".")[2]: name for name in table if name.startswith("params.")}
+        reason, scores = ("run_id", "status", *metrics), [name.partition(".")[2] for name in metrics]
+    elif {"Run ID", "Status", "Start Time"} <= set(table):
+        plain = {name: name for name in table if name not in _OF_PAGE}
+        reason, scores = ("Run ID", "Status", "Start Time"), metrics_among(table, list(plain))
+    else:
+        return None
+    runs = "Name" if "Name" in table else "tags.mlflow.runName"
+    return Recognised(
+        code="mlflow", what="an export of MLflow", columns=reason, tool="mlflow",
+        **tracked_arguments(table, plain, scores, runs),
+    )  # fmt: skip
+
+
+_OF_PAGE = ("Start Time", "Duration", "Run ID", "Name", "Source Type", "Source Name", "User", "Status")
+_OF_WANDB = ("State", "Notes", "User", "Tags", "Created", "Runtime", "Sweep")
+
+
+def _of_wandb(table: Any) -> Recognised | None:
+    own = [name for name in _OF_WANDB if name in table]
+    if "Name" not in table or len(own) < 3:
+        return None
+    plain = {n: n for n in table if n not in (*_OF_WANDB, "Name", "ID", "Group", "Job Type") and not n.startswith("_")}
+    return Recognised(
+        code="wandb", what="a table of runs exported from Weights & Biases", columns=("Name", *own), tool="wandb",
+        **tracked_arguments(table, plain, metrics_among(table, list(plain)), "Name"),
+    )  # fmt: skip
+
+
+def _of_wandb_chart(table: Any) -> Recognised | None:
+    lines = [name for name in table if " - " in name and f"{name}__MIN" in table and f"{name}__MAX" in table]
+    if not lines:
+        return None
+    metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
+    arguments = score_arguments(metrics)
+    score = arguments["options"].get("score", metrics[0])
+    if len(metrics) == 1:  # the importer knows which one
+        arguments["options"].pop("score", None)
+    name_runs(arguments, [name.rpartition(" - ")[0] for name in lines if name.endswith(f" - {score}")])
+    return Recognised(
+        code="wandb_chart", what="a line chart exported from Weights & Biases",
+        columns=(lines[0], f"{lines[0]}__MIN", f"{lines[0]}__MAX"), tool="wandb", **arguments,
+    )  # fmt: skip

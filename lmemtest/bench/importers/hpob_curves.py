@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.recognised import ENDS, Recognised, nesting
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported
@@ -17,7 +18,7 @@ from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
-__all__ = ["hpob"]
+__all__ = ["hpob", "of_names"]
 
 SHAPE = "{space: {task: {seed: [scores]}}} for each algorithm, or {algorithm: {space: ...}}"
 LEVELS = ("algorithm", "search_space", "dataset", "seed")
@@ -172,3 +173,18 @@ def _notes(table: pd.DataFrame, direction: str, lengths: list[int]) -> list[str]
     if len(set(lengths)) > 1:
         notes.append(f"Curves have {min(lengths):,} to {max(lengths):,} scores.")
     return notes
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_names(content: Mapping[str, Any]) -> Recognised | None:
+    """Curves by search space, data set and seed, perhaps below the algorithm."""
+    names, lists = nesting(content)
+    if len(names) not in (3, 4) or lists != 1:
+        return None
+    alone = "A file is of one algorithm, which is called as the file: give the files of several."
+    return Recognised(
+        code="hpob", what="curves in the form of HPO-B", columns=names, tool="hpob", lacking=ENDS,
+        advice=alone if len(names) == 3 else "",
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.recognised import ENDS, Recognised, name_runs
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import best_of_trials, check_labels, imported, numbers_in, one_of
@@ -28,7 +29,7 @@ from lmemtest.core.validate import check_column, check_flag
 from lmemtest.core.words import counted, format_level
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["optuna"]
+__all__ = ["of_columns", "optuna"]
 
 OPEN = ("RUNNING", "WAITING")  # trials that have not ended
 ENDED = ("PRUNED", "FAIL")  # without a result; the value of a pruned one is a report on the way
@@ -234,3 +235,23 @@ def _direction(found: list[tuple[str, str | None]], given: str | None) -> Any:
     if given not in (None, way):
         raise ArgumentError(f"{named('direction')} is {given!r}, but {shown} says {way}. Leave it out.")
     return way
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_columns(table: Any) -> Recognised | None:
+    values = [name for name in table if name == "value" or name.startswith("values_")]
+    marks = [name for name in ("state", "datetime_start", "datetime_complete") if name in table]
+    if "number" not in table or not values or not (len(marks) > 1 or any(n.startswith("params_") for n in table)):
+        return None
+    arguments: dict[str, Any] = {"options": {}, "lacking": dict(ENDS)}
+    if len(values) > 1:
+        arguments["lacking"]["objective"] = "|".join(name.removeprefix("values_") for name in values)
+    column = next((name for name in ("study", "study_name") if name in table), None)
+    if column is not None and not {"algorithm"} & set(table):
+        name_runs(arguments, table[column].astype(str).unique())
+    return Recognised(
+        code="optuna", what="trials of Optuna", columns=("number", values[0], *marks), tool="optuna",
+        **arguments,
+    )  # fmt: skip

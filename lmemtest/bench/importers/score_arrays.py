@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.readers import not_found
+from lmemtest.bench.data.recognised import Recognised, nesting
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.selection import check_budgets
 from lmemtest.bench.data.sheets import refuse_large_archive
@@ -20,7 +21,7 @@ from lmemtest.core.caller import named
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["rliable"]
+__all__ = ["of_names", "rliable"]
 
 
 def rliable(
@@ -168,3 +169,17 @@ def _budgets(frames: Any, count: int) -> np.ndarray:
             f"{named('frames')} must be {count} different numbers, one per place of the third axis, got {len(values)}."
         )
     return values
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_names(content: Mapping[str, Any]) -> Recognised | None:
+    """Arrays of scores by algorithm."""
+    names, lists = nesting(content)
+    if len(names) != 1 or lists not in (2, 3):
+        return None
+    return Recognised(
+        code="rliable", what="scores as rliable takes them", columns=tuple(map(str, content)), tool="rliable",
+        options={"direction": "maximize"},
+    )  # fmt: skip

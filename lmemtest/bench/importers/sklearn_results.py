@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from lmemtest.bench.data.recognised import Recognised, metric_arguments
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of
 from lmemtest.bench.importers.sources import KEYS, Part, check_keys, frame_of, json_of, labelled, names_of, parts_of
@@ -16,7 +17,7 @@ from lmemtest.core.validate import as_frame, check_column
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["sklearn"]
+__all__ = ["of_columns", "of_names", "of_record", "sklearn"]
 
 SPLIT = re.compile(r"split(\d+)_test_(.+)")
 BOTH = "cv_results_ of a search (split0_test_score, ...) or a result of cross_validate (test_score, ...)"
@@ -278,3 +279,51 @@ def _settings(table: pd.DataFrame) -> pd.DataFrame:
 def _text(settings: Mapping[Any, Any]) -> str:
     said = {name.removeprefix("param_"): value for name, value in settings.items() if not pd.isna(value)}
     return " ".join(f"{name}={value}" for name, value in said.items())
+
+
+# ---------------------------------------------------------------------------------------- what is recognised
+
+
+def of_columns(table: Any) -> Recognised | None:
+    splits = [name for name in table if re.fullmatch(r"split\d+_test_.+", name)]
+    validated = [name for name in table if name.startswith("test_")] if {"fit_time", "score_time"} <= set(table) else []
+    if splits and any(name.startswith("param") for name in table):
+        metrics = list(dict.fromkeys(name.partition("_test_")[2] for name in splits))
+        what, reason = "the cv_results_ of a search of scikit-learn", [splits[0], f"mean_test_{metrics[0]}"]
+    elif validated:
+        metrics = [name.removeprefix("test_") for name in validated]
+        what, reason = "a cross_validate of scikit-learn", ["fit_time", "score_time", validated[0]]
+    else:
+        return None
+    return Recognised(
+        code="sklearn", what=what, columns=tuple(reason), tool="sklearn", **metric_arguments(metrics),
+        advice=_NAME_ALGORITHM if validated and not splits else "",
+    )  # fmt: skip
+
+
+_NAME_ALGORITHM = "A cross-validation is of one algorithm: give several with their names, SVC,iris=FILE tree,iris=FILE."
+
+
+def of_record(record: Mapping[str, Any], _: str) -> Recognised | None:
+    """One result among those of a file."""
+    is_result = any(SPLIT.fullmatch(str(name)) or re.fullmatch(r"test_\w+", str(name)) for name in record)
+    return _of_results(record) if is_result else None
+
+
+def _of_results(record: Mapping[str, Any]) -> Recognised:
+    found = {str(name): re.fullmatch(r"(?:split\d+_)?test_(.+)", str(name)) for name in record}
+    metrics = list(dict.fromkeys(match[1] for match in found.values() if match is not None))
+    return Recognised(
+        code="sklearn", what="results of scikit-learn", columns=tuple(n for n, match in found.items() if match),
+        tool="sklearn", **metric_arguments(metrics),
+    )  # fmt: skip
+
+
+def of_names(content: Mapping[str, Any]) -> Recognised | None:
+    """Results by their names, the first of which is looked at."""
+    value: Any = content
+    while isinstance(value, Mapping) and value:
+        if any(str(name).startswith("test_") for name in value):
+            return _of_results(value)
+        value = next(iter(value.values()))
+    return None
