@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,7 @@ def test_a_case_study_runs_in_a_kernel_and_shows_what_its_page_shows(case, tmp_p
     run = [block for block in blocks if block.info.startswith("python")]
     assert len(run) == len(cells)
     said = {block.line: shown(cell) for block, cell in zip(run, cells, strict=True) if cell.execution_count}
-    pairs = [(said[a.line], b.body) for a, b in zip(blocks, blocks[1:], strict=False) if b.is_output and a.line in said]
+    pairs = [(said[a.line], b.body) for a, b in itertools.pairwise(blocks) if b.is_output and a.line in said]
     assert len(pairs) >= 2
     for printed, promised in pairs:
         assert tidy(printed) == tidy(promised)
