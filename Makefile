@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) test-lowest test-spark lint types pages docs bench bench-shapes bench-peers clean
+.PHONY: help demo $(TESTS) test-lowest test-spark lint types pages docs notebooks bench bench-shapes bench-peers clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -22,6 +22,7 @@ help:
 	@echo "make types     mypy"
 	@echo "make pages     run the pages; renew the outputs and figures that they show (ARGS=\"gate.md power.md\")"
 	@echo "make docs      the site, strictly, in build/site"
+	@echo "make notebooks the pages as notebooks that were run, in build/notebooks (ARGS=\"case-priorband.md\")"
 	@echo "make bench     speed, in turns with the peers that are installed (ARGS=--quick takes a minute)"
 	@echo "make bench-shapes  seconds and memory of public calls on tables of every shape (ARGS=\"--only seed_effect\")"
 	@echo "make bench-peers  install the Python packages that make bench compares with in .venv-peers"
@@ -116,6 +117,9 @@ docs: export OPENBLAS_NUM_THREADS ?= 1
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/site
 	@echo build/site/index.html
+
+notebooks: $(STAMP)
+	$(BIN)/python docs/notebooks.py $(ARGS)
 
 bench: $(STAMP)
 	@$(BIN)/python tests/benchmarks/suite.py $(ARGS)

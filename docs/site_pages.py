@@ -1,4 +1,4 @@
-"""Pages of the site that are made of the package: API, gallery, sample report and llms.txt, in `generated`."""
+"""Pages of the site that are made of the package: API, gallery, sample report, notebooks, llms.txt, in `generated`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import lmemtest as lt
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "examples"))
 import gallery  # noqa: E402
+import notebooks  # noqa: E402
 
 FAMILIES = ("tuning", "lmm", "plots", "importers", "datasets", "errors")
 TITLE = re.compile(r"\A# ([^\n]+)\n+(.+?)(?:\n\n|\Z)", re.DOTALL)
@@ -35,6 +36,7 @@ def write(docs: Path) -> None:
     write_api(folder / "api")
     write_gallery(folder)
     lt.analyze(_sample()).save(folder / "extra" / "sample-report.html")
+    notebooks.write(folder / "extra" / "notebooks")
     (folder / "extra" / "llms.txt").write_text(llms(docs), encoding="utf-8")
 
 
@@ -98,10 +100,13 @@ def write_api(folder: Path) -> None:
 
 
 def linked(_: object, docname: str, source: list[str]) -> None:
-    """Links out of `docs` to what the site has of it; the names in the tables of the API page to their pages."""
+    """Links out of `docs` to what the site has of it, to the notebook of a page, and from the API page to its names."""
     source[0] = CARD.sub(lambda m: f"]({m['up'][3:]}generated/data/{m['name']}.md)", source[0])
     source[0] = source[0].replace("](../../CHANGELOG.md)", "](../generated/changelog.md)")
     source[0] = FOLDER.sub(lambda m: f"{m['text']} (`{m['path']}`)", source[0])
+    if docname in {page.stem for page in notebooks.pages()}:
+        link = f'<a href="notebooks/{docname}.ipynb" download>This page as a notebook</a>'
+        source[0] = re.sub(r"\A(# .+\n)", lambda title: f"{title[0]}\n{link}\n", source[0])
     if docname == "api":
         known = {name.removeprefix("lmemtest.") for name, _ in names()}
         source[0] = re.sub(

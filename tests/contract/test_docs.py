@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
-import importlib
+import importlib.util
 import io
 import os
 import re
@@ -33,6 +33,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 EXAMPLE_OF_EVERY_DAY = "marginal_means.py"  # run at level 1; a short one
 
+# Case studies are run by test_notebooks.py, where a kernel is there to run them.
+KERNEL = all(importlib.util.find_spec(tool) for tool in ("jupytext", "nbclient", "ipykernel"))
+
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT_MARK = "<!-- output -->"
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)\)")
@@ -41,8 +44,8 @@ FIGURES = ROOT / "docs" / "figures"
 FIGURE_DPI = 144  # two pixels per point, so text is sharp at the width of a page
 MOST_PAGES, MOST_WORDS = 30, 80_000  # of users: beside the API, the changelog and the developers' corner
 QUESTIONS = (
-    *("comparisons", "rankings", "leaderboards", "outperforming", "aggregate-scores", "evaluations", "gate"),
-    *("checks", "scores", "failed-runs", "models", "diagnostics", "families", "benchmark-effects"),
+    *("comparisons", "rankings", "leaderboards", "outperforming", "evaluations", "gate"),
+    *("checks", "scores", "failed-runs", "models", "benchmark-effects"),
     *("variation", "planning", "anytime", "tuning-curves"),
 )
 FIGURE_SIZE, ALL_FIGURES_SIZE = 80_000, 2_500_000  # bytes at most
@@ -205,7 +208,9 @@ def workdir(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.mark.level(2)
-@pytest.mark.parametrize("path", PAGES, ids=page_id)
+@pytest.mark.parametrize(
+    "path", [page for page in PAGES if not (KERNEL and page.stem.startswith("case-"))], ids=page_id
+)
 @pytest.mark.usefixtures("workdir")
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
     last: str | None = ""

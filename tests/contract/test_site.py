@@ -13,7 +13,7 @@ import pytest
 import lmemtest as lt
 
 ROOT = Path(__file__).parents[2]
-TOOLS = ("sphinx", "myst_parser", "pydata_sphinx_theme", "numpydoc", "sphinx_design", "sphinx_copybutton")
+TOOLS = ("sphinx", "myst_parser", "pydata_sphinx_theme", "numpydoc", "sphinx_design", "sphinx_copybutton", "jupytext")
 MISSING = [tool for tool in TOOLS if importlib.util.find_spec(tool) is None]
 
 
