@@ -17,6 +17,7 @@ from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
@@ -160,7 +161,7 @@ class Schedule:
         return ~table["decided"] & ~table["left"].isin(worse) & ~table["right"].isin(worse)
 
     def predicted_power(self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series) -> Array:
-        """The chance that an open pair is significant at the end, if it goes on as it went (a flat prior)."""
+        """The chance that an open pair is significant at the end, if it goes on as it went: a flat prior, Brownian."""
         if self.maximum is None or sizes[-1] >= self.maximum or not open_pairs.any():
             return np.full(len(table), np.nan)
         share = sizes[-1] / self.maximum
@@ -168,7 +169,8 @@ class Schedule:
         if self.method == "evalue":
             last = critical_t(self.alpha / open_pairs.sum(), self.maximum, EXPECTED)
         else:
-            last = self.critical(ahead, self.alpha / open_pairs.sum())[-1]
+            shares = [n / self.maximum for n in ahead]
+            last = critical_scores(shares, self.alpha / open_pairs.sum(), self.spending)[-1]
         z = -special.ndtri(0.5 * np.maximum(table["p_look"].to_numpy(dtype=float), 1e-300))
         sd = np.sqrt((1.0 - share) / share)
         power = special.ndtr((z / np.sqrt(share) - last) / sd) + special.ndtr((-z / np.sqrt(share) - last) / sd)
