@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,16 +14,18 @@ from scipy import special
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.looks.ledger import append_look, read_ledger
+from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path
 from lmemtest.bench.looks.schedule import (
     ENDED,
     EXPECTED,
     FUTILE,
     GO_ON,
+    SPENDING_NAMES,
     STOP,
     UNITS,
     Look,
     Schedule,
+    read_study,
     schedule_of,
 )
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
@@ -54,8 +55,6 @@ from lmemtest.lmm.sequential.successive_t import crossing
 
 if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
-
-SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 
 
 @result
@@ -219,12 +218,14 @@ class Monitoring(Result):
         table = self.pairs[self.pairs["n"].eq(sizes[-1]) & ~self.pairs["decided"]][["left", "right", "p_look"]]
         z = -special.ndtri(0.5 * table["p_look"].clip(1e-300).to_numpy())
         table = table.assign(level=[crossing(at, ahead, critical) for at in z]).drop(columns="p_look")
+        units: tuple[str, ...] = ()
         if runs is not None:
             blocks = _sample_of(runs, plan.unit)
             _require_nested(blocks, self.looks[-1], plan)
             new = blocks.where(~np.isin(blocks.names, self.looks[-1].units))
-            if len(new.names) < 2:
-                raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(new.names)}.")
+            units = new.names
+            if len(units) < 2:
+                raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(units)}.")
             seen = pd.DataFrame(_tested(new, plan), columns=["left", "right", "estimate", "se", "df", "p_value"])
             table = table.merge(seen, on=["left", "right"])
             table["decided"] = below(table["p_value"], table["level"])
@@ -245,6 +246,7 @@ class Monitoring(Result):
             tables={"pairs": table},
             facts=("Conditional error of the looks that were planned; further units are tested by themselves.",),
             findings=tuple(findings),
+            values={"units": units},
         )
 
     @property
@@ -429,8 +431,9 @@ def monitor(
         raise ArgumentError(f"{named('ledger')} holds the earlier looks: leave {named('earlier')} out.")
     if earlier is not None and not isinstance(earlier, Monitoring):
         raise ArgumentError(f"earlier must be the result of monitor at the look before, got {earlier!r:.60}.")
-    path = None if ledger is None else _path(ledger)
-    plan, looked = read_ledger(path) if path else ((None, ()) if earlier is None else (earlier.schedule, earlier.looks))
+    path = None if ledger is None else ledger_path(ledger)
+    so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
+    plan, looked, extended = so_far if path is None else read_study(path)
     blocks = _sample_of(runs, unit)
     schedule = schedule_of(
         algorithms=plan.algorithms if plan else blocks.algorithms,
@@ -454,6 +457,8 @@ def monitor(
     n = len(blocks.names)
     if looked and _require_nested(blocks, looked[-1], schedule):
         return _monitoring(schedule, looked)  # the same look again
+    if extended:
+        raise _over((*looked[:-1], replace(looked[-1], decision="extended")), schedule.unit)
     if looked and looked[-1].decision in (STOP, ENDED):
         raise _over(looked, schedule.unit)
     _require_within(n, schedule)
@@ -466,7 +471,7 @@ def monitor(
     )  # fmt: skip
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
-        append_look(path, schedule, found.looks[-1])
+        add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
     elif earlier is None:
         alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
         return replace(found, notes=(alone, *found.notes))
@@ -474,20 +479,23 @@ def monitor(
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
-    """The extension of the study of a ledger by the runs with further units; see `Monitoring.extension`."""
-    plan, looked = read_ledger(_path(ledger))
+    """The extension of the study of a ledger by the runs with further units, which ends it; `Monitoring.extension`."""
+    plan, looked, made = read_study(path := ledger_path(ledger))
     if plan is None:
         raise ArgumentError(f"{named('ledger')}: there is no file {str(ledger)!r}, so no looks to extend.")
-    return _monitoring(plan, looked).extension(runs)
+    found = _monitoring(plan, looked).extension(runs)
+    record = {"units": list(found.units), "pairs": found.to_frame().to_dict("records")}
+    if made is not None and made["units"] != record["units"]:
+        raise DesignError(
+            f"the study was extended by {counted(len(made['units']), plan.unit)}, whose number was fixed before they "
+            "ran, and its level is spent. Begin a new study with new units."
+        )
+    if made is None:
+        add_to_ledger(path, asdict(plan), {EXTENSION: record})
+    return found
 
 
 # ---------------------------------------------------------------------- parts
-
-
-def _path(ledger: Any) -> Path:
-    if not isinstance(ledger, str | os.PathLike) or Path(ledger).suffix not in (".json", ".jsonl"):
-        raise ArgumentError(f"ledger must be the path of a file .jsonl or .json, got {ledger!r:.60}.")
-    return Path(ledger)
 
 
 def _sample_of(runs: Runs, unit: str) -> Blocks:
