@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from harness import ALPHA, Array, at_most, each, printed, rate_of
 from scipy import special, stats
-from study import NAMES
+from study import NAMES, runs_of_scores
 
 import lmemtest as lt
+from lmemtest.lmm.means.adjust import level_of_pairs, range_p
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
-from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+from lmemtest.lmm.sequential.successive_t import boundaries, level_of_look, repeated_p
 
 DESIGNS = {  # algorithms, looks, what is unusual
     "2 algorithms, 3 to 10 benchmarks, looks every 1": (2, range(3, 11), ""),
@@ -125,6 +126,103 @@ def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
 
 
+def of_pairs(k: int, sizes: tuple[int, ...], kind: str, n: int = 150) -> float:
+    """Studies with a false pair where each look is `pairs(looks=)` with its defaults: moderated, step-down."""
+
+    def study(rng: np.random.Generator) -> bool:
+        x = scores_of(rng, k, sizes[-1], kind)
+        for size in sizes:
+            runs = runs_of_scores(x[:size])
+            means = lt.recommend(runs).spec.fit(runs).emmeans("algorithm", vcov="moderated")
+            if (found := means.pairs(looks=sizes)).table["p_value"].min() < found.alpha:
+                return True
+        return False
+
+    return float(rate_of(study, n, each(37)))
+
+
+PAIRS = {
+    "4 algorithms, looks at 10, 20, 30, 40": (4, (10, 20, 30, 40), ""),
+    "12 algorithms, looks at 10, 20, 40": (12, (10, 20, 40), ""),
+    "5 algorithms, one erratic, looks every 5": (5, tuple(range(10, 41, 5)), "erratic"),
+}
+
+
+@pytest.mark.parametrize("design", PAIRS)
+def test_pairs_at_planned_looks_keep_the_level(design: str) -> None:
+    assert at_most(of_pairs(*PAIRS[design]), 150)
+
+
+def of_range_tests(k: int, sizes: range, n: int = 4000) -> dict[str, float]:
+    """Studies with a false pair by Tukey's test of means, each pair spending for itself, or the family as one test."""
+    rng, reached = np.random.default_rng(38), np.zeros((n, 3), dtype=bool)
+    each_pair = [level_of_pairs(size, sizes, ALPHA, k) for size in sizes]
+    family = [level_of_look(size, sizes, ALPHA) for size in sizes]
+    for part in np.array_split(np.arange(n), 20):
+        x = rng.standard_normal((len(part), sizes[-1], k))
+        for i, size in enumerate(sizes):
+            mean = x[:, :size].mean(axis=1)
+            rest = (
+                x[:, :size] - mean[:, None] - x[:, :size].mean(axis=2, keepdims=True) + mean.mean(axis=1)[:, None, None]
+            )
+            df = (size - 1) * (k - 1)
+            t = np.ptp(mean, axis=1) / np.sqrt(2.0 * (rest**2).sum(axis=(1, 2)) / df / size)
+            p = range_p(2.0 * stats.t.sf(t, df), k)
+            reached[part] |= np.array([p < each_pair[i], p < family[i], (p < ALPHA) & (size == sizes[-1])]).T
+    names = ("each pair spends", "the family spends", "at the end alone")
+    return dict(zip(names, reached.mean(axis=0).tolist(), strict=True))
+
+
+RANGES = {
+    "4 algorithms, looks every 2 from 6 to 40": (4, range(6, 41, 2)),
+    "20 algorithms, looks every 2 from 6 to 40": (20, range(6, 41, 2)),
+}
+
+
+@pytest.mark.parametrize("design", RANGES)
+def test_each_pair_spends_for_itself(design: str) -> None:
+    """A family that spends as one test lets 6 % of studies pass with 20 algorithms and 18 looks."""
+    found = of_range_tests(*RANGES[design])
+    assert at_most(found["each pair spends"], 4000)
+    assert found["each pair spends"] < found["the family spends"]
+
+
+def of_gates(lost: float, sizes: tuple[int, ...], options: dict[str, Any], n: int = 200) -> dict[str, float]:
+    """Studies whose gate passes, or fails, at some look; the margin is 0.5, half of the sd between tasks."""
+    passed, failed = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    for k in range(n):
+        gains = np.random.default_rng([k, 39]).normal(-lost, 1.0, sizes[-1])
+        old = pd.DataFrame({"task": np.arange(sizes[-1]), "reward": np.zeros(sizes[-1])})
+        for size in sizes:
+            found = lt.gate(old.assign(reward=gains)[:size], old[:size], margin=0.5, score="reward", benchmark="task",
+                            direction="maximize", **options)  # fmt: skip
+            passed[k] |= found.decision == "not worse"
+            failed[k] |= found.decision == "worse"
+    return {"passed": float(passed.mean()), "failed": float(failed.mean())}
+
+
+LOOKS_OF_A_GATE = (10, 20, 30, 40)
+GATES = {
+    "planned looks, at the border": (0.5, LOOKS_OF_A_GATE, {"looks": LOOKS_OF_A_GATE}),
+    "e-values, at the border, looks every 4": (0.5, tuple(range(4, 41, 4)), {"method": "evalue"}),
+    "planned looks, equal versions": (0.0, LOOKS_OF_A_GATE, {"looks": LOOKS_OF_A_GATE}),
+    "e-values, equal versions": (0.0, LOOKS_OF_A_GATE, {"method": "evalue"}),
+    "each look taken for the only one, at the border": (0.5, tuple(range(4, 41, 4)), {}),
+}
+
+
+@pytest.mark.parametrize("design", GATES)
+def test_a_gate_that_is_looked_at_again_keeps_its_levels(design: str) -> None:
+    found = of_gates(*GATES[design])
+    if "only one" in design:
+        assert min(found.values()) > 0.06
+    elif "border" in design:
+        assert at_most(found["passed"], 200)
+        assert at_most(found["failed"], 200)
+    else:
+        assert found["passed"] > 0.5
+
+
 def extended(n: int = 400) -> float:
     """Two equal algorithms, looks at 5 and 10 of 20 benchmarks; who sees nothing then adds 15 and tests them alone."""
 
@@ -203,3 +301,6 @@ if __name__ == "__main__":
     printed(coverage, COVERAGE)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
+    printed(of_pairs, PAIRS)
+    printed(of_range_tests, RANGES)
+    printed(of_gates, GATES)

@@ -149,8 +149,8 @@ def judged(
         notes = (*notes, _on_doubt(name, out["doubt"], place, out["unit"]))
     needed = None
     if scales:
-        shared = {"tasks": tasks, "alpha": alpha, "power": power, "any_time": any_time}
-        needed = units_needed(se, df, out["n"], out["margin"], **shared)
+        asked: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "any_time": any_time}
+        needed = units_needed(se, df, out["n"], out["margin"], **asked)
     return out | {"n_needed": math.nan if needed is None else needed}, notes
 
 

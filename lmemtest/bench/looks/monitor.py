@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -28,9 +29,12 @@ from lmemtest.bench.looks.schedule import (
     read_study,
     schedule_of,
 )
+from lmemtest.bench.power.plan import Plan
+from lmemtest.bench.power.stages import BENCHMARK, FAMILY, SEED, TASK
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.hints import guided
+from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.threads import one_blas_thread
@@ -70,7 +74,7 @@ class Monitoring(Result):
     pairs : pandas.DataFrame
         One row per pair of the family: ``left``, ``right``, ``estimate`` (left less right), ``se``, ``df``, ``ci_low``,
         ``ci_high`` (simultaneous over pairs and looks), ``p_look`` (of this look alone), ``p_repeated`` (allows for all
-        looks, the smallest so far), ``p_value`` (that, Holm-adjusted for the pairs), ``decided``, ``n`` (units at the
+        looks, the smallest so far), ``p_value`` (that, adjusted for the pairs), ``decided``, ``n`` (units at the
         last look that tested it), ``predicted_power`` (of open pairs: the chance to be decided at the end).
     decisions : Decisions
         Who is better, over all looks so far.
@@ -303,7 +307,7 @@ class Monitoring(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         plan, pairs = self.schedule, len(self.pairs)
-        adjusted = f"; Holm's adjustment for {pairs} pairs" if pairs > 1 else ""
+        adjusted = f"; {ADJUSTMENT_NAMES[plan.adjust]} adjustment for {pairs} pairs" if pairs > 1 else ""
         if plan.method == "evalue":
             how = f"e-values of t-tests (standardised differences of variance {EXPECTED:g} expected), valid at any look"
         else:
@@ -344,6 +348,7 @@ def monitor(
     *,
     maximum: int | None = None,
     looks: int | Sequence[int] | None = None,
+    plan: Plan | None = None,
     unit: str = "benchmark",
     goal: str = "all",
     control: str | None = None,
@@ -365,6 +370,9 @@ def monitor(
     looks : int, or sequence of int, optional
         Planned looks: every so many units, or at these numbers of them. They need not be kept to, as long as results do
         not move them; each look spends by what there is.
+    plan : Plan, optional
+        From `lmemtest.plan`, instead of `maximum`: its number of benchmarks (or seeds), with looks at every quarter
+        unless `looks` says otherwise.
     unit : {"benchmark", "seed"}
         What is added. Benchmarks: the claim is about benchmarks like these. Seeds, on fixed benchmarks: about these.
     goal : {"all", "best"}
@@ -404,9 +412,9 @@ def monitor(
     -----
     Tests are those of means of the units: with two algorithms paired t-tests, with more t-tests with moderated standard
     errors. Boundaries are exact for successive t-tests of normal differences (Jennison & Turnbull 1991). The p-value of
-    a pair is the smallest level at which a boundary was reached so far; these are adjusted by Holm's method, which
-    keeps the level at every look whatever the correlation of pairs. E-values are of paired t-tests. Predicted power
-    supposes a flat prior, and the last look alone.
+    a pair is the smallest level at which a boundary was reached so far; these are adjusted by Shaffer's steps (1986;
+    Holm's with a control), which keep the level at every look whatever the correlation of pairs. E-values are of paired
+    t-tests. Predicted power supposes a flat prior, Brownian motion, and the last look alone.
 
     References
     ----------
@@ -431,12 +439,15 @@ def monitor(
         raise ArgumentError(f"{named('ledger')} holds the earlier looks: leave {named('earlier')} out.")
     if earlier is not None and not isinstance(earlier, Monitoring):
         raise ArgumentError(f"earlier must be the result of monitor at the look before, got {earlier!r:.60}.")
+    if plan is not None:
+        maximum = _maximum_of(plan, unit, maximum)
+        looks = -(-maximum // 4) if looks is None else looks
     path = None if ledger is None else ledger_path(ledger)
     so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
-    plan, looked, extended = so_far if path is None else read_study(path)
+    made, looked, extended = so_far if path is None else read_study(path)
     blocks = _sample_of(runs, unit)
     schedule = schedule_of(
-        algorithms=plan.algorithms if plan else blocks.algorithms,
+        algorithms=made.algorithms if made else blocks.algorithms,
         unit=blocks.unit,
         maximum=maximum,
         looks=looks,
@@ -452,8 +463,8 @@ def monitor(
         if unit == "seed" and runs.benchmark
         else (),
     )
-    if plan is not None:
-        _require_same_plan(schedule, plan)
+    if made is not None:
+        _require_same_plan(schedule, made)
     n = len(blocks.names)
     if looked and _require_nested(blocks, looked[-1], schedule):
         return _monitoring(schedule, looked)  # the same look again
@@ -496,6 +507,17 @@ def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
 
 
 # ---------------------------------------------------------------------- parts
+
+
+def _maximum_of(plan: Any, unit: str, maximum: Any) -> int:
+    """The number of benchmarks, of all families, or of seeds that a plan has."""
+    stages = (FAMILY, BENCHMARK, TASK) if unit == "benchmark" else (SEED,)
+    if not isinstance(plan, Plan) or maximum is not None:
+        raise ArgumentError(f"plan must be the result of lmemtest.plan, and maximum left out: it is that of the plan, "
+                            f"got {plan!r:.60}.")  # fmt: skip
+    if not {*stages[-2:]} & {*plan.names}:
+        raise ArgumentError(f"plan has no number of {plural(unit)}: it is of {joined(plan.names)}. Give maximum=.")
+    return math.prod(plan.best[name] for name in stages if name in plan.names)
 
 
 def _sample_of(runs: Runs, unit: str) -> Blocks:
@@ -611,7 +633,7 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
         alpha=plan.alpha,
         direction=plan.direction,
         ahead=table["left_ahead"].to_numpy(),
-        adjust="holm",
+        adjust=plan.adjust,
         ddf="",
         score=plan.score,
         statistic="mean",

@@ -19,7 +19,7 @@ from lmemtest.core.validate import among, check_choice, check_fraction, check_po
 from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
-from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs
+from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
@@ -106,12 +106,17 @@ class Schedule:
         pairs = [(self.algorithms[i], self.algorithms[j]) for i in range(k) for j in range(i + 1, k)]
         return pairs if self.control is None else [pair for pair in pairs if self.control in pair]
 
+    @property
+    def adjust(self) -> str:
+        """Shaffer's steps of all pairs, Holm's of comparisons with a control: closed tests of any p-values."""
+        return "shaffer" if self.control is None else "holm"
+
     def critical(self, sizes: Iterable[int], level: float) -> Array:
         """Critical normal scores of looks at these sizes, one test at a level."""
         return np.asarray(boundaries(tuple(sizes), self._total, level, self.spending)[0])
 
     def scores(self, sizes: tuple[int, ...]) -> Array:
-        """The scores that the first pair of Holm's procedure needs at looks; NaN where nothing is enough."""
+        """The scores that the first pair needs at looks; NaN where nothing is enough."""
         level = self.alpha / len(self.family)
         if self.method == "evalue":
             t = np.array([critical_t(level, n, EXPECTED) for n in sizes], dtype=float)
@@ -150,7 +155,11 @@ class Schedule:
                 if not row["p_repeated"] <= p:  # NaN before the first
                     row |= {"p_repeated": p, "left_ahead": (estimate > 0.0) == (self.direction == "maximize")}
         table = pd.DataFrame(rows.values())
-        table["p_value"] = adjust_raw(table["p_repeated"].to_numpy(dtype=float), "holm", len(table))
+        p_repeated = table["p_repeated"].to_numpy(dtype=float)
+        if self.adjust == "shaffer":
+            table["p_value"] = step_down(p_repeated, len(self.algorithms), first_by_range=False)
+        else:
+            table["p_value"] = adjust_raw(p_repeated, "holm", len(table))
         half = self.half_widths(sizes, table["df"].to_numpy(dtype=float)) * table["se"]
         now = table["n"] == sizes[-1]
         table["ci_low"], table["ci_high"] = (table["estimate"] + sign * half.where(now) for sign in (-1.0, 1.0))

@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 _MOST = 1e6  # a t ratio that no table has
 
 
-def log_evalue(t_ratio: ArrayLike, n: int, g: float, *, one_sided: bool = False) -> Array:
+def log_evalue(t_ratio: ArrayLike, n: float, g: float, *, one_sided: bool = False) -> Array:
     """Logarithm of the e-value of t-tests of n values against a mean of zero.
 
     Parameters
     ----------
     t_ratio : array of float
-    n : int >= 2
+    n : float >= 2
         Values: one more than the degrees of freedom.
     g : float > 0
         Variance of the standardised means that are expected.
@@ -87,7 +87,7 @@ def critical_t(alpha: ArrayLike, n: int, g: float) -> Array:
     return np.where(root < 1.0 + n * g, np.sqrt((n - 1.0) * np.abs(x)), np.inf)
 
 
-def critical_one_sided(alpha: float, n: int, g: float) -> float:
+def critical_one_sided(alpha: float, n: float, g: float) -> float:
     """The t ratio whose one-sided e-value is 1 / alpha; infinite where no ratio of n values has so large a one.
 
     Examples

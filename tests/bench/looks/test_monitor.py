@@ -65,9 +65,9 @@ def test_two_algorithms_are_tested_by_the_paired_t_test() -> None:
 
 
 def test_a_single_look_at_the_end_is_rank() -> None:
-    """One look at the maximum spends everything: the raw p-values of moderated t-tests, with Holm's adjustment."""
+    """One look at the maximum spends everything: the raw p-values of moderated t-tests, with Shaffer's adjustment."""
     found = lt.monitor(runs(12), maximum=12)
-    ranking = lt.rank(runs(12), "frequentist", test="moderated", adjust="holm")
+    ranking = lt.rank(runs(12), "frequentist", test="moderated", adjust="shaffer")
     wanted = ranking.to_frame("pairs").set_index(["left", "right"])["p_value"]
     seen = found.to_frame().set_index(["left", "right"])["p_value"]
     np.testing.assert_allclose(seen, wanted.loc[seen.index], rtol=1e-3, atol=3e-9)  # 1e-9 and less are one
@@ -76,7 +76,11 @@ def test_a_single_look_at_the_end_is_rank() -> None:
 def test_pairs_are_adjusted_within_a_look_and_decisions_stay() -> None:
     found = study((6, 12, 18), maximum=24)
     table = found.to_frame()
-    np.testing.assert_allclose(table["p_value"], adjust_raw(table["p_repeated"].to_numpy(), "holm", 3))
+    p = np.sort(table["p_repeated"])
+    shaffer = np.maximum.accumulate(p * [3, 1, 1])  # of three means only one pair can be equal once one differs
+    np.testing.assert_allclose(np.sort(table["p_value"]), np.minimum(1.0, shaffer))
+    control = study((6, 12, 18), maximum=24, control="A").to_frame()
+    np.testing.assert_allclose(control["p_value"], adjust_raw(control["p_repeated"].to_numpy(), "holm", 2))
     earlier = study((6, 12), maximum=24).to_frame()
     assert (table["p_repeated"] <= earlier["p_repeated"]).all()
     assert found.decisions.levels[-1] == "C"
@@ -145,6 +149,24 @@ def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
     one, other = (lt.monitor(lt.Runs(t, **roles, seed="seed"), maximum=20).to_frame() for t in (table, turned))
     np.testing.assert_allclose(one["p_repeated"], other["p_repeated"], rtol=1e-6)
     np.testing.assert_allclose(1000.0 * one["ci_low"], other["ci_low"], rtol=1e-6)
+
+
+def test_a_plan_gives_the_maximum_and_the_looks() -> None:
+    plan = lt.plan({"task": 1.0, "item": 2.0}, costs={"task": 9.0, "item": 1.0}, target=0.25)
+    found = lt.monitor(runs(8), plan=plan)
+    assert found.schedule.maximum == plan.best["task"]
+    assert found.schedule.planned == (7, 14, 21, 27)
+    assert lt.monitor(runs(8), plan=plan, looks=10).schedule.planned[0] == 10
+    seeds = lt.plan({"data": 0.9, "seed": 1.3}, costs={"data": 9.0, "seed": 1.0}, budget=90)
+    x = np.random.default_rng(4).normal(size=(3, 2, 2))
+    assert lt.monitor(runs_of_scores(x), plan=seeds, unit="seed").schedule.maximum == seeds.best["seed"]
+    for words, options in (
+        (r"plan has no number of benchmarks: it is of data and seed\. Give maximum=", {"plan": seeds}),
+        (r"plan must be the result of lmemtest\.plan, and maximum left out", {"plan": plan, "maximum": 30}),
+        (r"plan must be the result of lmemtest\.plan, .* got 30", {"plan": 30}),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            lt.monitor(runs(8), **options)
 
 
 # ---------------------------------------------------------------------- a race
