@@ -157,9 +157,10 @@ class Monitoring(Result):
         [5, 5, 0]
         """
         ahead = self.remaining[0] - self.sizes[-1] if self.remaining else 0
-        n = check_positive_int(ahead if n is None else n, "n")
+        over = self.decision in (STOP, ENDED)
+        n = ahead if n is None and (ahead or over) else check_positive_int(n, "n")
         _require_within(self.sizes[-1] + n, self.schedule)
-        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (self.decision != STOP)]
+        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (not over)]
         rows = []
         for name in self.schedule.algorithms:
             own = open_pairs[(open_pairs["left"] == name) | (open_pairs["right"] == name)]

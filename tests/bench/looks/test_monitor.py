@@ -191,6 +191,15 @@ def test_algorithms_that_cannot_change_the_answer_need_no_runs() -> None:
         later.next(6)
 
 
+def test_nothing_is_to_run_at_the_end_and_without_planned_looks_a_number_is_asked_for() -> None:
+    end = study((8, 16), maximum=16).next()
+    assert end.sentences() == ("No further runs.",)
+    assert end.to_frame()["n_new"].tolist() == [0, 0, 0]
+    with pytest.raises(ArgumentError, match=r"n must be a whole number of at least 1, got None"):
+        study((8,), method="evalue").next()
+    assert study((8,), method="evalue").next(4).n == 4
+
+
 # ---------------------------------------------------------------------- extension
 
 
