@@ -123,6 +123,7 @@ def _root(
         "vcov",
         "ddf",
         "looks",
+        "looked",
         "variants",
         *WRITTEN,
     ),
@@ -164,8 +165,10 @@ def _compared(arguments: SimpleNamespace, step: Step) -> Runs:
 def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
-    names = "formula population curves dispersion alpha adjust vcov ddf looks"
+    names = "formula population curves dispersion alpha adjust vcov ddf looks looked"
     options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
+    if options.get("looked", "").isdecimal():
+        options["looked"] = int(options["looked"])
     return analyze(runs, **options, progress=step)
 
 
@@ -174,7 +177,7 @@ def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     "paper",
     (
         *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "looks"),
-        *("overwrite", "output"),
+        *("looked", "overwrite", "output"),
     ),
     "Figures, tables and sentences for a paper.",
     calls="report.analysis:analyze",
@@ -677,7 +680,7 @@ def monitor(arguments: SimpleNamespace, step: Step) -> Result:
             "ignore",
             "seed_own",
         ),
-        *("tasks", "alpha", "power", "max_broken", "allow", "markdown", *WRITTEN),
+        *("tasks", "alpha", "power", "max_broken", "allow", "looks", "method", "ledger", "markdown", *WRITTEN),
     ),
     "Is a new version worse than the old one?",
     calls="bench.gate.gate:gate",
@@ -709,7 +712,7 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow")
+    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow looks method ledger")
     options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore")}
     options |= {name: values_by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:

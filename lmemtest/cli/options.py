@@ -220,6 +220,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     # looks
     "maximum": (int, "N", "Benchmarks (or seeds) at the end, planned before the first look."),
     "looks": ([int], "N", f"Benchmarks at a planned look, the last at the end; {_EACH}"),
+    "looked": (str, "N|FILE", "How often the table was looked at so far, without a plan; or the ledger of monitor."),
     "monitor.looks": ([int], "N", "A look every N of them; or repeated, at these numbers."),
     "monitor.unit": (("benchmark", "seed"), "", "What is added; with seeds the claim is about these benchmarks."),
     "goal": (("all", "best"), "", "Stop when all pairs are decided, or when one is better than all others."),
@@ -234,6 +235,9 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "old": (Path, "OLD", "Runs of the old version, with columns of the same names."),
     "margin": ([str], "[NAME=]NUMBER", f"Loss that is not acceptable: 0.01, 1%, acc=0.01; {_EACH}"),
     "gate.policy": (Path, "FILE", "Rules in TOML: metrics in tiers, margins, bars, required tasks."),
+    "gate.looks": ([int], "N", f"Tasks at a planned look, the last at the end; {_EACH}"),
+    "gate.method": (("evalue",), "", "Without a plan, at every look as tasks are added: e-values."),
+    "gate.ledger": (Path, "FILE", "Of e-values: where looks are noted, one file for each version."),
     "gate.score": ([str], "COLUMN", f"A metric; {_EACH}"),
     "gate.direction": ([str], "[NAME=]END", "minimize or maximize, if names do not say it."),
     "gate.benchmark": (str, "COLUMN", "The tasks. Required."),

@@ -79,7 +79,7 @@ def looks_plot(found: Monitoring, /, *, ax: Axes | None = None) -> Axes:
             "Normal score",
         ),
         foot="A pair beyond the boundary is decided."
-        + " The boundary is that of the first pair; for further ones it is nearer (Holm)." * (len(plan.family) > 1)
+        + " The boundary is that of the first pair; for further ones it is nearer." * (len(plan.family) > 1)
         + (f" {left} algorithms further behind are left out." if left else ""),
     )
     return draw_lines(lines, ax)

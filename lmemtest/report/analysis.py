@@ -21,6 +21,7 @@ from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
+from lmemtest.bench.looks.schedule import OneLook, one_look
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
@@ -55,7 +56,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
     from lmemtest.bench.checks.findings import RunsCheck
-    from lmemtest.bench.looks.schedule import PlannedLook
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.lmm.diagnostics.advantages import AdvantageShape
@@ -127,8 +127,8 @@ class Analysis(Result):
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
     sensitivity : Variants or None
         Of runs some of which failed: the decisions under several policies. None where none failed.
-    look : PlannedLook or None
-        Which of several planned looks this is; `alpha` is then its level.
+    look : OneLook or None
+        Which of several looks this is; `alpha` is then its level.
     variants : {"none", "few", "all"}
         Which other analyses of the same runs the report compares itself with.
     """
@@ -153,7 +153,7 @@ class Analysis(Result):
     undeclared: Answer | None = None
     populations: Variants | None = None
     sensitivity: Variants | None = None
-    look: PlannedLook | None = None
+    look: OneLook | None = None
     variants: str = "few"
 
     # ------------------------------------------------------------------ what follows from the fields
@@ -494,6 +494,7 @@ def analyze(
     vcov: str | None = None,
     ddf: str = "satterthwaite",
     looks: Sequence[int] | None = None,
+    looked: int | str | os.PathLike[str] | None = None,
     variants: str = "few",
     trials: Any = None,
     progress: Progress | None = None,
@@ -529,8 +530,11 @@ def analyze(
         Degrees of freedom.
     looks : sequence of int, optional
         Numbers of benchmarks at all planned looks, that of these runs among them: `alpha` is then of the whole study,
-        and decisions are made at what O'Brien-Fleming-like spending gives this look. See `monitor`, which remembers
-        the looks that were made.
+        and decisions are made at what O'Brien-Fleming-like spending gives this look, for each pair as for `monitor`,
+        which remembers the looks that were made.
+    looked : int or path, optional
+        How often the table was looked at while it grew, this time included: without a plan each look has an equal share
+        of `alpha`. Or the ledger of `monitor`, whose looks and spending give the level of this one.
     variants : {"none", "few", "all"}, default "few"
         Other analyses of the same runs in the report: without each family, benchmark and algorithm and at other levels,
         where each takes milliseconds; "all" also where it takes longer, at each budget, and on other scales.
@@ -571,11 +575,8 @@ def analyze(
     True
     """
     runs = as_runs(runs, roles, "analyze")
-    study_alpha, look = check_fraction(alpha, "alpha"), None
-    if looks is not None:
-        from lmemtest.bench.looks.schedule import planned_look
-
-        look = planned_look(runs, looks, study_alpha)
+    study_alpha = check_fraction(alpha, "alpha")
+    look = one_look(runs, looks=looks, looked=looked, alpha=study_alpha, adjust=adjust)
     alpha = study_alpha if look is None else look.level
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
@@ -639,7 +640,17 @@ def analyze(
         pairs=pairs,
         decisions=decisions,
         effects=effects,
-        call=_call(table, {**options, "alpha": study_alpha, "looks": look and look.sizes, "curves": reduced_by}, tuned),
+        call=_call(
+            table,
+            {
+                **options,
+                "alpha": study_alpha,
+                "looks": looks and look and look.sizes,
+                "looked": str(looked) if isinstance(looked, os.PathLike) else looked,
+                "curves": reduced_by,
+            },
+            tuned,
+        ),
         timings=seconds,
         diagnosis=diagnosis,
         trials=tuned,

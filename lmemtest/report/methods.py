@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import OF_ALL, of_all
+from lmemtest.bench.looks.schedule import SPENDING_NAMES
 from lmemtest.bench.modelling.adequacy import holds_shared_seeds
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.bench.robustness.scores import raw_runs
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES
+from lmemtest.core.rounding import below
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import counted, format_level, format_number, format_p, joined, percent, plural, sentence
 from lmemtest.report import wording
@@ -132,15 +134,28 @@ def methods_paragraph(analysis: Analysis) -> tuple[Text, ...]:
         adjustment=ADJUSTMENT_NAMES[pairs.adjust],
         by_simulation=moderated and pairs.adjust == "stepdown" and not analysis.missing,
         alpha=format_number(analysis.alpha, 3) if analysis.look else f"{analysis.alpha:g}",
-        look=analysis.look,
-        study_level=percent(analysis.look.alpha) if analysis.look else "",
-        look_at=f"{joined(map(str, analysis.look.sizes))} {plural(analysis.look.unit)}" if analysis.look else "",
+        **_of_looks(analysis),
         level=f"{100 * (1 - analysis.alpha):.4g}",
         null=wording.tested(analysis)[0],
         claim=analysis.claim,
         sensitivity=analysis.sensitivity,
         versions=analysis.versions,
     )
+
+
+def _of_looks(analysis: Analysis) -> dict[str, Any]:
+    """How often the table was looked at, and what survives it."""
+    if (look := analysis.look) is None:
+        return {"look": None}
+    p_value = analysis.pairs.to_frame()["p_value"]
+    return {
+        "look": look,
+        "study_level": percent(look.alpha),
+        "look_at": f"{joined(map(str, look.sizes))} {plural(look.unit)}" if look.sizes else "",
+        "spending": SPENDING_NAMES.get(look.spending, ""),
+        "alone": int(below(p_value, look.alpha).sum()),
+        "survive": int(below(p_value, look.level).sum()),
+    }
 
 
 def cited_in(text: Iterable[Text]) -> tuple[str, ...]:

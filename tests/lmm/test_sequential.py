@@ -8,7 +8,7 @@ from references import values
 from scipy import integrate, special, stats
 
 from lmemtest.lmm.sequential.brownian import Between, critical_scores, drift_limits, estimate_at_end, upper_p
-from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
+from lmemtest.lmm.sequential.evalues import critical_one_sided, critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
 from lmemtest.lmm.sequential.successive_t import boundaries, crossing, repeated_p
 
@@ -134,10 +134,13 @@ def test_conditional_errors_average_to_what_is_left() -> None:
 @pytest.mark.parametrize(("t", "n"), [(0.0, 3), (2.3, 8), (-4.0, 25)])
 def test_an_e_value_is_a_mixture_of_noncentral_t_densities(t: float, n: int) -> None:
     g = 0.7
-    mixed, _ = integrate.quad(
-        lambda d: stats.nct.pdf(t, n - 1, d * np.sqrt(n)) * stats.norm.pdf(d, scale=np.sqrt(g)), -6.0, 6.0, limit=200
-    )
-    assert np.exp(log_evalue(t, n, g)) == pytest.approx(mixed / stats.t.pdf(t, n - 1), rel=1e-6)
+
+    def mixed(low: float) -> float:
+        density = lambda d: stats.nct.pdf(t, n - 1, d * np.sqrt(n)) * stats.norm.pdf(d, scale=np.sqrt(g))  # noqa: E731
+        return float(integrate.quad(density, low, 6.0, limit=200)[0] / stats.t.pdf(t, n - 1))
+
+    assert np.exp(log_evalue(t, n, g)) == pytest.approx(mixed(-6.0), rel=1e-6)
+    assert np.exp(log_evalue(t, n, g, one_sided=True)) == pytest.approx(2.0 * mixed(0.0), rel=1e-6)
 
 
 def test_the_critical_ratio_has_the_e_value_one_over_alpha() -> None:
@@ -145,6 +148,10 @@ def test_the_critical_ratio_has_the_e_value_one_over_alpha() -> None:
     np.testing.assert_allclose(np.exp(log_evalue(critical_t(alpha, 20, 1.0), 20, 1.0)), 1.0 / alpha, rtol=1e-9)
     assert np.isinf(critical_t(0.001, 4, 1.0))
     assert np.exp(log_evalue(np.inf, 4, 1.0)) < 1000.0
+    assert log_evalue(critical_one_sided(0.05, 20, 1.0), 20, 1.0, one_sided=True) == pytest.approx(np.log(20.0))
+    assert np.isinf(critical_one_sided(0.001, 3, 1.0))
+    largest = log_evalue([1e9, np.inf], 4, 1.0, one_sided=True)
+    assert largest[0] == pytest.approx(largest[1], rel=1e-12)
 
 
 def test_e_values_have_mean_one_without_a_difference() -> None:
@@ -160,3 +167,14 @@ def test_e_values_keep_their_level_at_every_look() -> None:
     for n in range(2, 61):
         ever |= log_evalue(t_ratios(x, n), n, 1.0) >= -np.log(alpha)
     assert 0.005 < ever.mean() < alpha
+
+
+@pytest.mark.level(2)
+@pytest.mark.parametrize("mean", [0.0, -0.1])
+def test_one_sided_e_values_keep_their_level_at_every_look(mean: float) -> None:
+    draws, alpha = 20_000, 0.05
+    x = np.random.default_rng(6).standard_normal((draws, 60)) + mean
+    ever = np.zeros(draws, dtype=bool)
+    for n in range(2, 61):
+        ever |= log_evalue(t_ratios(x, n), n, 1.0, one_sided=True) >= -np.log(alpha)
+    assert 0.001 < ever.mean() < alpha

@@ -10,12 +10,13 @@ import pandas as pd
 import pytest
 from harness import ALPHA, Array, at_most, each, printed, rate_of
 from scipy import special, stats
-from study import NAMES
+from study import NAMES, runs_of_scores
 
 import lmemtest as lt
+from lmemtest.lmm.means.adjust import level_of_pairs, range_p
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
-from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+from lmemtest.lmm.sequential.successive_t import boundaries, level_of_look, repeated_p
 
 DESIGNS = {  # algorithms, looks, what is unusual
     "2 algorithms, 3 to 10 benchmarks, looks every 1": (2, range(3, 11), ""),
@@ -125,6 +126,190 @@ def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
 
 
+def of_pairs(k: int, sizes: tuple[int, ...], kind: str, n: int = 150) -> float:
+    """Studies with a false pair where each look is `pairs(looks=)` with its defaults: moderated, step-down."""
+
+    def study(rng: np.random.Generator) -> bool:
+        x = scores_of(rng, k, sizes[-1], kind)
+        for size in sizes:
+            runs = runs_of_scores(x[:size])
+            means = lt.recommend(runs).spec.fit(runs).emmeans("algorithm", vcov="moderated")
+            if (found := means.pairs(looks=sizes)).table["p_value"].min() < found.alpha:
+                return True
+        return False
+
+    return float(rate_of(study, n, each(37)))
+
+
+PAIRS = {
+    "4 algorithms, looks at 10, 20, 40": (4, (10, 20, 40), ""),
+    "5 algorithms, one erratic, looks at 10, 20, 40": (5, (10, 20, 40), "erratic"),
+}
+
+
+@pytest.mark.parametrize("design", PAIRS)
+def test_pairs_at_planned_looks_keep_the_level(design: str) -> None:
+    assert at_most(of_pairs(*PAIRS[design]), 150)
+
+
+def of_range_tests(k: int, sizes: range, n: int = 4000) -> dict[str, float]:
+    """Studies with a false pair by Tukey's test of means, each pair spending for itself, or the family as one test."""
+    rng, reached = np.random.default_rng(38), np.zeros((n, 3), dtype=bool)
+    each_pair = [level_of_pairs(size, sizes, ALPHA, k) for size in sizes]
+    family = [level_of_look(size, sizes, ALPHA) for size in sizes]
+    for part in np.array_split(np.arange(n), 20):
+        x = rng.standard_normal((len(part), sizes[-1], k))
+        for i, size in enumerate(sizes):
+            mean = x[:, :size].mean(axis=1)
+            rest = (
+                x[:, :size] - mean[:, None] - x[:, :size].mean(axis=2, keepdims=True) + mean.mean(axis=1)[:, None, None]
+            )
+            df = (size - 1) * (k - 1)
+            t = np.ptp(mean, axis=1) / np.sqrt(2.0 * (rest**2).sum(axis=(1, 2)) / df / size)
+            p = range_p(2.0 * stats.t.sf(t, df), k)
+            reached[part] |= np.array([p < each_pair[i], p < family[i], (p < ALPHA) & (size == sizes[-1])]).T
+    names = ("each pair spends", "the family spends", "at the end alone")
+    return dict(zip(names, reached.mean(axis=0).tolist(), strict=True))
+
+
+RANGES = {
+    "4 algorithms, looks every 2 from 6 to 40": (4, range(6, 41, 2)),
+    "20 algorithms, looks every 2 from 6 to 40": (20, range(6, 41, 2)),
+}
+
+
+@pytest.mark.parametrize("design", RANGES)
+def test_each_pair_spends_for_itself(design: str) -> None:
+    """A family that spends as one test lets 6 % of studies pass with 20 algorithms and 18 looks."""
+    found = of_range_tests(*RANGES[design])
+    assert at_most(found["each pair spends"], 4000)
+    assert found["each pair spends"] < found["the family spends"]
+
+
+def of_gates(lost: float, sizes: Sequence[int], n: int = 4000) -> dict[str, float]:
+    """Studies whose gate passes or fails at some look; the margin is 0.5, half of the sd between tasks."""
+    x = np.random.default_rng(39).normal(0.5 - lost, 1.0, (n, sizes[-1]))  # how far gains are above the border
+    found = {f"{how}, {what}": np.zeros(n, dtype=bool) for how in ("looks", "e-values", "as if alone")
+             for what in ("passes", "fails")}  # fmt: skip
+    for size in sizes:
+        t = x[:, :size].mean(axis=1) / x[:, :size].std(axis=1, ddof=1) * np.sqrt(size)
+        level = 0.5 * level_of_look(size, sizes, 2.0 * ALPHA)
+        for what, sign in (("passes", 1.0), ("fails", -1.0)):
+            p = stats.t.sf(sign * t, size - 1)
+            found[f"looks, {what}"] |= p < level
+            found[f"e-values, {what}"] |= log_evalue(sign * t, size, 1.0, one_sided=True) > -np.log(ALPHA)
+            found[f"as if alone, {what}"] |= p < ALPHA
+    return {name: float(rate.mean()) for name, rate in found.items()}
+
+
+GATES = {
+    "at the border, looks every 4 of 40": (0.5, range(4, 41, 4)),
+    "at the border, looks at 10, 20, 30, 40": (0.5, (10, 20, 30, 40)),
+    "equal versions, looks at 10, 20, 30, 40": (0.0, (10, 20, 30, 40)),
+}
+
+
+@pytest.mark.parametrize("design", GATES)
+def test_a_gate_that_is_looked_at_again_keeps_its_levels(design: str) -> None:
+    found = of_gates(*GATES[design])
+    if "border" in design:
+        for what in ("passes", "fails"):
+            assert at_most(found[f"looks, {what}"], 4000)
+            assert at_most(found[f"e-values, {what}"], 4000)
+            assert found[f"as if alone, {what}"] > 0.1
+    else:
+        assert found["looks, passes"] > found["e-values, passes"] > 0.5
+
+
+def called(n: int = 60) -> float:
+    """Gates through the public call whose version at the border passes at some planned look."""
+
+    def study(rng: np.random.Generator) -> bool:
+        new = pd.DataFrame({"task": np.arange(24), "reward": rng.normal(-0.5, 1.0, 24)})
+        old = new.assign(reward=0.0)
+        gates = (lt.gate(new[:size], old[:size], margin=0.5, score="reward", benchmark="task", direction="maximize",
+                         looks=(8, 16, 24)) for size in (8, 16, 24))  # fmt: skip
+        return any(found.decision == "not worse" for found in gates)
+
+    return float(rate_of(study, n, each(40)))
+
+
+def test_a_gate_at_planned_looks_by_the_public_call() -> None:
+    assert at_most(called(), 60)
+
+
+def friedman_race(x: Array, first: int = 5) -> tuple[list[int], int]:
+    """The survivors of F-Race (Birattari et al. 2002; Lopez-Ibanez et al. 2016), benchmark by benchmark, and its runs.
+
+    Friedman's test at 5 % of the survivors; if it is significant, Conover's t-tests of rank sums at 5 % against the
+    best one, without adjustment. Of two survivors Wilcoxon's signed-rank test.
+    """
+    alive, runs = list(range(x.shape[1])), 0
+    for n in range(1, len(x) + 1):
+        runs += len(alive)
+        k, y = len(alive), x[:n, alive]
+        if n < first or k < 2:
+            continue
+        if k == 2:
+            if stats.wilcoxon(y[:, 0], y[:, 1]).pvalue < ALPHA:
+                alive = [alive[int(np.median(y[:, 0] - y[:, 1]) > 0.0)]]
+            continue
+        ranks = stats.rankdata(y, axis=1)
+        sums, squares = ranks.sum(axis=0), (ranks**2).sum()
+        rest = squares - n * k * (k + 1) ** 2 / 4.0
+        statistic = (k - 1) * ((sums - n * (k + 1) / 2.0) ** 2).sum() / rest
+        if stats.chi2.sf(statistic, k - 1) < ALPHA:
+            spread = np.sqrt(2.0 * n * (1.0 - statistic / (n * (k - 1))) * rest / ((n - 1) * (k - 1)))
+            apart = stats.t.isf(ALPHA / 2.0, (n - 1) * (k - 1)) * spread
+            alive = [name for name, behind in zip(alive, sums - sums.min(), strict=True) if behind <= apart]
+    return alive, runs
+
+
+def races(apart: tuple[float, ...], n: int = 100) -> dict[str, float]:
+    """Races for the best of some algorithms over 40 benchmarks: by `monitor(goal="best").next()`, and F-Race.
+
+    The best lost: called worse than another at some look, or eliminated; runs of one algorithm on one benchmark.
+    """
+    k, sizes = len(apart), range(5, 41, 5)
+
+    def study(rng: np.random.Generator) -> dict[str, float]:
+        x = rng.standard_normal((40, k)) + rng.standard_normal((40, 1)) + np.array(apart)
+        kept, found, active = np.zeros((40, k, 1), dtype=bool), None, np.ones(k, dtype=bool)
+        for size in sizes:
+            kept[size - 5 : size, active] = True
+            runs = runs_of_scores(x[:size, :, None], kept=kept[:size])
+            found = lt.monitor(runs, maximum=40, looks=5, goal="best", earlier=found)
+            if found.decision == "stop":
+                break
+            active = found.next().to_frame()["run"].to_numpy()
+        alive, raced = friedman_race(x)
+        first = found.pairs["left"] == "A"
+        lost = (found.pairs["decided"] & first & ~found.pairs["left_ahead"]).any()
+        mine = {"lost": lost, "found": found.decision == "stop", "runs": kept.sum() / (40.0 * k)}
+        return mine | {
+            "F-Race, lost": 0 not in alive,
+            "F-Race, found": alive == [0],
+            "F-Race, runs": raced / (40.0 * k),
+        }
+
+    return dict(rate_of(study, n, each(41)))
+
+
+RACES = {
+    "6 algorithms, the best by 0.1 sd": ((0.0, 0.1, 0.1, 0.1, 0.1, 0.1),),
+    "6 algorithms, the best by 0.7 sd, others further behind": ((0.0, 0.7, 0.7, 1.0, 1.5, 2.0),),
+}
+
+
+@pytest.mark.parametrize("design", RACES)
+def test_a_race_with_a_level_seldom_loses_the_best(design: str) -> None:
+    found = races(*RACES[design])
+    assert at_most(found["lost"], 100)
+    assert found["lost"] <= found["F-Race, lost"]
+    if "others further" in design:
+        assert found["runs"] < 0.8
+
+
 def extended(n: int = 400) -> float:
     """Two equal algorithms, looks at 5 and 10 of 20 benchmarks; who sees nothing then adds 15 and tests them alone."""
 
@@ -203,3 +388,7 @@ if __name__ == "__main__":
     printed(coverage, COVERAGE)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
+    printed(of_pairs, PAIRS)
+    printed(of_range_tests, RANGES)
+    printed(of_gates, GATES)
+    printed(races, RACES)

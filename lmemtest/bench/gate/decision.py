@@ -81,6 +81,7 @@ def with_words(gate: Answer) -> Answer:
             f"difference: how much better {gate.new} is; ci_low, ci_high: one-sided {side} bounds.",
             f"Not worse: above -margin on every metric, each tested at {level}{broken}. Worse: below -margin on some "
             f"metric, tested at {level}{adjusted}. The tests take differences between {units} as about normal.",
+            *filter(None, (gate.look,)),
         ),
         findings=(
             _headline(gate, where),
@@ -160,7 +161,7 @@ def on_broken(gate: Answer, row: dict[Any, Any]) -> str:
 
 def on_failures(gate: Answer) -> tuple[str, ...]:
     """How often runs may fail, beside a version that passes."""
-    if gate.decision != NOT_WORSE or not gate.n_runs:
+    if gate.decision != NOT_WORSE or not gate.n_runs or gate.look:  # of one look alone
         return ()
     k, n = gate.n_failed or 0, gate.n_runs
     may = f"up to {percent(share_at_most(k, n, gate.alpha))} may ({percent(1.0 - gate.alpha)})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.gate.bars import reached
 from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
+from lmemtest.bench.gate.looks import EVALUE, check_looks, level_at, with_earlier_looks
 from lmemtest.bench.gate.metric import judged, margin_of, observed
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
 from lmemtest.bench.gate.tiers import over_tiers, with_verdicts
@@ -56,6 +58,9 @@ def gate(
     power: float | None = None,
     max_broken: float | None = None,
     allow: str | Iterable[str] | None = None,
+    looks: Sequence[int] | None = None,
+    method: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
 ) -> Answer:
     """Decide whether a new version is worse than the old one: not worse, worse, or cannot say.
 
@@ -106,6 +111,15 @@ def gate(
     allow : {"missing", "identical"} or several, optional
         Decide although tasks or runs of the old version are missing from the new one; let a version pass whose scores
         are those of the old one.
+    looks : sequence of int, optional
+        Numbers of tasks at all planned looks, that of these tables among them: `alpha` is then of all looks together,
+        and this one has what O'Brien-Fleming-like spending gives it.
+    method : {"evalue"}, optional
+        For a gate without a plan, looked at again and again while tasks are added: e-values of one-sided t-tests, which
+        hold at every look, for ever, and find less.
+    ledger : path, optional
+        With "evalue" the file that holds the looks, one for each version: what was shown at one stays shown, and tables
+        that lost tasks or changed them are refused.
 
     Returns
     -------
@@ -126,7 +140,7 @@ def gate(
         ``new``, ``difference``, ``n_old``, ``n_new``. ``new``, ``old`` (names of the versions), ``population`` ("like
         these" or "these"), ``missing`` (tasks and runs of the old version that the new one does not have), ``n_tasks``
         that both have, ``n_failed`` (runs of the new version that failed, None where nothing says which), ``n_runs``,
-        ``alpha``, ``power``, ``max_broken``.
+        ``alpha``, ``power``, ``max_broken``, ``look`` (what to say of several looks; empty without).
 
         With a policy the decision is "pass", "fail" or "insufficient" (0, 1, 2), there is a row for each check, and
         further columns: ``tier``, ``level`` (at which it passes; its bounds are at 1 - level), ``bar`` and ``share``
@@ -140,6 +154,8 @@ def gate(
         If an argument breaks its rule, or a column is missing.
     DataError
         If a table has no rows, or repeats a run; or a required task is missing and the policy calls that an error.
+    NestingError
+        If tasks of an earlier look vanished or changed; the ledger stays as it is.
 
     Notes
     -----
@@ -208,26 +224,35 @@ def gate(
     checks: Sequence[dict[str, Any]] = rules.checks or [
         {"tier": CRITICAL, "metric": name, "margin": margin_of(name, margin)} for name in metrics
     ]
+    path, on_look = check_looks(looks, method, ledger, rules, bool(runs.family)), ""
+    owns = {name: rows_of(scores, runs, name, metric) for name in metrics}
+    commons = {name: common_rows(own, runs, names) for name, own in owns.items()}
+    places = {name: observed(name, commons[name][0], runs, names, ways[name]) for name in metrics}
+    if looks is not None:
+        level, on_look = level_at(looks, places, rules.alpha)
+        rules = replace(rules, alpha=level)
     n_blocking = sum(check["tier"] != ADVISORY for check in checks)
     each = 1.0 - (1.0 - rules.power) / n_blocking  # so that all of them pass together
-    rows, places, missing, notes = [], dict[str, pd.DataFrame](), list[str](), list(runs.notes)
+    rows, missing, notes = list[dict[str, Any]](), list[str](), list(runs.notes)
     for check in checks:
         name, level = check["metric"], rules.level_of(check["tier"])
-        own = rows_of(scores, runs, name, metric)
-        common, lacking, remarks = common_rows(own, runs, names)
-        places[name] = observed(name, common, runs, names, ways[name])
+        common, lacking, remarks = commons[name]
         shared: dict[str, Any] = {"direction": ways[name], "tasks": rules.tasks, "power": each}
         reservations: tuple[str, ...] = ()
         if "bar" in check:
             shared |= {"level": level, "level_failing": rules.alpha / n_blocking}
-            row = reached(name, own, runs, names, bar=check["bar"], share=check["share"], **shared)
+            row = reached(name, owns[name], runs, names, bar=check["bar"], share=check["share"], **shared)
         else:
             shared |= {"alpha": level, "max_broken": rules.max_broken, "identical": "identical" in rules.allow}
+            shared["any_time"] = method == EVALUE
             row, reservations = judged(name, common, places[name], runs, names, margin=check["margin"], **shared)
         rule = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
         rows.append(row | (rule if rules.checks else {}))
         missing += lacking
         notes += [*remarks, *reservations]
+    if method == EVALUE:
+        place = f"Look {with_earlier_looks(path, rows, places, checks, rules.alpha)}. " if path is not None else ""
+        on_look = f"{place}E-values of one-sided t-tests hold at every look, as long as tasks are only added."
     table = decided(pd.DataFrame(rows), rules.alpha, rules.max_broken)
     tiers = [check["tier"] for check in checks]
     decision = over_tiers([*table["decision"]], tiers, rules.supporting_failures)
@@ -246,6 +271,7 @@ def gate(
         "power": rules.power,
         "max_broken": rules.max_broken,
         "n_failed": n_failed,
+        "look": on_look,
         "n_runs": n_runs or max(int(place["n_new"].sum()) for place in places.values()),
     }
     missing = list(dict.fromkeys(missing))

@@ -11,8 +11,10 @@ import pandas as pd
 from scipy.special import ndtr
 
 from lmemtest.bench.gate.difference import LIKE_THESE, THESE, difference, units_of
+from lmemtest.bench.gate.looks import at_any_time
 from lmemtest.bench.gate.rare_losses import SAFE, counted_losses, too_skewed
 from lmemtest.bench.gate.versions import EVERY, finite, keys_of, of_each, place_names, runs_of, scored_tasks
+from lmemtest.bench.looks.schedule import EXPECTED
 from lmemtest.bench.power.draw import scale_rule, smallest_count
 from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import below
@@ -21,6 +23,7 @@ from lmemtest.core.words import format_level, joined, plural
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.estimates import Estimates
+from lmemtest.lmm.sequential.evalues import critical_one_sided
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -74,6 +77,7 @@ def judged(
     power: float,
     max_broken: float | None,
     identical: bool,
+    any_time: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """A row of the table, with p-values that are not yet adjusted; and notes. `place` is what was observed by task."""
     sign, (size, relative), (_, old) = 1.0 if direction == "maximize" else -1.0, margin, names
@@ -127,11 +131,15 @@ def judged(
         "p_worse": float(upper_tail(-test["t_ratio"], df)),
         "p_any_loss": float(p_any_loss),
     }
+    if any_time:
+        tests = at_any_time(above, gain, se, df, alpha)
+        half = tests.pop("half")
+        out |= tests | {"ci_low": above - out["margin"] - half, "ci_high": above - out["margin"] + half}
     if tasks == LIKE_THESE:
         slope = math.copysign(size, mean_old) if relative else 0.0
         own = pd.DataFrame({"loss": -place["difference"], "gain": place["difference"] + slope * place["old"]})
         units = own.groupby(_unit_of(rows, place, runs), sort=False)
-        out |= counted_losses(units["loss"].max(), out["margin"], max_broken, alpha)
+        out |= {} if any_time else counted_losses(units["loss"].max(), out["margin"], max_broken, alpha)
         near = bool(below(out["p_not_worse"], alpha)) and above <= SAFE * half
         out["doubt"] = SKEWED_LOSSES if near and too_skewed(units["gain"].mean()) else ""
     if few_failures(place, scored_tasks(runs)):
@@ -141,11 +149,14 @@ def judged(
         notes = (*notes, _on_doubt(name, out["doubt"], place, out["unit"]))
     needed = None
     if scales:
-        needed = units_needed(se, df, out["n"], out["margin"], tasks=tasks, alpha=alpha, power=power)
+        asked: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "any_time": any_time}
+        needed = units_needed(se, df, out["n"], out["margin"], **asked)
     return out | {"n_needed": math.nan if needed is None else needed}, notes
 
 
-def units_needed(se: float, df: float, n: int, margin: float, *, tasks: str, alpha: float, power: float) -> int | None:
+def units_needed(
+    se: float, df: float, n: int, margin: float, *, tasks: str, alpha: float, power: float, any_time: bool = False
+) -> int | None:
     """Tasks (with `THESE` runs of each version on each task) with which equal versions pass with a given power.
 
     The standard error falls with the root of their number, as the components that were observed have it; and it is an
@@ -165,7 +176,10 @@ def units_needed(se: float, df: float, n: int, margin: float, *, tasks: str, alp
         freedom = df * (m - 1) / (n - 1) if tasks == THESE else m - 1.0
         later, weight_later = scale_rule(freedom)
         away = margin / (se * math.sqrt(n / m)) * seen
-        chances = ndtr(away[:, None] - float(t_quantile(alpha, freedom)) * later)
+        critical = critical_one_sided(alpha, m, EXPECTED) if any_time else float(t_quantile(alpha, freedom))
+        if np.isinf(critical):
+            return False
+        chances = ndtr(away[:, None] - critical * later)
         return float(weight @ chances @ weight_later) >= power
 
     return smallest_count(passes, first=2, guess=n, most=LARGEST)

@@ -94,6 +94,7 @@ def _facts(gate: Answer, policy: Policy) -> tuple[str, ...]:
         f"estimate: of a margin how much better {gate.new} is, of a bar the share of runs that reach it; bound: its "
         "one-sided lower bound, at the level of the check. A check passes where its bound is above its limit.",
         f"{levels.strip()} Failures are adjusted by Holm's method over the checks that can block.{advisory}",
+        *filter(None, (gate.look,)),
     )
 
 

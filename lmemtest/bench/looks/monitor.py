@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,21 +15,26 @@ from scipy import special
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.looks.ledger import append_look, read_ledger
+from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path
 from lmemtest.bench.looks.schedule import (
     ENDED,
     EXPECTED,
     FUTILE,
     GO_ON,
+    SPENDING_NAMES,
     STOP,
     UNITS,
     Look,
     Schedule,
+    read_study,
     schedule_of,
 )
+from lmemtest.bench.power.plan import Plan
+from lmemtest.bench.power.stages import BENCHMARK, FAMILY, SEED, TASK
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.hints import guided
+from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.threads import one_blas_thread
@@ -55,8 +60,6 @@ from lmemtest.lmm.sequential.successive_t import crossing
 if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
 
-SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
-
 
 @result
 class Monitoring(Result):
@@ -71,7 +74,7 @@ class Monitoring(Result):
     pairs : pandas.DataFrame
         One row per pair of the family: ``left``, ``right``, ``estimate`` (left less right), ``se``, ``df``, ``ci_low``,
         ``ci_high`` (simultaneous over pairs and looks), ``p_look`` (of this look alone), ``p_repeated`` (allows for all
-        looks, the smallest so far), ``p_value`` (that, Holm-adjusted for the pairs), ``decided``, ``n`` (units at the
+        looks, the smallest so far), ``p_value`` (that, adjusted for the pairs), ``decided``, ``n`` (units at the
         last look that tested it), ``predicted_power`` (of open pairs: the chance to be decided at the end).
     decisions : Decisions
         Who is better, over all looks so far.
@@ -154,9 +157,10 @@ class Monitoring(Result):
         [5, 5, 0]
         """
         ahead = self.remaining[0] - self.sizes[-1] if self.remaining else 0
-        n = check_positive_int(ahead if n is None else n, "n")
+        over = self.decision in (STOP, ENDED)
+        n = ahead if n is None and (ahead or over) else check_positive_int(n, "n")
         _require_within(self.sizes[-1] + n, self.schedule)
-        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (self.decision != STOP)]
+        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (not over)]
         rows = []
         for name in self.schedule.algorithms:
             own = open_pairs[(open_pairs["left"] == name) | (open_pairs["right"] == name)]
@@ -219,12 +223,14 @@ class Monitoring(Result):
         table = self.pairs[self.pairs["n"].eq(sizes[-1]) & ~self.pairs["decided"]][["left", "right", "p_look"]]
         z = -special.ndtri(0.5 * table["p_look"].clip(1e-300).to_numpy())
         table = table.assign(level=[crossing(at, ahead, critical) for at in z]).drop(columns="p_look")
+        units: tuple[str, ...] = ()
         if runs is not None:
             blocks = _sample_of(runs, plan.unit)
             _require_nested(blocks, self.looks[-1], plan)
             new = blocks.where(~np.isin(blocks.names, self.looks[-1].units))
-            if len(new.names) < 2:
-                raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(new.names)}.")
+            units = new.names
+            if len(units) < 2:
+                raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(units)}.")
             seen = pd.DataFrame(_tested(new, plan), columns=["left", "right", "estimate", "se", "df", "p_value"])
             table = table.merge(seen, on=["left", "right"])
             table["decided"] = below(table["p_value"], table["level"])
@@ -245,6 +251,7 @@ class Monitoring(Result):
             tables={"pairs": table},
             facts=("Conditional error of the looks that were planned; further units are tested by themselves.",),
             findings=tuple(findings),
+            values={"units": units},
         )
 
     @property
@@ -301,7 +308,7 @@ class Monitoring(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         plan, pairs = self.schedule, len(self.pairs)
-        adjusted = f"; Holm's adjustment for {pairs} pairs" if pairs > 1 else ""
+        adjusted = f"; {ADJUSTMENT_NAMES[plan.adjust]} adjustment for {pairs} pairs" if pairs > 1 else ""
         if plan.method == "evalue":
             how = f"e-values of t-tests (standardised differences of variance {EXPECTED:g} expected), valid at any look"
         else:
@@ -342,6 +349,7 @@ def monitor(
     *,
     maximum: int | None = None,
     looks: int | Sequence[int] | None = None,
+    plan: Plan | None = None,
     unit: str = "benchmark",
     goal: str = "all",
     control: str | None = None,
@@ -363,6 +371,9 @@ def monitor(
     looks : int, or sequence of int, optional
         Planned looks: every so many units, or at these numbers of them. They need not be kept to, as long as results do
         not move them; each look spends by what there is.
+    plan : Plan, optional
+        From `lmemtest.plan`, instead of `maximum`: its number of benchmarks (or seeds), with looks at every quarter
+        unless `looks` says otherwise.
     unit : {"benchmark", "seed"}
         What is added. Benchmarks: the claim is about benchmarks like these. Seeds, on fixed benchmarks: about these.
     goal : {"all", "best"}
@@ -402,9 +413,9 @@ def monitor(
     -----
     Tests are those of means of the units: with two algorithms paired t-tests, with more t-tests with moderated standard
     errors. Boundaries are exact for successive t-tests of normal differences (Jennison & Turnbull 1991). The p-value of
-    a pair is the smallest level at which a boundary was reached so far; these are adjusted by Holm's method, which
-    keeps the level at every look whatever the correlation of pairs. E-values are of paired t-tests. Predicted power
-    supposes a flat prior, and the last look alone.
+    a pair is the smallest level at which a boundary was reached so far; these are adjusted by Shaffer's steps (1986;
+    Holm's with a control), which keep the level at every look whatever the correlation of pairs. E-values are of paired
+    t-tests. Predicted power supposes a flat prior, Brownian motion, and the last look alone.
 
     References
     ----------
@@ -429,11 +440,15 @@ def monitor(
         raise ArgumentError(f"{named('ledger')} holds the earlier looks: leave {named('earlier')} out.")
     if earlier is not None and not isinstance(earlier, Monitoring):
         raise ArgumentError(f"earlier must be the result of monitor at the look before, got {earlier!r:.60}.")
-    path = None if ledger is None else _path(ledger)
-    plan, looked = read_ledger(path) if path else ((None, ()) if earlier is None else (earlier.schedule, earlier.looks))
+    if plan is not None:
+        maximum = _maximum_of(plan, unit, maximum)
+        looks = -(-maximum // 4) if looks is None else looks
+    path = None if ledger is None else ledger_path(ledger)
+    so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
+    made, looked, extended = so_far if path is None else read_study(path)
     blocks = _sample_of(runs, unit)
     schedule = schedule_of(
-        algorithms=plan.algorithms if plan else blocks.algorithms,
+        algorithms=made.algorithms if made else blocks.algorithms,
         unit=blocks.unit,
         maximum=maximum,
         looks=looks,
@@ -449,11 +464,13 @@ def monitor(
         if unit == "seed" and runs.benchmark
         else (),
     )
-    if plan is not None:
-        _require_same_plan(schedule, plan)
+    if made is not None:
+        _require_same_plan(schedule, made)
     n = len(blocks.names)
     if looked and _require_nested(blocks, looked[-1], schedule):
         return _monitoring(schedule, looked)  # the same look again
+    if extended:
+        raise _over((*looked[:-1], replace(looked[-1], decision="extended")), schedule.unit)
     if looked and looked[-1].decision in (STOP, ENDED):
         raise _over(looked, schedule.unit)
     _require_within(n, schedule)
@@ -466,7 +483,7 @@ def monitor(
     )  # fmt: skip
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
-        append_look(path, schedule, found.looks[-1])
+        add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
     elif earlier is None:
         alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
         return replace(found, notes=(alone, *found.notes))
@@ -474,20 +491,34 @@ def monitor(
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
-    """The extension of the study of a ledger by the runs with further units; see `Monitoring.extension`."""
-    plan, looked = read_ledger(_path(ledger))
+    """The extension of the study of a ledger by the runs with further units, which ends it; `Monitoring.extension`."""
+    plan, looked, made = read_study(path := ledger_path(ledger))
     if plan is None:
         raise ArgumentError(f"{named('ledger')}: there is no file {str(ledger)!r}, so no looks to extend.")
-    return _monitoring(plan, looked).extension(runs)
+    found = _monitoring(plan, looked).extension(runs)
+    record = {"units": list(found.units), "pairs": found.to_frame().to_dict("records")}
+    if made is not None and made["units"] != record["units"]:
+        raise DesignError(
+            f"the study was extended by {counted(len(made['units']), plan.unit)}, whose number was fixed before they "
+            "ran, and its level is spent. Begin a new study with new units."
+        )
+    if made is None:
+        add_to_ledger(path, asdict(plan), {EXTENSION: record})
+    return found
 
 
 # ---------------------------------------------------------------------- parts
 
 
-def _path(ledger: Any) -> Path:
-    if not isinstance(ledger, str | os.PathLike) or Path(ledger).suffix not in (".json", ".jsonl"):
-        raise ArgumentError(f"ledger must be the path of a file .jsonl or .json, got {ledger!r:.60}.")
-    return Path(ledger)
+def _maximum_of(plan: Any, unit: str, maximum: Any) -> int:
+    """The number of benchmarks, of all families, or of seeds that a plan has."""
+    stages = (FAMILY, BENCHMARK, TASK) if unit == "benchmark" else (SEED,)
+    if not isinstance(plan, Plan) or maximum is not None:
+        raise ArgumentError(f"plan must be the result of lmemtest.plan, and maximum left out: it is that of the plan, "
+                            f"got {plan!r:.60}.")  # fmt: skip
+    if not {*stages[-2:]} & {*plan.names}:
+        raise ArgumentError(f"plan has no number of {plural(unit)}: it is of {joined(plan.names)}. Give maximum=.")
+    return math.prod(plan.best[name] for name in stages if name in plan.names)
 
 
 def _sample_of(runs: Runs, unit: str) -> Blocks:
@@ -603,7 +634,7 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
         alpha=plan.alpha,
         direction=plan.direction,
         ahead=table["left_ahead"].to_numpy(),
-        adjust="holm",
+        adjust=plan.adjust,
         ddf="",
         score=plan.score,
         statistic="mean",

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest.bench.looks.ledger import Record, ledger_path, not_a_ledger, read_ledger
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import among, check_choice, check_fraction, check_positive_int, several
 from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
-from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
+from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 UNITS = ("benchmark", "seed")
 GOALS = ("all", "best")
 METHODS = ("spending", "evalue")
+SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 STOP, GO_ON, FUTILE, ENDED = "stop", "go on", "cannot be decided", "undecided at the end"
 EXPECTED = 1.0  # variance of the standardised differences that e-values expect
 _LEAST_P = 1e-9
@@ -101,12 +106,17 @@ class Schedule:
         pairs = [(self.algorithms[i], self.algorithms[j]) for i in range(k) for j in range(i + 1, k)]
         return pairs if self.control is None else [pair for pair in pairs if self.control in pair]
 
+    @property
+    def adjust(self) -> str:
+        """Shaffer's steps of all pairs, Holm's of comparisons with a control: closed tests of any p-values."""
+        return "shaffer" if self.control is None else "holm"
+
     def critical(self, sizes: Iterable[int], level: float) -> Array:
         """Critical normal scores of looks at these sizes, one test at a level."""
         return np.asarray(boundaries(tuple(sizes), self._total, level, self.spending)[0])
 
     def scores(self, sizes: tuple[int, ...]) -> Array:
-        """The scores that the first pair of Holm's procedure needs at looks; NaN where nothing is enough."""
+        """The scores that the first pair needs at looks; NaN where nothing is enough."""
         level = self.alpha / len(self.family)
         if self.method == "evalue":
             t = np.array([critical_t(level, n, EXPECTED) for n in sizes], dtype=float)
@@ -145,7 +155,11 @@ class Schedule:
                 if not row["p_repeated"] <= p:  # NaN before the first
                     row |= {"p_repeated": p, "left_ahead": (estimate > 0.0) == (self.direction == "maximize")}
         table = pd.DataFrame(rows.values())
-        table["p_value"] = adjust_raw(table["p_repeated"].to_numpy(dtype=float), "holm", len(table))
+        p_repeated = table["p_repeated"].to_numpy(dtype=float)
+        if self.adjust == "shaffer":
+            table["p_value"] = step_down(p_repeated, len(self.algorithms), first_by_range=False)
+        else:
+            table["p_value"] = adjust_raw(p_repeated, "holm", len(table))
         half = self.half_widths(sizes, table["df"].to_numpy(dtype=float)) * table["se"]
         now = table["n"] == sizes[-1]
         table["ci_low"], table["ci_high"] = (table["estimate"] + sign * half.where(now) for sign in (-1.0, 1.0))
@@ -160,7 +174,7 @@ class Schedule:
         return ~table["decided"] & ~table["left"].isin(worse) & ~table["right"].isin(worse)
 
     def predicted_power(self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series) -> Array:
-        """The chance that an open pair is significant at the end, if it goes on as it went (a flat prior)."""
+        """The chance that an open pair is significant at the end, if it goes on as it went: a flat prior, Brownian."""
         if self.maximum is None or sizes[-1] >= self.maximum or not open_pairs.any():
             return np.full(len(table), np.nan)
         share = sizes[-1] / self.maximum
@@ -168,7 +182,8 @@ class Schedule:
         if self.method == "evalue":
             last = critical_t(self.alpha / open_pairs.sum(), self.maximum, EXPECTED)
         else:
-            last = self.critical(ahead, self.alpha / open_pairs.sum())[-1]
+            shares = [n / self.maximum for n in ahead]
+            last = critical_scores(shares, self.alpha / open_pairs.sum(), self.spending)[-1]
         z = -special.ndtri(0.5 * np.maximum(table["p_look"].to_numpy(dtype=float), 1e-300))
         sd = np.sqrt((1.0 - share) / share)
         power = special.ndtr((z / np.sqrt(share) - last) / sd) + special.ndtr((-z / np.sqrt(share) - last) / sd)
@@ -179,17 +194,35 @@ class Schedule:
         return int(self.maximum or 0)
 
 
+def read_study(path: Path) -> tuple[Schedule | None, tuple[Look, ...], Record | None]:
+    """The schedule, the looks and the extension of a ledger; none where there is no file."""
+    plan, looks, extension = read_ledger(path, "planned")
+    if plan is None:
+        return None, (), None
+    lists = ("algorithms", "planned", "benchmarks")
+    try:
+        schedule = Schedule(**{**plan, **{name: tuple(plan[name]) for name in lists}})
+        return schedule, tuple(_look(record) for record in looks), extension
+    except (KeyError, TypeError) as error:
+        raise not_a_ledger(path, error) from None
+
+
+def _look(record: Record) -> Look:
+    return Look(**{**record, "units": tuple(record["units"]), "pairs": tuple(map(tuple, record["pairs"]))})
+
+
 @dataclass(frozen=True, kw_only=True)
-class PlannedLook:
-    """One of the looks of a plan, and the level that spending gives it.
+class OneLook:
+    """Which of several looks at a study a table is, and the level that it has.
 
     Attributes
     ----------
     sizes : tuple of int
-        Units at the planned looks.
+        Units at all looks, planned or in the ledger; empty where nothing was planned.
     place : int
         Which of them this is, from 1.
     unit : {"benchmark", "family"}
+    spending : str
     alpha, level : float
         Of the whole study, and of this look.
     """
@@ -197,26 +230,47 @@ class PlannedLook:
     sizes: tuple[int, ...]
     place: int
     unit: str
+    spending: str
     alpha: float
     level: float
 
 
-def planned_look(runs: Runs, looks: Sequence[int], alpha: float) -> PlannedLook:
-    """The look that a table is, with its level by O'Brien-Fleming-like spending; earlier looks are taken as made."""
-    sizes = _planned(looks, None) if several(looks) else ()
+def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook | None:
+    """The look that a table is: planned at these numbers, noted in a ledger, or the last of so many without a plan."""
+    if looks is None and looked is None:
+        return None
+    if looks is not None and looked is not None:
+        raise ArgumentError(f"{named('looks')} are planned and {named('looked')} are counted or in a ledger: give one.")
     sample = runs.study.sampled
-    n = runs.study.count(sample.column)
+    n, unit, spending = runs.study.count(sample.column), sample.noun, "obrien_fleming"
+    if looked is not None and not isinstance(looked, str | os.PathLike):
+        place = check_positive_int(looked, "looked")
+        return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=alpha / place)
+    if looked is None:
+        sizes = _planned(looks, None) if several(looks) else ()
+        rule, got = "the numbers of {} at all planned looks, the last at the end", looks
+    else:
+        plan, made, _ = read_study(path := ledger_path(looked, "looked"))
+        if plan is None or plan.method != "spending" or plan.unit != unit or plan.alpha != alpha:
+            raise ArgumentError(
+                f"{named('looked')} must be a number, or the ledger of planned looks by {unit} at alpha {alpha:g}, got "
+                f"{path.name!r}. Decisions by e-values, and by looks of another kind, are those of monitor."
+            )
+        spending = plan.spending
+        done = tuple(look.n for look in made)
+        sizes, got = (*done, *(m for m in plan.planned if m > done[-1])), path.name
+        rule = "a ledger whose last look is at the {} of these runs"
+        sizes = sizes if n == done[-1] else ()
     if n not in sizes:
         raise ArgumentError(
-            f"{named('looks')} must be the numbers of {plural(sample.noun)} at all planned looks, the last at the end, "
-            f"and have that of these runs, {n}: got {', '.join(map(str, sizes)) or repr(looks)[:60]}."
+            f"{named('looks' if looked is None else 'looked')} must be {rule.format(plural(unit))}, and have that of "
+            f"these runs, {n}: got {', '.join(map(str, sizes)) or repr(got)[:60]}."
         )
-    place = sizes.index(n) + 1
-    critical = boundaries(sizes[:place], sizes[-1], alpha)[0, -1]
-    level = float(2.0 * special.ndtr(-critical))
+    family = 2 if adjust == "none" else len(runs.levels(runs.algorithm))
+    level = level_of_pairs(n, sizes, alpha, family, spending)
     if not level > 0.0:
-        raise ArgumentError(f"at {n} of {sizes[-1]} {plural(sample.noun)} nothing can be spent yet: look later.")
-    return PlannedLook(sizes=sizes, place=place, unit=sample.noun, alpha=alpha, level=level)
+        raise ArgumentError(f"at {n} of {sizes[-1]} {plural(unit)} nothing can be spent yet: look later.")
+    return OneLook(sizes=sizes, place=sizes.index(n) + 1, unit=unit, spending=spending, alpha=alpha, level=level)
 
 
 def schedule_of(

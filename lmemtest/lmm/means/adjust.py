@@ -10,7 +10,7 @@ that of the last step (Benjamini & Yekutieli 2005).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
+from lmemtest.lmm.sequential.successive_t import level_of_look
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -210,6 +211,19 @@ def raw_levels(
 def _range_level(n_means: int, alpha: float) -> float:
     """The level of a single test with the critical value of the range of normal variables."""
     return float(2.0 * special.ndtr(-qtukey(alpha, n_means, np.inf, upper=True) / np.sqrt(2.0)))
+
+
+def level_of_pairs(n: int, sizes: Sequence[int], alpha: float, n_means: int, spending: str = "obrien_fleming") -> float:
+    """The level at which all pairs of means are tested at the look at n units, one of several, so that they keep alpha.
+
+    Every pair by itself spends over the looks what the first step gives it. To spend the level of the family instead
+    lets too much pass where looks are many: pairs reach their boundaries at different ones.
+
+    >>> round(level_of_pairs(20, [10, 20, 40], 0.05, 2), 5), round(level_of_pairs(20, [10, 20, 40], 0.05, 4), 5)
+    (0.00304, 0.00086)
+    """
+    each = level_of_look(n, sizes, _range_level(n_means, alpha), spending)
+    return float(range_p(np.array([each]), n_means)[0]) if each > 0.0 else 0.0
 
 
 def critical_values(

@@ -27,13 +27,13 @@ from lmemtest.core.arrays import Array
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, JOINT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
-from lmemtest.core.words import format_level, suggest
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng, several
+from lmemtest.core.words import format_level, format_number, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import adjust as adjust_family
-from lmemtest.lmm.means.adjust import fitting_adjustment
+from lmemtest.lmm.means.adjust import fitting_adjustment, level_of_pairs
 from lmemtest.lmm.means.comparisons import Comparisons
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def pairs(
     adjust: str | None = None,
     vcov: str | None = None,
     alpha: float | None = None,
+    looks: Sequence[int] | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Test all pairwise differences.
@@ -89,6 +90,10 @@ def pairs(
         of the step at which a pair was decided: the chance that any excludes a true zero is alpha, and each by itself
         covers with probability 1 - alpha at least), "fdr" (of the pairs called different the share 1 - alpha is covered
         on average) and "none" (each by itself).
+    looks : sequence of int, optional
+        Numbers of benchmarks (of what moderated standard errors count) at all planned looks, that of these means among
+        them: `alpha` is then of all looks together, and that of the result what O'Brien-Fleming-like spending gives
+        this one.
     rng : int, numpy.random.Generator or None
         For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
@@ -146,6 +151,9 @@ def pairs(
     table = {name: em.frame[name].array.take(left) for name in em.by}
     table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
+    if looks is not None:
+        alpha, on_looks = _at_look(em, looks, alpha, 2 if adjust == "none" else n_means)
+        on_errors = (*on_errors, on_looks)
     return _compared(
         "pairs", em, table, L, apart, adjust=adjust, alpha=alpha, rng=generator, n_means=n_means, notes=on_errors
     )
@@ -570,6 +578,29 @@ def _compared(
         notes=(*em.notes, *remarks, *dict.fromkeys(how)),
         joint=tuple(joints) if together else (),
         **more,
+    )
+
+
+def _at_look(em: Estimates, looks: Sequence[int], alpha: float, n_means: int) -> tuple[float, str]:
+    """The level that this one of several planned looks has, and what to say of it."""
+    if em.moderate is None:
+        raise ArgumentError(
+            f"looks={looks!r:.60} needs standard errors that count what is added from look to look: moderated ones, of "
+            "emmeans(..., vcov='moderated')."
+        )
+    n, unit = em.moderate.robust.n_clusters, em.moderate.robust.label
+    sizes = [check_positive_int(size, "looks", minimum=2) for size in looks] if several(looks) else []
+    if n not in sizes or sizes != sorted(set(sizes)):
+        raise ArgumentError(
+            f"looks must ascend, the numbers of levels of {unit} at all planned looks, and have that of these means, "
+            f"{n}: got {looks!r:.60}."
+        )
+    level = level_of_pairs(n, sizes, alpha, n_means)
+    if not level > 0.0:
+        raise ArgumentError(f"at {n} of {sizes[-1]} levels of {unit} nothing can be spent yet: look later.")
+    return level, (
+        f"Look {sizes.index(n) + 1} of {len(sizes)} that are planned: {format_number(level, 3)} is the level that "
+        f"O'Brien-Fleming-like spending of {alpha:g} gives it."
     )
 
 

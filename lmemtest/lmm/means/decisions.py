@@ -400,13 +400,13 @@ class Decisions(Result):
 
 
 @one_blas_thread()
-def decisions(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None = None) -> Decisions:
+def decisions(pairs: Comparisons, alpha: float | None = None, *, direction: str | None = None) -> Decisions:
     """Order the levels and find the groups within which no difference is shown, from all pairwise differences.
 
     Parameters
     ----------
-    alpha : float in (0, 1), default 0.05
-        Pairs with an adjusted p-value below `alpha` differ.
+    alpha : float in (0, 1), optional
+        Pairs with an adjusted p-value below `alpha` differ; default: that of the pairs.
     direction : {"minimize", "maximize"}, optional
         Which end of the response is better; default: that of the runs behind the fit.
 
@@ -439,7 +439,7 @@ def decisions(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None 
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
     pairs.require("decisions", "pairs")
-    check_fraction(alpha, "alpha")
+    alpha = pairs.alpha if alpha is None else check_fraction(alpha, "alpha")
     if direction is not None:
         direction = check_direction(direction)
     if pairs.by:

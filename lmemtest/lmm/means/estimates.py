@@ -250,7 +250,7 @@ class Estimates(Result):
         """Which are not worse than a control by a margin: `Comparisons.noninferiority` of `against`."""
         return self.against(control).noninferiority(margin, **options)
 
-    def decisions(self, alpha: float = 0.05, *, direction: str | None = None) -> Decisions:
+    def decisions(self, alpha: float | None = None, *, direction: str | None = None) -> Decisions:
         """Groups within which no difference is shown: `Comparisons.decisions` of `pairs`."""
         return self.pairs().decisions(alpha, direction=direction)
 

@@ -153,6 +153,19 @@ def boundaries(sizes: Sequence[int], total: int, levels: ArrayLike, spending: st
     return out
 
 
+def level_of_look(n: int, sizes: Sequence[int], alpha: float, spending: str = "obrien_fleming") -> float:
+    """The level of the two-sided test of the look at n values: of the last one of `sizes`, all those up to it made.
+
+    0 where nothing can be spent yet. Of one-sided tests at `alpha` it is half of that of ``2 alpha``.
+
+    Examples
+    --------
+    >>> round(level_of_look(20, [10, 20, 40], 0.05), 4)
+    0.003
+    """
+    return float(2.0 * special.ndtr(-boundaries([m for m in sizes if m <= n], sizes[-1], alpha, spending)[0, -1]))
+
+
 @functools.lru_cache(maxsize=256)
 def _levels_by_boundary(sizes: tuple[int, ...], total: int, spending: str) -> tuple[Array, Array]:
     """Squared boundaries of the last look, ascending, and logarithms of their levels."""

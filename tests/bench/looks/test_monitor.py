@@ -19,6 +19,7 @@ from source import PACKAGE
 from study import runs_of_scores
 
 import lmemtest as lt
+from lmemtest.bench.looks.monitor import extend
 from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
 from lmemtest.lmm.means.adjust import adjust_raw
@@ -64,9 +65,9 @@ def test_two_algorithms_are_tested_by_the_paired_t_test() -> None:
 
 
 def test_a_single_look_at_the_end_is_rank() -> None:
-    """One look at the maximum spends everything: the raw p-values of moderated t-tests, with Holm's adjustment."""
+    """One look at the maximum spends everything: the raw p-values of moderated t-tests, with Shaffer's adjustment."""
     found = lt.monitor(runs(12), maximum=12)
-    ranking = lt.rank(runs(12), "frequentist", test="moderated", adjust="holm")
+    ranking = lt.rank(runs(12), "frequentist", test="moderated", adjust="shaffer")
     wanted = ranking.to_frame("pairs").set_index(["left", "right"])["p_value"]
     seen = found.to_frame().set_index(["left", "right"])["p_value"]
     np.testing.assert_allclose(seen, wanted.loc[seen.index], rtol=1e-3, atol=3e-9)  # 1e-9 and less are one
@@ -75,7 +76,11 @@ def test_a_single_look_at_the_end_is_rank() -> None:
 def test_pairs_are_adjusted_within_a_look_and_decisions_stay() -> None:
     found = study((6, 12, 18), maximum=24)
     table = found.to_frame()
-    np.testing.assert_allclose(table["p_value"], adjust_raw(table["p_repeated"].to_numpy(), "holm", 3))
+    p = np.sort(table["p_repeated"])
+    shaffer = np.maximum.accumulate(p * [3, 1, 1])  # of three means only one pair can be equal once one differs
+    np.testing.assert_allclose(np.sort(table["p_value"]), np.minimum(1.0, shaffer))
+    control = study((6, 12, 18), maximum=24, control="A").to_frame()
+    np.testing.assert_allclose(control["p_value"], adjust_raw(control["p_repeated"].to_numpy(), "holm", 2))
     earlier = study((6, 12), maximum=24).to_frame()
     assert (table["p_repeated"] <= earlier["p_repeated"]).all()
     assert found.decisions.levels[-1] == "C"
@@ -146,6 +151,24 @@ def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
     np.testing.assert_allclose(1000.0 * one["ci_low"], other["ci_low"], rtol=1e-6)
 
 
+def test_a_plan_gives_the_maximum_and_the_looks() -> None:
+    plan = lt.plan({"task": 1.0, "item": 2.0}, costs={"task": 9.0, "item": 1.0}, target=0.25)
+    found = lt.monitor(runs(8), plan=plan)
+    assert found.schedule.maximum == plan.best["task"]
+    assert found.schedule.planned == (7, 14, 21, 27)
+    assert lt.monitor(runs(8), plan=plan, looks=10).schedule.planned[0] == 10
+    seeds = lt.plan({"data": 0.9, "seed": 1.3}, costs={"data": 9.0, "seed": 1.0}, budget=90)
+    x = np.random.default_rng(4).normal(size=(3, 2, 2))
+    assert lt.monitor(runs_of_scores(x), plan=seeds, unit="seed").schedule.maximum == seeds.best["seed"]
+    for words, options in (
+        (r"plan has no number of benchmarks: it is of data and seed\. Give maximum=", {"plan": seeds}),
+        (r"plan must be the result of lmemtest\.plan, and maximum left out", {"plan": plan, "maximum": 30}),
+        (r"plan must be the result of lmemtest\.plan, .* got 30", {"plan": 30}),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            lt.monitor(runs(8), **options)
+
+
 # ---------------------------------------------------------------------- a race
 
 
@@ -168,6 +191,15 @@ def test_algorithms_that_cannot_change_the_answer_need_no_runs() -> None:
         later.next(6)
 
 
+def test_nothing_is_to_run_at_the_end_and_without_planned_looks_a_number_is_asked_for() -> None:
+    end = study((8, 16), maximum=16).next()
+    assert end.sentences() == ("No further runs.",)
+    assert end.to_frame()["n_new"].tolist() == [0, 0, 0]
+    with pytest.raises(ArgumentError, match=r"n must be a whole number of at least 1, got None"):
+        study((8,), method="evalue").next()
+    assert study((8,), method="evalue").next(4).n == 4
+
+
 # ---------------------------------------------------------------------- extension
 
 
@@ -179,6 +211,22 @@ def test_an_extension_has_the_conditional_error_as_its_level() -> None:
     assert found["level"] == first.extension().to_frame()["level"][0]
     assert 0.0 < found["level"] < 0.5
     assert found["decided"] == (found["p_value"] < found["level"])
+
+
+def test_an_extension_is_written_into_the_ledger_and_ends_the_study(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    lt.monitor(runs(8, k=2), maximum=16, ledger=ledger)
+    found = extend(runs(24, k=2), ledger)
+    whole = ledger.read_text()
+    record = json.loads(whole.splitlines()[-1])["extension"]
+    assert len(record["units"]) == 16
+    assert record["pairs"][0]["p_value"] == found.to_frame()["p_value"][0]
+    pd.testing.assert_frame_equal(extend(runs(24, k=2), ledger).to_frame(), found.to_frame())
+    with pytest.raises(DesignError, match=r"the study was extended by 16 benchmarks, whose number was fixed"):
+        extend(runs(30, k=2), ledger)
+    with pytest.raises(DesignError, match=r"The study ended at look 1 with 8 benchmarks: extended\."):
+        lt.monitor(runs(12, k=2), maximum=16, ledger=ledger)
+    assert ledger.read_text() == whole
 
 
 @pytest.mark.level(3)
@@ -230,7 +278,7 @@ def test_a_ledger_that_was_rewritten_is_refused_and_stays(tmp_path: Path) -> Non
     rewritten = {
         "lines before line 3": lines[0] + lines[1].replace('"n": 6', '"n": 5') + lines[2],
         "lines before line 2": lines[0] + lines[2],
-        "is not a ledger of looks": "algorithm,loss\nA,1\n",
+        "is not a ledger of such looks": "algorithm,loss\nA,1\n",
     }
     for words, text in rewritten.items():
         ledger.write_text(text)
@@ -341,8 +389,10 @@ def test_designs_that_are_refused() -> None:
 
 def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() -> None:
     analysis = lt.analyze(runs(12), looks=(6, 12, 18), alpha=0.1)
-    level = 2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1])
-    assert analysis.alpha == pytest.approx(level, rel=1e-9)
+    each = 2.0 * special.ndtr(-stats.studentized_range.isf(0.1, 3, np.inf) / np.sqrt(2.0))  # Tukey's, of a pair
+    spent = np.sqrt(2.0) * boundaries([6, 12], 18, each)[0, 1]
+    level = analysis.alpha
+    assert level == pytest.approx(stats.studentized_range.sf(spent, 3, np.inf), rel=1e-6)
     assert analysis.decisions.codes.tolist() == lt.analyze(runs(12), alpha=level).decisions.codes.tolist()
     assert "alpha=0.1" in analysis.call
     assert "looks=(6, 12, 18)" in analysis.call
@@ -351,7 +401,51 @@ def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() ->
         f"This was look 2 of 3 that were planned, at 6, 12 and 18 benchmarks: {format_number(level, 3)} is the level "
         "that O'Brien-Fleming-like spending (Lan & DeMets 1983) of 10 % for the whole study gives it."
     ) in text
+    alone = int((analysis.pairs.to_frame()["p_value"] < 0.1).sum())
+    assert f"Of {alone} pairs that one look at 10 % would call different, {alone} are so at this level." in text
     assert lt.analyze(runs(12), looks=[12]).alpha == pytest.approx(0.05, rel=1e-6)
+    means = analysis.pairs.estimates
+    pairs = means.pairs(looks=(6, 12, 18), alpha=0.1)
+    assert pairs.alpha == pairs.decisions().alpha == pytest.approx(level, rel=1e-12)
+    assert pairs.notes[-1].startswith("Look 2 of 3 that are planned: ")
+    alone = means.pairs(looks=(6, 12, 18), alpha=0.1, adjust="none").alpha
+    assert alone == pytest.approx(2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1]), rel=1e-6)
+
+
+def test_looks_without_a_plan_have_equal_shares_and_those_of_a_ledger_its_level(tmp_path: Path) -> None:
+    analysis = lt.analyze(runs(12), looked=4)
+    assert (analysis.alpha, analysis.look.place) == (0.0125, 4)
+    assert analysis.decisions.codes.tolist() == lt.analyze(runs(12), alpha=0.0125).decisions.codes.tolist()
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert (
+        "The table was looked at 4 times while it grew, without a plan: 0.0125 is the share of 5 % that each look has "
+        "(Bonferroni). Of 2 pairs that one look at 5 % would call different, 2 are so at this level."
+    ) in text
+    ledger = tmp_path / "looks.jsonl"
+    for n in (6, 12):
+        lt.monitor(runs(n), maximum=24, looks=6, ledger=ledger)
+    noted = lt.analyze(runs(12), looked=ledger)
+    assert noted.alpha == lt.analyze(runs(12), looks=(6, 12, 18, 24)).alpha
+    assert noted.look.sizes == (6, 12, 18, 24)
+    with pytest.raises(ArgumentError, match=r"looked must be a ledger whose last look is at the benchmarks of these"):
+        lt.analyze(runs(6), looked=str(ledger))
+    with pytest.raises(ArgumentError, match=r"looks are planned and looked are counted or in a ledger: give one"):
+        lt.analyze(runs(12), looked=2, looks=(6, 12))
+    with pytest.raises(ArgumentError, match=r"looked must be a number, or the ledger of planned looks by benchmark"):
+        lt.analyze(runs(12), looked=ledger, alpha=0.1)
+    for looked in (0, True):
+        with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
+            lt.analyze(runs(12), looked=looked)
+
+
+def test_pairs_at_a_look_need_errors_that_count_benchmarks() -> None:
+    means = lt.analyze(runs(12)).means
+    with pytest.raises(ArgumentError, match=r"looks must ascend, .* have that of these means, 12: got \(6, 18\)"):
+        means.pairs(looks=(6, 18))
+    with pytest.raises(ArgumentError, match=r"at 12 of 4000 levels of benchmark nothing can be spent yet"):
+        means.pairs(looks=(12, 4000))
+    with pytest.raises(ArgumentError, match=r"needs standard errors that count what is added"):
+        means.by_model().pairs(looks=(6, 12))
 
 
 def test_looks_that_do_not_hold_the_runs_are_refused() -> None:

@@ -1,0 +1,125 @@
+"""A gate that is looked at while tasks are added: planned looks, or e-values that hold at any time.
+
+With planned looks a version is judged at the level that O'Brien-Fleming-like spending gives the look that the tables
+are. E-values of one-sided t-tests at the border hold however often one looks, as long as tasks are only added: "not
+worse" and "worse" are each wrong at some look with probability alpha at most. A ledger holds the looks, refuses tables
+that lost tasks or changed them, and keeps what was shown before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.bench.gate.difference import LIKE_THESE
+from lmemtest.bench.looks.ledger import LOOK, add_to_ledger, ledger_path, read_ledger
+from lmemtest.bench.looks.schedule import EXPECTED, METHODS
+from lmemtest.core.caller import named, setting
+from lmemtest.core.rounding import tolerance
+from lmemtest.core.validate import check_choice, check_positive_int, several
+from lmemtest.core.words import counted, format_level, listed
+from lmemtest.errors import ArgumentError, NestingError
+from lmemtest.lmm.sequential.evalues import critical_one_sided, log_evalue
+from lmemtest.lmm.sequential.successive_t import level_of_look
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.bench.gate.policy import Policy
+
+EVALUE = "evalue"
+SHOWN_SO_FAR = ("p_not_worse", "p_worse")
+
+
+def check_looks(looks: Any, method: Any, ledger: Any, rules: Policy, families: bool) -> Path | None:
+    """Refuse what looks are not for; the path of the ledger."""
+    if looks is None and method is None and ledger is None:
+        return None
+    check_choice(method or METHODS[0], "method", METHODS)
+    if (method == EVALUE) == (looks is not None):
+        raise ArgumentError(
+            f"{named('looks')} are numbers of tasks at planned looks; {setting('method', EVALUE)} needs no plan. Give "
+            "one of them."
+        )
+    if ledger is not None and method != EVALUE:
+        raise ArgumentError(f"{named('ledger')} holds looks without a plan: {setting('method', EVALUE)}.")
+    bars = any("bar" in check for check in rules.checks)
+    for what, given in (("tasks = 'these'", rules.tasks != LIKE_THESE), ("max_broken", rules.max_broken is not None),
+                        ("a bar", bars), ("family", families)):  # fmt: skip
+        if given:
+            raise ArgumentError(f"looks are for means over tasks that are added, without {what}: leave that out.")
+    return None if ledger is None else ledger_path(ledger)
+
+
+def level_at(looks: Any, places: Mapping[str, pd.DataFrame], alpha: float) -> tuple[float, str]:
+    """The level of one-sided tests at this one of several planned looks, and what to say of it."""
+    counts = sorted({len(place) for place in places.values()})
+    sizes = [check_positive_int(size, "looks", minimum=2) for size in looks] if several(looks) else []
+    if len(counts) > 1 or counts[0] not in sizes or sizes != sorted(set(sizes)):
+        raise ArgumentError(
+            f"{named('looks')} must ascend, the numbers of tasks at all planned looks, and have that of these tables, "
+            f"{' or '.join(map(str, counts))}: got {looks!r:.60}."
+        )
+    level = 0.5 * level_of_look(counts[0], sizes, 2.0 * alpha)
+    if not level > 0.0:
+        raise ArgumentError(f"at {counts[0]} of {sizes[-1]} tasks nothing can be spent yet: look later.")
+    return level, f"Look {sizes.index(counts[0]) + 1} of {len(sizes)} that are planned, by spending of {alpha:g}."
+
+
+def at_any_time(above: float, gain: float, se: float, df: float, alpha: float) -> dict[str, float]:
+    """p-values and half width of bounds that hold at every look; `above` is how far the gain is above the border."""
+    n = df + 1.0
+    p_values = np.exp(np.minimum(0.0, -log_evalue(np.array([above, -above, -gain]) / se, n, EXPECTED, one_sided=True)))
+    return {**dict(zip((*SHOWN_SO_FAR, "p_any_loss"), p_values.tolist(), strict=True)),
+            "half": critical_one_sided(alpha, n, EXPECTED) * se}  # fmt: skip
+
+
+def with_earlier_looks(
+    path: Path,
+    rows: Sequence[dict[str, Any]],
+    places: Mapping[str, pd.DataFrame],
+    checks: Sequence[Mapping[str, Any]],
+    alpha: float,
+) -> int:
+    """Note this look in the ledger, and give the rows the smallest p-values so far; which look this is."""
+    rules = [[check["tier"], check["metric"], *check["margin"]] for check in checks]
+    plan = {"gate": rules, "alpha": alpha}
+    made, looks, _ = read_ledger(path, "gate")
+    if made is not None and made != plan:
+        raise ArgumentError(
+            f"the rules were made at the first look and are kept: they were {made}, and are {plan} now."
+        )
+    look = {
+        name: {"tasks": [*map(format_level, place["task"])], "difference": [*map(float, place["difference"])]}
+        for name, place in places.items()
+    }
+    same = bool(looks) and all(_nested(name, looks[-1][name], look[name]) for name in look)
+    for i, row in enumerate(rows):
+        for name in SHOWN_SO_FAR:
+            row[name] = min([row[name], *(seen["rows"][i][name] for seen in looks)], key=lambda p: (np.isnan(p), p))
+    if not same:
+        seen = [{name: row[name] if np.isfinite(row[name]) else 1.0 for name in SHOWN_SO_FAR} for row in rows]
+        add_to_ledger(path, plan, {LOOK: {**look, "rows": seen}})
+    return len(looks) + (not same)
+
+
+def _nested(metric: str, last: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Refuse tables that do not hold the tasks of the last look, unchanged; whether they are just these."""
+    found = dict(zip(now["tasks"], now["difference"], strict=True))
+    lost = [task for task in last["tasks"] if task not in found]
+    if lost:
+        raise NestingError(
+            f"{counted(len(lost), 'task')} of the last look {'is' if len(lost) == 1 else 'are'} not in these tables: "
+            f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
+        )
+    scale = tolerance([*found.values(), *last["difference"]])
+    for task, was in zip(last["tasks"], last["difference"], strict=True):
+        if not abs(found[task] - was) <= scale:
+            raise NestingError(
+                f"the difference of {metric} on {task} is not that of the last look. Looks must be nested: add tasks, "
+                "and leave the runs on earlier ones as they were."
+            )
+    return len(found) == len(last["tasks"])

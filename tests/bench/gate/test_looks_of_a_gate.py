@@ -1,0 +1,110 @@
+"""A gate that is looked at while tasks are added: levels of planned looks, e-values, the ledger, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, NestingError
+from lmemtest.lmm.sequential.evalues import critical_one_sided, log_evalue
+from lmemtest.lmm.sequential.successive_t import level_of_look
+
+MARGIN = 0.5
+GAINS = np.random.default_rng(2).normal(0.1, 0.5, 30)
+
+
+def tables(n: int, gains: np.ndarray = GAINS) -> tuple[pd.DataFrame, pd.DataFrame]:
+    tasks = [f"t{i:02}" for i in range(n)]
+    old = pd.DataFrame({"task": tasks, "accuracy": np.arange(float(n))})
+    return old.assign(accuracy=old["accuracy"] + gains[:n]), old
+
+
+def gate(n: int, gains: np.ndarray = GAINS, **options: Any) -> Any:
+    margin = options.pop("margin", MARGIN)
+    return lt.gate(*tables(n, gains), margin=margin, score="accuracy", benchmark="task", **options)
+
+
+def test_a_planned_look_has_the_level_of_spending_on_one_side() -> None:
+    found = gate(10, looks=(10, 20, 30))
+    level = 0.5 * level_of_look(10, (10, 20, 30), 0.1)
+    assert found.alpha == pytest.approx(level)
+    row, half = found.to_frame().iloc[0], stats.t.isf(level, 9) * GAINS[:10].std(ddof=1) / np.sqrt(10)
+    assert row["ci_low"] == pytest.approx(GAINS[:10].mean() - half)
+    assert row["p_not_worse"] == gate(10).to_frame().iloc[0]["p_not_worse"]
+    assert found.look == "Look 1 of 3 that are planned, by spending of 0.05."
+    assert gate(30, looks=(30,)).alpha == pytest.approx(0.05, rel=1e-3)
+
+
+def test_e_values_are_of_one_sided_t_tests_at_the_border() -> None:
+    row = gate(12, method="evalue").to_frame().iloc[0]
+    x, se = GAINS[:12], GAINS[:12].std(ddof=1) / np.sqrt(12)
+    at_border = log_evalue([(x.mean() + MARGIN) / se, -(x.mean() + MARGIN) / se, -x.mean() / se], 12, 1.0,
+                           one_sided=True)  # fmt: skip
+    np.testing.assert_allclose(row[["p_not_worse", "p_worse", "p_any_loss"]].to_numpy(float),
+                               np.exp(np.minimum(0.0, -at_border)))  # fmt: skip
+    assert row["ci_high"] - x.mean() == pytest.approx(critical_one_sided(0.05, 12, 1.0) * se)
+    assert (row["ci_low"] > -MARGIN) == (row["decision"] == "not worse")
+    assert row["n_needed"] > gate(12).to_frame().iloc[0]["n_needed"]
+
+
+def test_what_was_shown_stays_shown(tmp_path: Path) -> None:
+    ledger = tmp_path / "gate.jsonl"
+    gains = np.append(GAINS[:12] + 0.2, np.full(8, -0.9) + 0.01 * np.arange(8))
+    first = gate(12, gains, method="evalue", ledger=ledger)
+    assert first.decision == "not worse"
+    assert first.look.startswith("Look 1. E-values")
+    later = gate(20, gains, method="evalue", ledger=ledger)
+    assert later.to_frame()["p_not_worse"][0] == first.to_frame()["p_not_worse"][0]
+    assert gate(20, gains, method="evalue").to_frame()["p_not_worse"][0] > later.to_frame()["p_not_worse"][0]
+    gate(20, gains, method="evalue", ledger=ledger)
+    assert len(ledger.read_text().splitlines()) == 3  # the rules and two looks
+
+
+def test_looks_of_a_gate_are_nested_and_errors_leave_the_ledger(tmp_path: Path) -> None:
+    ledger = tmp_path / "gate.jsonl"
+    gate(12, method="evalue", ledger=ledger)
+    whole = ledger.read_bytes()
+    changed = GAINS.copy()
+    changed[3] += 1.0
+    calls: list[tuple[type[Exception], str, int, dict[str, Any]]] = [
+        (NestingError, r"2 tasks of the last look are not in these tables: t10, t11", 10, {}),
+        (NestingError, r"the difference of accuracy on t03 is not that of the last look", 14, {"gains": changed}),
+        (ArgumentError, r"the rules were made at the first look and are kept", 14, {"margin": 0.2}),
+    ]
+    for error, words, n, options in calls:
+        with pytest.raises(error, match=words):
+            gate(n, method="evalue", ledger=ledger, **options)
+        assert ledger.read_bytes() == whole
+    lt.monitor(lt.Runs({"tool": list("AB") * 5, "task": sorted("vwxyz" * 2), "loss": [1.0, 2, 1, 4, 2, 2, 2, 3, 1, 3]},
+                       score="loss", direction="minimize", algorithm="tool", benchmark="task"),
+               maximum=10, ledger=tmp_path / "monitor.jsonl")  # fmt: skip
+    with pytest.raises(DataError, match=r"monitor.jsonl is not a ledger of such looks"):
+        gate(12, method="evalue", ledger=tmp_path / "monitor.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (
+            r"looks must ascend, the numbers of tasks at all planned looks, and have .* 12: got \(10, 20\)",
+            {"looks": (10, 20)},
+        ),
+        (r"looks must ascend", {"looks": (20, 12)}),
+        (r"looks must ascend", {"looks": 12}),
+        (r"at 12 of 2000 tasks nothing can be spent yet: look later", {"looks": (12, 2000)}),
+        (r"method must be 'spending' or 'evalue', got 'x'", {"method": "x"}),
+        (r"Give one of them", {"looks": (12, 20), "method": "evalue"}),
+        (r"ledger holds looks without a plan: method='evalue'", {"ledger": "a.jsonl", "looks": (12, 20)}),
+        (r"without tasks = 'these': leave that out", {"method": "evalue", "tasks": "these"}),
+        (r"without max_broken: leave that out", {"looks": (12, 20), "max_broken": 0.1}),
+    ],
+)
+def test_refusals(words: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        gate(12, **options)
