@@ -1,5 +1,6 @@
 """What is begun beside a process is what it would have done itself."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.core import replicates as module
-from lmemtest.core.replicates import begun, process_context, second_process
+from lmemtest.core.replicates import begun, load_beside, process_context, second_process
 from lmemtest.errors import ArgumentError
 
 HOME = os.getpid()
@@ -64,6 +65,22 @@ def test_one_processor_does_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "check_jobs", lambda _: 1)
     with second_process():
         assert begun(os.getpid)() == HOME
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_what_still_loads_when_nothing_was_begun_is_ended(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "slow_to_load.py").write_text("import time\ntime.sleep(60)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with second_process("slow_to_load"):
+        load_beside()
+        (loading,) = multiprocessing.active_children()
+    loading.join(30)
+    assert loading.exitcode is not None
+
+
+def test_nothing_is_loaded_where_there_is_no_second_process() -> None:
+    load_beside()
+    assert multiprocessing.active_children() == []
 
 
 KILLED = """

@@ -146,8 +146,8 @@ def report(arguments: SimpleNamespace, step: Step) -> None:
       lmemtest report results.xlsx --wide --direction maximize
       lmemtest report runs.csv --yes
     """
-    runs = _compared(arguments, step)
     with drawing_beside(arguments.path):
+        runs = _compared(arguments, step)
         write_report(_analysed(runs, arguments, step), arguments, step)
 
 
@@ -265,11 +265,13 @@ def demo(arguments: SimpleNamespace, step: Step) -> None:
     """
     step("reading the table")
     from lmemtest.bench.data.datasets import load_hpo_runs
-    from lmemtest.report.analysis import analyze
+    from lmemtest.core.replicates import load_beside
 
-    runs = load_hpo_runs()
     with drawing_beside(arguments.path):
-        write_report(analyze(runs, progress=step), arguments, step)
+        load_beside()
+        from lmemtest.report.analysis import analyze
+
+        write_report(analyze(load_hpo_runs(), progress=step), arguments, step)
 
 
 @command(app, "check", (*RUNS, "effect", "whole", *WRITTEN), "What can these runs answer, and what can spoil it?")

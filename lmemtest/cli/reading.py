@@ -141,9 +141,11 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     if export is not None:
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
-    if lacking:
-        from lmemtest.bench.data.recognised import recognised
+    from lmemtest.bench.data.recognised import recognised
+    from lmemtest.core.replicates import load_beside
 
+    load_beside()
+    if lacking:
         export = None if wide else recognised(source.read(), str(options.table))
         if export is not None and export.tool != EVALUATE:
             return _prepared(options, _of_export(options, export, roles))

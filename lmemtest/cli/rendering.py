@@ -96,6 +96,11 @@ def screen(answer: Result, name: str) -> str:
     return logged("\n".join(lines))
 
 
+# What a second process needs to check a fit and to draw the figures of a report.
+_DRAWING = ("lmemtest.report.sections", "lmemtest.plots.behind_best", "matplotlib.backends.backend_svg",
+            "matplotlib.backends.backend_pdf")  # fmt: skip
+
+
 @contextmanager
 def drawing_beside(path: Path | None) -> Iterator[None]:
     """A second process draws the figures of the report within this context, if its file has any."""
@@ -103,7 +108,7 @@ def drawing_beside(path: Path | None) -> Iterator[None]:
     from lmemtest.report.files import FIGURES_BESIDE
 
     has_figures = path is not None and path.suffix.lower() in (".html", ".htm", *FIGURES_BESIDE)
-    with second_process("lmemtest.plots.behind_best") if has_figures else nullcontext():
+    with second_process(*_DRAWING) if has_figures else nullcontext():
         yield
 
 

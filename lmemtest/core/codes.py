@@ -33,6 +33,7 @@ __all__ = [
 T = TypeVar("T")
 # A decimal point belongs to a number, as in lr0.25, but not to a version such as 1.10.2.
 _NUMBER = re.compile(r"((?<![0-9.])[0-9]+\.[0-9]+(?![0-9.])|[0-9]+)")
+_DIGITS = str.maketrans("123456789", "0" * 9)
 
 
 def natural_key(text: str) -> tuple[tuple[Any, ...], str]:
@@ -46,6 +47,11 @@ def natural_key(text: str) -> tuple[tuple[Any, ...], str]:
     parts: list[Any] = list(_NUMBER.split(text))
     parts[1::2] = [_size(number) for number in parts[1::2]]
     return tuple(parts), text  # 02 before 2, so that no two levels share a place
+
+
+def _in_plain_order(texts: list[str]) -> bool:
+    """Whether natural order is that of the letters: texts that differ in digits alone, such as task01 and task10."""
+    return len({text.translate(_DIGITS) for text in texts}) == 1
 
 
 def _size(digits: str) -> tuple[int, str]:
@@ -86,7 +92,7 @@ def level_order(levels: Iterable[Any]) -> NDArray[np.intp]:
     listed = list(levels)
     keys: list[Any] = listed
     if all(isinstance(level, str) for level in listed):
-        keys = _values(listed) or [natural_key(level) for level in listed]
+        keys = _values(listed) or (listed if _in_plain_order(listed) else [natural_key(level) for level in listed])
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
 
 

@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -461,7 +461,9 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 
 _MOST_BESIDE = 2  # further processes: what is to be done beside has a few large parts
 _MOST_BYTES = 10**8  # of what is sent: more would be held twice, by both processes
-_beside: ContextVar[ProcessPoolExecutor | None] = ContextVar("what works beside this process", default=None)
+
+_Pool: TypeAlias = "tuple[ProcessPoolExecutor, list[Future[Any]]]"  # and what it was given; first, to load its modules
+_beside: ContextVar[_Pool | None] = ContextVar("what works beside this process", default=None)
 
 
 @contextmanager
@@ -469,20 +471,34 @@ def second_process(*modules: str) -> Iterator[None]:
     """What is `begun` in this context is done beside this process, by one that loads some modules at once.
 
     Where a process can be forked and there is another processor for it. For a command, which owns its process: the
-    programs of others may have threads, which a fork loses.
+    programs of others may have threads, which a fork loses. It has what was imported when `load_beside` is called, or
+    else when something is begun.
     """
+    import multiprocessing
+
     jobs = min(_MOST_BESIDE, check_jobs(-1) - 1)
     if jobs < 1 or process_context().get_start_method() != "fork":
         yield
         return
+    others = {*multiprocessing.active_children()}
     with processes(jobs, initializer=_begin_beside, initargs=modules) as pool:
-        token = _beside.set(pool)
+        given: list[Future[Any]] = []
+        token = _beside.set((pool, given))
         try:
-            pool.submit(os.getpid)  # starts the processes
             yield
         finally:
             _beside.reset(token)
+            if len(given) == 1 and not given[0].done():  # it loads what nobody needs any more
+                for process in {*multiprocessing.active_children()} - others:
+                    process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def load_beside() -> None:
+    """Start the second process, if there is to be one: it loads its modules beside what follows here."""
+    beside = _beside.get()
+    if beside is not None and not beside[1]:
+        beside[1].append(beside[0].submit(os.getpid))
 
 
 def begun(call: Callable[[], T]) -> Callable[[], T]:
@@ -498,12 +514,15 @@ def begun(call: Callable[[], T]) -> Callable[[], T]:
     """
     import pickle
 
-    pool = _beside.get()
-    if pool is not None:
+    beside = _beside.get()
+    if beside is not None:
         with suppress(pickle.PicklingError, AttributeError, TypeError, BrokenExecutor):
             sent = pickle.dumps(call)
             if len(sent) <= _MOST_BYTES:
-                return partial(_waited, pool.submit(_called, sent), call)
+                load_beside()
+                future = beside[0].submit(_called, sent)
+                beside[1].append(future)
+                return partial(_waited, future, call)
     return call
 
 

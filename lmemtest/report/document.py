@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal, TypeAlias, overload
 
 from lmemtest.core.replicates import begun
@@ -21,14 +21,14 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import ResultTable, html_text
 from lmemtest.errors import ArgumentError
 
-_ID = re.compile(r'\bid="([^"]+)"')
-_USE = re.compile(r'(?<=url\(#)[^)]+(?=\))|(?<=href="#)[^"]+(?=")')
+_ID, _USES = re.compile(r'( id=")([^"]+)'), (re.compile(r'(href="#)([^"]+)'), re.compile(r"(url\(#)([^)]+)"))
 _COMMENT = re.compile(r"<!--.*?-->\s*", re.DOTALL)
 _PROLOGUE = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>\s*|<style[^>]*>.*?</style>\s*", re.DOTALL)
 _STYLE = re.compile(r' style="([^"]*)"')
 _COORDINATES = re.compile(r'(?<= )(?:d|x|y|x1|x2|y1|y2)="[^"]*"|translate\([^)]*\)')
 _LONG = re.compile(r"-?\d+\.\d{3,}")
-_BREAK, _SPACE = re.compile(r" *\n *(?=[^ <])"), re.compile(r"(?<=>)\s+(?=<)|(?<=[MLQCz]) (?=[-\d])|\s+(?=\"|[MLQCz])")
+_BREAK = re.compile(r" *\n *(?=[^ <])")
+_BLANKS = (re.compile(r"(>)\s+(?=<)"), re.compile(r"([MLQCz]) (?=[-\d])"), re.compile(r"()\s+(?=\"|[MLQCz])"))
 _PART = re.compile(r'<g id="(part|veil)-([0-9a-f.]+)">')
 _figures: ContextVar[str] = ContextVar("how figures are drawn", default="page")
 
@@ -44,7 +44,7 @@ class Words:
 
 
 Text: TypeAlias = "tuple[str | Words, ...]"
-Images: TypeAlias = "tuple[str, tuple[tuple[str, bytes], ...]]"  # SVG for a page, and files by suffix
+Images: TypeAlias = "tuple[str, tuple[tuple[str, bytes], ...]]"  # SVG, and files by suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,20 +209,20 @@ def figure(
     kind = _figures.get()
     if kind == "words":
         return FigureBlock("", alt, caption)
-    draw_it = partial(_images, draw, kind, dict(tips or {}), as_files)
+    draw_it = partial(_images, draw, kind, as_files)
     images = begun(draw_it)
-    block = partial(_block_of, images, alt, caption, refusable)
+    block = partial(_block_of, images, tips or {}, alt, caption, refusable)
     return block() if images is draw_it else block
 
 
-def _block_of(images: Callable[[], Images], alt: str, caption: Text, refusable: bool) -> Block:
+def _block_of(images: Callable[[], Images], tips: Mapping[str, str], alt: str, caption: Text, refusable: bool) -> Block:
     try:
         svg, files = images()
     except ArgumentError as error:
         if not refusable:
             raise
         return paragraph(f"No figure: {error}")
-    return FigureBlock(svg, alt, caption, files)
+    return FigureBlock(inline_svg(svg, tips) if svg else "", alt, caption, files)
 
 
 def figure_or_reason(draw: Callable[[], Any], *, alt: str, caption: Text, as_files: bool = False) -> Block:
@@ -241,7 +241,7 @@ def settled(block: Block) -> Block:
     return block() if callable(block) else block
 
 
-def _images(draw: Callable[[], Any], kind: str, tips: Mapping[str, str], as_files: bool) -> Images:
+def _images(draw: Callable[[], Any], kind: str, as_files: bool) -> Images:
     from lmemtest.plots import detached_figures
 
     with detached_figures():
@@ -254,7 +254,7 @@ def _images(draw: Callable[[], Any], kind: str, tips: Mapping[str, str], as_file
     if as_files:
         files.append(("svg", stable_svg(svg.getvalue()).encode()))
         files += [(suffix, image_of(drawn, suffix)) for suffix in ("png", "pdf")]
-    return inline_svg(svg.getvalue(), tips), tuple(files)
+    return svg.getvalue(), tuple(files)
 
 
 def image_of(drawn: Any, suffix: str) -> bytes:
@@ -281,9 +281,10 @@ def stable_svg(svg: str, prefix: str = "i") -> str:
     '<svg><path id="i0"/><use href="#i0"/></svg>'
     """
     svg = _COMMENT.sub("", svg)
-    names = {name: f"{prefix}{number}" for number, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
-    svg = _ID.sub(lambda match: f'id="{names[match.group(1)]}"', svg)
-    return _USE.sub(lambda match: names.get(match.group(0), match.group(0)), svg)
+    names = {name: f"{prefix}{number}" for number, (_, name) in enumerate(dict.fromkeys(_ID.findall(svg)))}
+    for places in (_ID, *_USES):
+        svg = places.sub(lambda place: place[1] + names.get(place[2], place[2]), svg)
+    return svg
 
 
 def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
@@ -295,12 +296,13 @@ def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
     Examples
     --------
     >>> image = '<?xml?><svg height="9pt" width="9pt"><g id="part-4842"><path style="fill: red"/></g></svg>'
-    >>> inline_svg(image, {"HB": "best"})
-    '<svg><g class="part" data-a="HB"><title>best</title><path fill="red"/></g></svg>'
+    >>> inline_svg(image, {"HB": "mean 2.5 (95 % CI)"})
+    '<svg><g class="part" data-a="HB"><title>mean 2.5 (95 % CI)</title><path fill="red"/></g></svg>'
     """
 
-    def attributes(style: re.Match[str]) -> str:
-        pairs = (item.split(":", 1) for item in style[1].split(";") if ":" in item)
+    @cache
+    def attributes(style: str) -> str:
+        pairs = (item.split(":", 1) for item in style.split(";") if ":" in item)
         last = {name.strip(): value.strip() for name, value in pairs}  # the last one counts, as in a style
         return "".join(f' {name}="{value}"' for name, value in last.items())
 
@@ -313,8 +315,10 @@ def inline_svg(svg: str, tips: Mapping[str, str]) -> str:
     svg = _PROLOGUE.sub("", svg)
     head, rest = svg.split(">", 1)
     head = re.sub(r' (?:width|height)="[^"]*"', "", head)
-    svg = _PART.sub(part, _STYLE.sub(attributes, f"{head}>{rest}"))
+    svg = _STYLE.sub(lambda style: attributes(style[1]), f"{head}>{rest}")
     svg = _COORDINATES.sub(lambda place: _LONG.sub(lambda number: f"{float(number[0]):.2f}", place[0]), svg)
-    svg = _SPACE.sub("", _BREAK.sub(" ", svg))
-    svg = stable_svg(svg.strip())
+    svg = _BREAK.sub(" ", svg)
+    for blanks in _BLANKS:
+        svg = blanks.sub(r"\1", svg)
+    svg = stable_svg(_PART.sub(part, svg.strip()))  # last: a name keeps its blanks
     return stable_svg(svg, f"f{hashlib.blake2s(svg.encode(), digest_size=3).hexdigest()}")  # unique on a page

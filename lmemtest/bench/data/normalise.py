@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
-from scipy.special import fdtr
 
 from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
@@ -394,4 +393,6 @@ def vary_less_than_by_chance(y: NDArray[np.float64]) -> bool:
     centre = y.mean(axis=1)
     around = y - centre[:, None] - (y - centre[:, None]).mean(axis=0)
     within = np.square(around).sum() / ((n - 1) * (k - 1))
+    from scipy.special import fdtr
+
     return bool(within > 0 and fdtr(n - 1, (n - 1) * (k - 1), k * centre.var(ddof=1) / within) < _CHANCE)
