@@ -395,11 +395,44 @@ def test_probabilities_average_over_the_random_effects_and_meet_the_mean_of_the_
     assert means.ci_high == approx(special.expit(at + half), rel=1e-9)
 
 
+def test_ratios_of_probabilities_are_those_of_the_means_with_errors_by_the_delta_method():
+    fit = fitted("attempts 2")
+    means, logs = fit.emmeans("model", type="response"), fit.emmeans("model", type="log")
+    m, V = means.estimate, means.V
+    assert logs.estimate == approx(np.log(m), rel=1e-12)
+    assert logs.to_frame()["log_response"].tolist() == logs.estimate.tolist()
+    assert [logs.ci_low, logs.ci_high] == [approx(np.log(means.ci_low)), approx(np.log(means.ci_high))]
+    pairs, ratios = logs.pairs(), logs.pairs().ratios()
+    assert ratios["ratio"][0] == approx(m[0] / m[1], rel=1e-12)
+    assert pairs.to_frame()["se"][0] ** 2 == approx(
+        V[0, 0] / m[0] ** 2 + V[1, 1] / m[1] ** 2 - 2 * V[0, 1] / m[0] / m[1]
+    )
+    assert "ratio: of the probabilities of a right answer, averaged over the random effects" in str(pairs)
+
+
+def test_ratios_on_the_scale_of_log_odds_are_conditional_odds_ratios():
+    pairs = fitted("attempts 2").emmeans("model").pairs()
+    table, ratios = pairs.to_frame(), pairs.ratios()
+    assert ratios["ratio"].to_numpy() == approx(np.exp(table["estimate"].to_numpy()), rel=1e-12)
+    assert ratios["ci_low"].to_numpy() == approx(np.exp(table["ci_low"].to_numpy()), rel=1e-12)
+    assert "ratio: of the odds, given all effects of the model (conditional odds ratios)" in str(pairs)
+    assert "a conditional odds ratio of" in pairs.sentences()[0]
+    assert pairs.shown()["ratio"].tolist() == ratios["ratio"].tolist()
+
+
+def test_ratios_of_counts_are_the_same_given_the_random_effects_and_averaged_over_them():
+    fit = fitted("counts 1")
+    given, averaged = (fit.emmeans("model", type=type).pairs() for type in ("link", "log"))
+    for column in ("estimate", "se", "df", "p_value"):
+        assert averaged.to_frame()[column].to_numpy() == approx(given.to_frame()[column].to_numpy(), rel=1e-6)
+    assert "ratio: of the expected values" in str(given)
+
+
 def test_a_response_scale_is_for_generalised_models():
     linear = lt.fit_lmm("y ~ model + (1 | herd)", pd.DataFrame(CASES["cbpp"]["data"]))
     with pytest.raises(ArgumentError, match="type='response' is for models with a link, and the means of this one"):
         linear.emmeans("model", type="response")
-    with pytest.raises(ArgumentError, match="type must be 'link' or 'response'"):
+    with pytest.raises(ArgumentError, match="type must be 'link' or 'response' or 'log'"):
         fitted("cbpp").emmeans("model", type="odds")
 
 

@@ -85,6 +85,8 @@ def test_means_of_the_response_and_their_differences_are_those_of_emmeans(name):
         means.pairs(adjust="tukey").to_frame(), want["differences"], {f: f for f in ("estimate", "se", "df", "p_value")}
     )
     assert (means.score, means.ddf) == (fit.model.endog_names, "asymptotic")
+    ratios, m = lt.emmeans(fit, "algorithm", type="log").pairs().ratios(), means.estimate
+    assert ratios["ratio"].tolist()[:2] == pytest.approx([m[0] / m[1], m[0] / m[2]], rel=1e-12)
 
 
 def test_contrasts_are_those_of_statsmodels_own_test():
@@ -250,9 +252,16 @@ def test_the_errors_of_few_groups_are_said_to_be_small():
             "type='response' is for models with a link, and the means of this one are of its response already.",
         ),
         (
-            lambda: lt.emmeans(FITS["ols"](), "algorithm", type="log"),
+            lambda: lt.emmeans(FITS["ols"](), "algorithm", type="odds"),
             ArgumentError,
-            "type must be 'link' or 'response', got 'log'.",
+            "type must be 'link' or 'response' or 'log', got 'odds'.",
+        ),
+        (
+            lambda: lt.emmeans(
+                smf.glm("z ~ algorithm", table().assign(z=lambda t: -t["y"])).fit(), "algorithm", type="log"
+            ),
+            ArgumentError,
+            "type='log' needs positive means, and some of z are not. Take their differences: type='response'.",
         ),
         (
             lambda: lt.lmm.emtrends(FITS["ols"](), "algorithm", var="fidelity"),

@@ -384,12 +384,14 @@ def optimise(
     start: Array | None = None,
     restarts: int | None = None,
     max_steps: int = 200,
+    coarse: float = 0.0,
 ) -> Optimum:
     """Best optimum over several starts, the first at ``start`` or at variances from moments; the mean squares if they
     give it and no restarts are asked for.
 
     ``restarts`` is the number of the others (by default two where an evaluation is cheap and rows are few or a term has
     several effects), ``max_steps`` the Newton steps of each; `LinAlgError` if the criterion is finite at none of them.
+    A search ends at a decrement of ``coarse`` where that is above the usual one.
     """
     counter = _Counter(problem)
     if not problem.n_free:  # without random effects the criterion is a number
@@ -402,7 +404,7 @@ def optimise(
         decrement = float(best.g @ np.linalg.solve(best.H, best.g))
         return replace(_certified(problem, counter, best, decrement, restarts=0, agreeing=1), message=_CLOSED)
     cheap = counter.anova is not None or evaluation_cost(counter.problem) < CHEAP_FLOPS
-    tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
+    tolerance = max(_DECREMENT if cheap else _DECREMENT_EXPENSIVE, coarse)
     once = restarts is None and counter.anova is None and _many_rows(problem)
     if restarts is None:
         restarts = 2 if cheap else 0

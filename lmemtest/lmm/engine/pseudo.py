@@ -31,6 +31,8 @@ from lmemtest.lmm.families import LARGEST, Family
 _SETTLED, MOST_STEPS = 1e-8, 200
 # Growth of a step from which the steps before it are forgotten, and how many of them are remembered.
 _GROWS, _MEMORY = 2.0, 5
+# Decrement of the search of a step, per square of the length of the step before: a tenth of what still moves.
+_COARSE, _FIRST_LENGTH = 1e-2, 1.0
 
 
 @dataclass(frozen=True)
@@ -130,14 +132,13 @@ def pseudo_likelihood(
     """
     eta = starting_predictor(answers, family, offset)
     past: list[tuple[Array, Array]] = []
-    before = np.inf
-    steps, length = 0, np.inf
+    before, steps, length = np.inf, 0, _FIRST_LENGTH
     while steps < MOST_STEPS and length >= _SETTLED:
         steps += 1
         z, weight = working_scores(eta, answers, family)
         problem = linearised(terms, X, rows, offset, answers, family, eta=eta, reml=reml)
         start = None if theta is None else problem.point(problem.to_white(theta))
-        optimum = optimise(problem, start=start, restarts=0)
+        optimum = optimise(problem, start=start, restarts=0, coarse=_COARSE * min(length, _FIRST_LENGTH) ** 2)
         theta = problem.to_user(optimum.theta)
         at = optimum.criterion
         fixed = X[:, problem.kept] @ problem.fixed_effects(at)[0]

@@ -29,7 +29,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.cross import Cross, left_multiply
+from lmemtest.lmm.engine.cross import Cross, DenseCross, left_multiply
 from lmemtest.lmm.engine.products import CellColumns, Stage, System
 from lmemtest.lmm.engine.structure import Block
 from lmemtest.lmm.engine.theta import inverse_lower, solve_lower, solve_spd
@@ -38,6 +38,8 @@ from lmemtest.lmm.engine.theta import inverse_lower, solve_lower, solve_spd
 _WELL_CONDITIONED = 1e-3
 # Columns of a group from which a call per group of the triangular inverse pays.
 LARGE = 8
+# Numbers of the levels below one level, all together, from which a product for each of the latter pays.
+_WORTH_A_LOOP = 3000
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,35 @@ def into_parents(stage: Stage, j: int, children: Array) -> Array:
     return np.asarray(summed).reshape(-1, *children.shape[1:])
 
 
+def _children(stage: Stage, j: int, work: int) -> list[Index] | None:
+    """The levels below each level of chain block ``j``; None where so many numbers of each do not pay for a loop."""
+    of = stage.indicator[j]
+    if of.shape[1] * work < _WORTH_A_LOOP * of.shape[0]:
+        return None
+    return np.split(of.indices, of.indptr[1:-1])
+
+
+def products_in_parents(stage: Stage, j: int, left: Array, right: Array) -> Array:
+    """``sum_l left_l' right_l`` over the levels below each level of chain block ``j``, ``(q_j, a, b)``."""
+    a, b = left.shape[2], right.shape[2]
+    children = _children(stage, j, a * b)
+    if children is None:
+        return into_parents(stage, j, transposed(left) @ right)
+    return np.stack([left[own].reshape(-1, a).T @ right[own].reshape(-1, b) for own in children])
+
+
+def times_parents(stage: Stage, j: int, rows: Array, of_parents: Array) -> Array:
+    """``rows_l of_parents_p`` with ``p`` the level of chain block ``j`` above each level ``l``, ``(q, K, b)``."""
+    a, b = of_parents.shape[1:]
+    children = _children(stage, j, a * b)
+    if children is None:
+        return np.asarray(rows @ of_parents[stage.parent[j]])
+    out = np.empty((*rows.shape[:2], b))
+    for own, M in zip(children, of_parents, strict=True):
+        out[own] = (rows[own].reshape(-1, a) @ M).reshape(-1, rows.shape[1], b)
+    return out
+
+
 def tail_times(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *, transpose: bool) -> Array:
     """``Lambda M`` or ``Lambda' M`` for the block-diagonal ``Lambda`` of the tail."""
     out = np.empty_like(M)
@@ -137,10 +168,14 @@ def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
         TV = V[i].times(T)
         TE = {j: left_multiply(T, e) for j, e in E[i].items()}
         for j, te in TE.items():
-            A[j] = A[j] - into_parents(stage, j, transposed(te) @ te)
+            A[j] = A[j] - products_in_parents(stage, j, te, te)
             for k in (k for k in TE if k > j):
-                E[j][k] = E[j][k] - into_parents(stage, j, transposed(te) @ TE[k])
-            V[j] = V[j].add_children(stage.indicator[j], stage.parent[j], -TV.times(transposed(te)))
+                E[j][k] = E[j][k] - products_in_parents(stage, j, te, TE[k])
+            V_j = V[j]
+            if isinstance(V_j, DenseCross) and isinstance(TV, DenseCross):
+                V[j] = DenseCross(V_j.values - products_in_parents(stage, j, te, TV.values))
+            else:
+                V[j] = V_j.add_children(stage.indicator[j], stage.parent[j], -TV.times(transposed(te)))
         B = B - TV.gram()
         Q = T * T if T.shape[1] == 1 else transposed(T) @ T
         if stage.S is not None:
@@ -193,24 +228,27 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
     reached = {j for step in done.steps for j in step.E}  # stages that earlier ones change
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]
-        parent = step.stage.parent
+        stage = step.stage
         YV = step.V.sample_product(B_bar)  # what the remaining gradient does to this stage's cross-products
         if not (step.E or i in reached or inputs) and all(m.k == 1 for m in step.stage.block.members):
             chain_grads[i] = _scalar_gradient(step, YV, float(B_bar[-1, -1]))
             continue
         YE: dict[int, Array] = {}
         for k in step.E:
-            from_parent = V_bar[k].at_parents(parent[k], step.V)
-            Y = step.V.contract(from_parent)
+            of_parent = V_bar[k]
+            if isinstance(step.V, DenseCross) and isinstance(of_parent, DenseCross):
+                Y = times_parents(stage, k, step.V.values, transposed(of_parent.values))
+                YV = YV + DenseCross(times_parents(stage, k, step.E[k], of_parent.values))
+            else:
+                from_parent = of_parent.at_parents(stage.parent[k], step.V)
+                Y = step.V.contract(from_parent)
+                YV = YV + from_parent.times(step.E[k])
             for j, e in step.E.items():
-                if j == k:
-                    Y = Y + e @ A_bar[k][parent[k]]
-                elif j < k:
-                    Y = Y + e @ E_bar[j, k][parent[j]]
+                if j <= k:
+                    Y = Y + times_parents(stage, j, e, A_bar[k] if j == k else E_bar[j, k])
                 else:
-                    Y = Y + e @ transposed(E_bar[k, j][parent[k]])
+                    Y = Y + times_parents(stage, k, e, transposed(E_bar[k, j]))
             YE[k] = Y
-            YV = YV + from_parent.times(step.E[k])
         H = YV.contract(step.V)
         for k, e in step.E.items():
             H = H + YE[k] @ transposed(e)
@@ -401,8 +439,8 @@ def multiply(system: System, coefficients: Sequence[Array], fixed: Array | None 
         chain[i] += stage.A @ c + stage.V.dot(in_remainder)
         remainder += stage.V.transpose_dot(c)
         for j, e in stage.E.items():
-            chain[i] += e @ coefficients[j][stage.parent[j]]
-            chain[j] += into_parents(stage, j, transposed(e) @ c)
+            chain[i] += times_parents(stage, j, e, coefficients[j])
+            chain[j] += products_in_parents(stage, j, e, c)
     gram = in_remainder.T @ remainder
     for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram += c.reshape(-1, width).T @ product.reshape(-1, width)
@@ -418,7 +456,7 @@ def through(system: System, done: Sweep, products: Products) -> tuple[Array, Arr
         gram = gram - rhs[i].reshape(-1, width).T @ Qr.reshape(-1, width)
         remainder = remainder - step.V.transpose_dot(Qr)
         for j, e in step.E.items():
-            rhs[j] = rhs[j] - into_parents(step.stage, j, transposed(e) @ Qr)
+            rhs[j] = rhs[j] - products_in_parents(step.stage, j, e, Qr)
     t, p = system.t, system.p
     fixed = remainder[t : t + p]
     if t:
@@ -438,7 +476,7 @@ def modes(system: System, done: Sweep, products: Products) -> list[Array]:
         Qr = step.Q @ rhs[i]
         remainder = remainder - step.V.transpose_dot(Qr)
         for j, e in step.E.items():
-            rhs[j] = rhs[j] - into_parents(step.stage, j, transposed(e) @ Qr)
+            rhs[j] = rhs[j] - products_in_parents(step.stage, j, e, Qr)
     in_remainder = np.zeros_like(remainder)
     if system.tail:
         tail_factors = done.factors[len(done.steps) :]
@@ -450,7 +488,7 @@ def modes(system: System, done: Sweep, products: Products) -> list[Array]:
         step = done.steps[i]
         left = rhs[i] - step.V.dot(in_remainder)
         for k, e in step.E.items():
-            left = left - e @ of_block[k][step.stage.parent[k]]
+            left = left - times_parents(step.stage, k, e, of_block[k])
         of_block[i] = step.Q @ left
     return [*(of_block[i] for i in range(len(done.steps))), *system.by_tail_block(in_remainder)]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.estimates import Estimates
 
 
-LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0}
+LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0, "logit": math.e}
 _VERBS = {
     "pairs": "pairs()",
     "control": "against()",
@@ -253,7 +253,10 @@ class Comparisons(Result):
         return type(self.table)(values[order], index=[other[i] for i in order], columns=columns)
 
     def ratios(self) -> pd.DataFrame:
-        """The differences of a model of logarithms as ratios of geometric means, left over right.
+        """The differences of logarithms as ratios, left over right: of geometric means, of odds, of expected values.
+
+        Differences on the scale of log odds are conditional odds ratios, given all effects of the model; those of
+        ``emmeans(fit, ..., type="log")`` are ratios of probabilities, or of expected counts.
 
         Returns
         -------
@@ -289,7 +292,7 @@ class Comparisons(Result):
 
     @property
     def log_base(self) -> float | None:
-        """The base of the logarithm that was modelled; None of other responses."""
+        """The base of the logarithm (of odds, too) that differences are of; None of others."""
         name, opened, _ = self.estimates.score.partition("(")
         return LOGARITHMS.get(name) if opened else None
 
@@ -305,6 +308,7 @@ class Comparisons(Result):
             )
             apart = self.estimates.apart()
             ratios = self.ratios().to_dict("records") if self.kind == "pairs" and self.log_base is not None else []
+            what = "conditional odds ratio" if self.estimates.score.startswith("logit(") else "ratio"
             sentences = []
             for i, row in enumerate(self.table.to_dict("records")):
                 both = f"{row['left']} and {row['right']}"
@@ -313,7 +317,9 @@ class Comparisons(Result):
                 elif np.isnan(row["p_value"]):
                     text = f"{both} cannot be compared with these data."
                 else:
-                    text = write(row) + (f" {row['left']} / {row['right']}: {ratio_text(ratios[i])}." if ratios else "")
+                    text = write(row) + (
+                        f" {row['left']} / {row['right']}: a {what} of {ratio_text(ratios[i])}." if ratios else ""
+                    )
                 sentences.append(_where({name: row[name] for name in self.by}) + text)
         return tuple(self.estimates.subject + text for text in sentences)
 
@@ -410,7 +416,7 @@ class Comparisons(Result):
             )
         else:
             how = f"p-values with {p_values} adjustment{self._family()}, {intervals_text(self)}."
-        ratio = "ratio: of the geometric means, left over right; ratios() has its interval."
+        ratio = f"ratio: of the {self.estimates.ratio_of}, left over right; ratios() has its interval."
         logarithm = self.kind == "pairs" and self.log_base is not None
         return (f"{self.estimates.source}; {how}", *([ratio] if logarithm else []))
 
@@ -450,7 +456,7 @@ def intervals_text(pairs: Comparisons) -> str:
 def ratio_text(row: Mapping[Any, Any]) -> str:
     """A ratio with its interval."""
     ratio, low, high = (format_number(row[name], 3) for name in ("ratio", "ci_low", "ci_high"))
-    return f"a ratio of {ratio} ({low} to {high})"
+    return f"{ratio} ({low} to {high})"
 
 
 def _where(group: Mapping[str, Any]) -> str:

@@ -41,7 +41,7 @@ from lmemtest.lmm.means.reference_grid import (
     listed,
     name_tuple,
 )
-from lmemtest.lmm.means.response import has_link, on_response
+from lmemtest.lmm.means.response import has_link, on_logarithms, on_response, ratio_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
-SCALES = ("link", "response")
+SCALES = ("link", "response", "log")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
@@ -74,7 +74,7 @@ def emmeans(
     ddf: str = "satterthwaite",
     alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
-    type: Literal["link", "response"] | None = None,
+    type: Literal["link", "response", "log"] | None = None,
 ) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
 
@@ -108,11 +108,12 @@ def emmeans(
         covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
         covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
         benchmarks or more; "model" elsewhere.
-    type : {"link", "response"}, optional
+    type : {"link", "response", "log"}, optional
         Scale of the means of a model with a link: its link's (default), on which differences are those of log odds or
         of logarithms given the random effects; or probabilities and expected counts. Of `fit_glmm` these average over
         the random effects, with standard errors that hold those of the variances; of a result of statsmodels, what is
-        averaged is averaged on the scale of the link, then transformed.
+        averaged is averaged on the scale of the link, then transformed. "log": the logarithms of these, so that
+        ``pairs().ratios()`` has ratios of probabilities or counts; on the link's scale it has conditional odds ratios.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def emmeans(
     ArgumentError
         If names overlap, a numeric column is used without values, a level or an option is unknown, or `vcov` comes
         from another fit or together with a `ddf` that it does not go with; if a result of statsmodels has no formula,
-        or ``type="response"`` is asked of a model without a link.
+        or another scale is asked of a model without a link, or logarithms of means that are not positive.
     DesignError
         If ``vcov="moderated"`` and benchmarks are no independent clusters.
 
@@ -173,7 +174,10 @@ def emmeans(
                 "Leave it out."
             )
     means = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
-    return on_response(fit, means) if type == "response" else means
+    if type in (None, "link"):
+        return means
+    means = on_response(fit, means)
+    return on_logarithms(means) if type == "log" else means
 
 
 @guided
@@ -332,6 +336,7 @@ def evaluated_grid(
         averaged_over=grid.nuisance_factors,
         covariates=covariates,
         column="emmean" if along is None else "slope",
+        ratio_of=ratio_of(fit),
         subject="" if along is None else f"Slope along {along}: ",
     )
     if moderation is not None:

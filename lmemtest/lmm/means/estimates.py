@@ -97,6 +97,8 @@ class Estimates(Result):
         What sentences on differences begin with where it is not the mean: "Slope along budget: ".
     column : str
         What the column of the estimates is called in ``to_frame()``: "emmean" and "slope" of those of a model.
+    ratio_of : str
+        What differences of logarithms are the ratios of.
     averaged_over : tuple of str
         Factors that were averaged over.
     covariates : dict of str to tuple of float
@@ -139,6 +141,7 @@ class Estimates(Result):
     comparable: Mask | None = None
     subject: str = ""
     column: str = "estimate"
+    ratio_of: str = "geometric means"
     averaged_over: tuple[str, ...] = ()
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

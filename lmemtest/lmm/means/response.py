@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.families import LARGEST
@@ -61,6 +62,15 @@ def marginal_means(family: Family, eta: Array, variance: Array) -> tuple[Array, 
 def has_link(fit: Any) -> bool:
     """Whether the linear predictor of a fit, ours or of statsmodels, is on another scale than its response."""
     return hasattr(fit, "family") or getattr(fit, "link", None) is not None
+
+
+def ratio_of(fit: Any) -> str:
+    """What ratios are of that differences of the linear predictor of a fit are the logarithms of."""
+    link = fit.family.link if hasattr(fit, "family") else getattr(fit, "link_name", "")
+    return {
+        "logit": "odds, given all effects of the model (conditional odds ratios)",
+        "log": "expected values, given all effects of the model",
+    }.get(link, "geometric means")
 
 
 def on_response(fit: Any, means: Estimates) -> Estimates:
@@ -105,6 +115,7 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
         averaged_over=means.averaged_over,
         covariates=means.covariates,
         column="response",
+        ratio_of=f"{what}, averaged over the random effects",
         notes=(
             f"Means are {what} averaged over the random effects: those of further groups like these, not of one "
             "whose effects are zero. Their level is that of the answers of the table.",
@@ -165,6 +176,7 @@ def _transformed(fit: Any, means: Estimates) -> Estimates:
         V=D_L @ means.V @ D_L.T,
         df=partial(_df_of_linear, means.df_function, D_L),
         score=fit.response,
+        ratio_of=f"means of {fit.response}",
         notes=(
             f"Means of {fit.response}: what is averaged is averaged on the {fit.link_name} scale, then transformed, "
             "and so are their intervals. Differences are of these means, with standard errors by the delta method.",
@@ -174,6 +186,32 @@ def _transformed(fit: Any, means: Estimates) -> Estimates:
     )
     ends = np.sort([link.inverse(means.ci_low), link.inverse(means.ci_high)], axis=0)  # links that fall turn them round
     return replace(found, ci_low=ends[0], ci_high=ends[1])
+
+
+def on_logarithms(means: Estimates) -> Estimates:
+    """Logarithms of means of the response, whose differences are those of ratios; errors by the delta method."""
+    known = np.isfinite(means.estimate)
+    if (means.estimate[known] <= 0.0).any():
+        raise ArgumentError(
+            f"type='log' needs positive means, and some of {means.score} are not. Take their differences: "
+            "type='response'."
+        )
+    m = np.where(known, means.estimate, 1.0)
+    found = Estimates.of(
+        means.frame,
+        L=means.L,
+        b=np.log(m),
+        V=means.V / np.outer(m, m),
+        df=partial(_df_of_linear, means.df_function, np.diag(1.0 / m)),
+        score=f"log({means.score})",
+        direction=means.direction,
+        comparable=means.comparable,
+        ratio_of=means.ratio_of,
+        notes=(f"Logarithms of means of {means.score}: their differences are those of ratios.", *means.notes),
+        **{**{name: getattr(means, name) for name in _KEPT}, "column": f"log_{means.column}"},
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):  # of intervals that reach beyond what means can be
+        return replace(found, ci_low=np.log(means.ci_low), ci_high=np.log(means.ci_high))
 
 
 def _df_of_linear(df_function: Callable[[Array], Array], D_L: Array, K: Array) -> Array:

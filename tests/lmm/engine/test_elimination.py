@@ -13,6 +13,7 @@ from pytest import approx
 
 from lmemtest.lmm.engine import ddf, optimize, products, residual, span, structure
 from lmemtest.lmm.engine import problem as problems
+from lmemtest.lmm.engine import sweep as sweeps
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.cross import PartedCross
 from lmemtest.lmm.engine.ddf import curvature
@@ -445,3 +446,27 @@ def test_intercepts_are_absorbed_only_where_that_is_exact_and_pays(change, monke
     made = build_problem(**data, residual_variance=1.0 if change == "held" else None)
     assert made.leaf is None
     assert made.searched is made.reduced
+
+
+def test_products_over_the_levels_below_a_level_are_the_same_one_by_one_and_in_a_loop(monkeypatch):
+    made = build_problem(**design("nested", balanced=False))
+    stage = made.system.chain[0]
+    (j,) = stage.E
+    rng = np.random.default_rng(8)
+    q, above = len(stage.parent[j]), len(made.system.chain[j].A)
+    left, right, of_parents = rng.normal(size=(q, 2, 3)), rng.normal(size=(q, 2, 4)), rng.normal(size=(above, 3, 4))
+    for pays in (0, np.inf):
+        monkeypatch.setattr(sweeps, "_WORTH_A_LOOP", pays)
+        summed = sum(
+            np.eye(above)[p][:, None, None] * (a.T @ b) for p, a, b in zip(stage.parent[j], left, right, strict=True)
+        )
+        assert sweeps.products_in_parents(stage, j, left, right) == approx(summed, abs=1e-12)
+        each = [a @ of_parents[p] for p, a in zip(stage.parent[j], left, strict=True)]
+        assert sweeps.times_parents(stage, j, left, of_parents) == approx(np.array(each), abs=1e-12)
+
+
+def test_a_coarse_search_ends_earlier_and_near():
+    made = build_problem(**design("nested", balanced=False))
+    fine, coarse = optimise(made, restarts=0), optimise(made, restarts=0, coarse=1e-2)
+    assert coarse.evaluations < fine.evaluations
+    assert 0.0 <= coarse.criterion.value - fine.criterion.value < 1e-2
