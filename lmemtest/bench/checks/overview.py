@@ -52,7 +52,7 @@ def cell_table(study: Study) -> pd.DataFrame:
     with np.errstate(invalid="ignore", divide="ignore"):
         sd = np.sqrt(np.where(total > 1, ss / (total - 1), np.nan))
     n = np.bincount(cell, weights=study.points.n, minlength=size).astype(int)
-    places = [study.cell_place(i) for i in range(size)]
+    places = study.places
     return pd.DataFrame(
         {
             "benchmark": pd.Series([benchmark for benchmark, _ in places], dtype=dtype_of(study.names("benchmark"))),

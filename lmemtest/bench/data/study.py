@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -270,10 +271,10 @@ class Study:
         """Numbers of instances and of algorithms."""
         return len(self.benchmark_of), len(self.names("algorithm"))
 
-    def cell_place(self, cell: int) -> tuple[Any, Any]:
-        """The benchmark (None if there is no such column) and the algorithm of a cell."""
-        benchmark, algorithm = divmod(int(cell), len(self.names("algorithm")))
-        return self.names("benchmark")[benchmark], self.names("algorithm")[algorithm]
+    @cached_property
+    def places(self) -> tuple[tuple[Any, Any], ...]:
+        """The benchmark (None if there is no such column) and the algorithm of each cell."""
+        return tuple(product(self.names("benchmark"), self.names("algorithm")))
 
     def by_cell(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum a (instances, algorithms) array to (benchmarks, algorithms), flat."""
