@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.bench.checks import copies, coverage, rules, traces
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
-from lmemtest.bench.checks.overview import overview
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.checks.similar import (
     algorithm_findings,
@@ -17,7 +16,7 @@ from lmemtest.bench.checks.similar import (
     similar_algorithms,
     similar_benchmarks,
 )
-from lmemtest.bench.checks.subject import Subject, left_out, outcome
+from lmemtest.bench.checks.subject import Subject, left_out, outcome, overview
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import scale_ratio
 from lmemtest.core.caller import advice

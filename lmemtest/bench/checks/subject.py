@@ -1,4 +1,4 @@
-"""What the checks of a table look at, computed once, and how they report what they found."""
+"""What the checks of a table look at, computed once; the size of the table; how a check reports what it found."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from lmemtest.bench.checks.findings import CheckOutcome
-from lmemtest.bench.checks.overview import cell_table
 from lmemtest.bench.data.scales import residual_scales
+from lmemtest.bench.data.study import dtype_of
+from lmemtest.core.frames import collected
 from lmemtest.core.verdicts import SEVERITIES, Finding
+from lmemtest.core.words import counted
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.study import Study
     from lmemtest.lmm.model import LmmFit
@@ -51,8 +53,27 @@ class Subject:
 
     @cached_property
     def tied(self) -> tuple[np.ndarray, np.ndarray]:
-        kind = self.study.kind
-        return tied_pairs(self.study, limit=kind.high if kind.kind == "capped" else float("inf"))
+        """By benchmark: pairs of algorithms with equal scores on the same instance, seed and budget, and all pairs.
+
+        Equal scores at a limit that caps all of them are none.
+        """
+        study, kind = self.study, self.study.kind
+        limit = kind.high if kind.kind == "capped" else float("inf")
+        block = study.code("instance") * np.int64(len(study.names("seed"))) + study.code("seed")
+        block = block * len(study.names("budget")) + study.code("budget")
+        order = np.argsort(block, kind="stable")
+        block, mean = block[order], study.points.mean[order]
+        benchmark = study.code("benchmark")[order]
+        size = len(study.names("benchmark"))
+        equal, pairs = np.zeros(size, dtype=int), np.zeros(size, dtype=int)
+        for lag in range(1, len(study.names("algorithm"))):  # a block has at most one entry per algorithm
+            together = (block[lag:] == block[:-lag]) & np.isfinite(mean[lag:]) & np.isfinite(mean[:-lag])
+            if not together.any():
+                break
+            pairs += np.bincount(benchmark[lag:][together], minlength=size)
+            tied = together & (mean[lag:] == mean[:-lag]) & (mean[lag:] < limit)
+            equal += np.bincount(benchmark[lag:][tied], minlength=size)
+        return equal, pairs
 
     @cached_property
     def fit(self) -> LmmFit:
@@ -64,25 +85,6 @@ class Subject:
         return fit_lmm(model.formula, model.runs)
 
 
-def tied_pairs(study: Study, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
-    """By benchmark: pairs of algorithms with equal scores below a limit on the same instance, seed and budget; all."""
-    block = study.code("instance") * np.int64(len(study.names("seed"))) + study.code("seed")
-    block = block * len(study.names("budget")) + study.code("budget")
-    order = np.argsort(block, kind="stable")
-    block, mean = block[order], study.points.mean[order]
-    benchmark = study.code("benchmark")[order]
-    size = len(study.names("benchmark"))
-    equal, pairs = np.zeros(size, dtype=int), np.zeros(size, dtype=int)
-    for lag in range(1, len(study.names("algorithm"))):  # a block has at most one entry per algorithm
-        together = (block[lag:] == block[:-lag]) & np.isfinite(mean[lag:]) & np.isfinite(mean[:-lag])
-        if not together.any():
-            break
-        pairs += np.bincount(benchmark[lag:][together], minlength=size)
-        tied = together & (mean[lag:] == mean[:-lag]) & (mean[lag:] < limit)
-        equal += np.bincount(benchmark[lag:][tied], minlength=size)
-    return equal, pairs
-
-
 def outcome(findings: Sequence[Finding], text: str = "", *, skipped: bool = False, result: Any = None) -> CheckOutcome:
     """What a check found: findings, the worst first, or a sentence on what is fine or why it was left out."""
     ordered = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
@@ -91,3 +93,92 @@ def outcome(findings: Sequence[Finding], text: str = "", *, skipped: bool = Fals
 
 def left_out(reason: str) -> CheckOutcome:
     return outcome((), f"Left out: {reason}", skipped=True)
+
+
+# ---------------------------------------------------------------------- the size of the table
+
+
+def overview(study: Study) -> str:
+    """The size of the table in a sentence."""
+    runs, sampled = study.runs, study.runs.study.sampled
+    counts = [(len(study.names("algorithm")), "algorithm")]
+    if runs.benchmark is not None:
+        counts.append((len(study.names("benchmark")), "benchmark"))
+    family = sampled.column if sampled.noun == "family" else None
+    if family is None and runs.study.families:
+        family = runs.study.families[-1][-1]
+    if family is not None:
+        counts.append((runs.study.count(family), "family"))
+    if len(runs.instance) > 1:
+        counts.append((len(study.benchmark_of), "instance"))
+    counts += [(len(study.names(role)), role) for role in ("seed", "budget") if getattr(runs, role) is not None]
+    size = ", ".join(counted(count, word) for count, word in counts)
+    return f"{int(study.points.n.sum()):,} rows: {size}; {_balance(study)}. {study.note}".rstrip()
+
+
+def _balance(study: Study) -> str:
+    points = study.points
+    complete = points.n.min() == points.n.max() and not study.missing.any()
+    if not complete or len(np.unique(study.seeds_run)) != 1:
+        return "not balanced"
+    bad = int(points.n_bad.sum())
+    if bad:
+        return f"balanced, but {bad:,} score{'s are' if bad > 1 else ' is'} missing or infinite"
+    return "complete and balanced" if study.regular else "not balanced: runs have few budgets in common"
+
+
+def cell_table(study: Study) -> pd.DataFrame:
+    """One row per benchmark and algorithm, as `RunsCheck.cells` says."""
+    cell, size = study.code("cell"), study.n_cells
+    total, mean, ss = study.pooled(cell, size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sd = np.sqrt(np.where(total > 1, ss / (total - 1), np.nan))
+    n = np.bincount(cell, weights=study.points.n, minlength=size).astype(int)
+    places = study.places
+    return pd.DataFrame(
+        {
+            "benchmark": pd.Series([benchmark for benchmark, _ in places], dtype=dtype_of(study.names("benchmark"))),
+            "algorithm": [algorithm for _, algorithm in places],
+            "n": n,
+            "seeds": study.count_distinct(cell, "seed", size) if study.runs.seed else 0,
+            "budgets": study.count_distinct(cell, "budget", size) if study.runs.budget else 0,
+            "missing": study.by_cell(study.missing),
+            "duplicates": study.extra_rows,
+            "non_finite": n - total.astype(int),
+            "distinct": _distinct_scores(study),
+            "mean": mean,
+            "sd": sd,
+        }
+    )
+
+
+def _distinct_scores(study: Study) -> np.ndarray:
+    points, cell, size = study.points, study.code("cell"), study.n_cells
+    if np.any(points.low < points.high):  # several scores in a point: only the rows know how many differ
+        return _distinct_scores_of_rows(study)
+    good = points.valid > 0
+    cell, mean = cell[good], points.mean[good]
+    order = np.lexsort((mean, cell))
+    cell, mean = cell[order], mean[order]
+    first = np.ones(len(cell), dtype=bool)
+    first[1:] = (cell[1:] != cell[:-1]) | (mean[1:] != mean[:-1])
+    return np.bincount(cell[first], minlength=size)
+
+
+def _distinct_scores_of_rows(study: Study) -> np.ndarray:
+    """One more query: (benchmark, algorithm, score) that occur; a score counts where it is finite."""
+    runs = study.runs
+    roles = ("benchmark", "algorithm") if runs.benchmark else ("algorithm",)
+    columns = [nw.col(getattr(runs, role)).alias(f"key_{role}") for role in roles]
+    y = nw.col(runs.score).cast(nw.Float64)
+    table = runs.frame.select(*columns, y.alias("y"))
+    table = table.filter(nw.col("y").is_finite().fill_null(False))
+    table = table.group_by(*(f"key_{role}" for role in roles)).agg(nw.col("y").n_unique().alias("distinct"))
+    frame = collected(table).to_pandas()
+    cell = np.zeros(len(frame))
+    for role in roles:
+        place = {level: i for i, level in enumerate(study.names(role))}
+        cell = cell * len(place) + [place[level] for level in frame[f"key_{role}"]]
+    out = np.zeros(study.n_cells, dtype=int)
+    out[cell.astype(np.intp)] = frame["distinct"]
+    return out

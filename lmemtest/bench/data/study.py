@@ -719,6 +719,11 @@ class Study:
         """The baseline of improvements, whose own score is 0 by definition; None without."""
         return None if self.runs.scale is None else self.runs.scale.baseline
 
+    @property
+    def has_baseline(self) -> bool:
+        """Whether an algorithm of the table is what scores are relative to."""
+        return self.runs.scale is not None and self.reference in self.runs.algorithms
+
     def zero_at(self, factors: Sequence[str], numeric: Sequence[str], limit: float) -> set[tuple[Any, ...]]:
         """Cells of factors in which the baseline's mean is 0 on each benchmark, at each value of numeric columns."""
         scale: Any = self.runs.scale
