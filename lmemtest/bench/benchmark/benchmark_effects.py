@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.benchmark.effect_plan import effect_plan, family_columns
+from lmemtest.bench.data.per_run import mean_over_budgets
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.variation.run_design import mean_over_budgets
+from lmemtest.bench.variation.run_design import require_benchmarks
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
@@ -300,7 +301,7 @@ def benchmark_effects(
     check_flag(simultaneous, "simultaneous")
     level = 1.0 - check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
-    means = mean_over_budgets(runs, task="benchmarks are compared")
+    means = mean_over_budgets(require_benchmarks(runs, "benchmarks are compared"))
     text = recommend(means).formula if formula is None else formula
     if isinstance(dispersion, str) and dispersion == "auto" and "auto" not in means.columns:
         dispersion = _unequal_noise(means, parse_formula(text))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.checks import coverage, rules
+from lmemtest.bench.checks import copies, coverage, rules, traces
 from lmemtest.bench.checks.benchmark_information import benchmark_information
-from lmemtest.bench.checks.copies import copied_runs, copy_findings
-from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
-from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
-from lmemtest.bench.checks.overview import cell_table, overview
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.checks.similar import (
     algorithm_findings,
@@ -21,197 +16,56 @@ from lmemtest.bench.checks.similar import (
     similar_algorithms,
     similar_benchmarks,
 )
-from lmemtest.bench.checks.traces import broken_traces, trace_findings
+from lmemtest.bench.checks.subject import Subject, left_out, outcome, overview
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.scales import residual_scales, scale_ratio
+from lmemtest.bench.data.scales import scale_ratio
 from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
-from lmemtest.core.verdicts import SEVERITIES, Finding
-from lmemtest.core.words import listed
+from lmemtest.core.verdicts import Finding
 from lmemtest.errors import ArgumentError, LmemtestError
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.data.study import Study
-    from lmemtest.lmm.model import LmmFit
 
-_NAMED = 6  # columns without a role
 _BENCHMARKS = 3  # with fewer, nothing sets a benchmark apart from the others
-
-
-@dataclass(kw_only=True, eq=False)
-class _Subject:
-    """What the checks look at, computed once."""
-
-    runs: Runs
-    alpha: float
-    form: str
-    rng: int | np.random.Generator | None
-    modelled: tuple[str, Callable[[Any], Any]] | None  # a function of the score: scales are those of its values
-
-    @cached_property
-    def study(self) -> Study:
-        return self.runs.study.detailed
-
-    @cached_property
-    def judged(self) -> Study:
-        """The study of the values whose scales count."""
-        return self.study if self.modelled is None else self.study.with_values(self.modelled[1])
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        return cell_table(self.study)
-
-    @cached_property
-    def scales(self) -> pd.DataFrame:
-        return residual_scales(self.judged)
-
-    @cached_property
-    def tied(self) -> tuple[np.ndarray, np.ndarray]:
-        kind = self.study.kind
-        return rules.tied_pairs(self.study, limit=kind.high if kind.kind == "capped" else float("inf"))
-
-    @cached_property
-    def fit(self) -> LmmFit:
-        """The recommended model."""
-        from lmemtest.bench.modelling.recommend import recommend
-        from lmemtest.lmm.model import fit_lmm
-
-        model = recommend(self.runs)
-        return fit_lmm(model.formula, model.runs)
-
-
-def _outcome(findings: Sequence[Finding], text: str = "", *, skipped: bool = False, result: Any = None) -> CheckOutcome:
-    """What a check found: findings, the worst first, or a sentence on what is fine or why it was left out."""
-    ordered = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
-    return CheckOutcome(findings=ordered, text=text, skipped=skipped, result=result)
-
-
-def _left_out(reason: str) -> CheckOutcome:
-    return _outcome((), f"Left out: {reason}", skipped=True)
-
-
-# ---------------------------------------------------------------------- rules
-
-
-def _scores(subject: _Subject) -> CheckOutcome:
-    runs, study = subject.runs, subject.study
-    found = rules.non_finite(study) if runs.failed is None else []
-    if runs.failed is not None or runs.failures is not None:
-        found = [*failed_findings(study), *found]
-    if found:
-        found += failures_by_algorithm(runs, subject.alpha)
-    return _outcome(found, "Every score is a finite number.")
-
-
-def _kind(subject: _Subject) -> CheckOutcome:
-    return _outcome(rules.kind_findings(subject.study, subject.study.kind), subject.study.kind.evidence)
-
-
-def _names(subject: _Subject) -> CheckOutcome:
-    return _outcome(rules.similar_levels(subject.study), "No two names differ in case or blanks only.")
-
-
-def _roles(subject: _Subject) -> CheckOutcome:
-    found = [*rules.role_findings(subject.runs), *family_findings(subject.runs)]
-    unused = listed(map(repr, subject.runs.unused), _NAMED)
-    return _outcome(found, "No column without a role structures the rows." + f" Not used: {unused}." * bool(unused))
-
-
-def _coverage(subject: _Subject) -> CheckOutcome:
-    runs, study = subject.runs, subject.study
-    found = [*coverage.no_common_benchmark(study), *coverage.missing_cells(study)]
-    found += [*coverage.unpaired_seeds(study), *coverage.missing_budgets(study)]
-    if not found and not (runs.instance or runs.seed or runs.budget):
-        return _left_out(
-            "the table has no benchmark, seed or budget column, so there is nothing that an algorithm could lack."
-        )
-    named = [f"{role}s" for role in ("seed", "budget") if getattr(runs, role) is not None]
-    return _outcome(found, f"Every algorithm ran everywhere{', with the same ' * bool(named)}{' and '.join(named)}.")
-
-
-def _duplicates(subject: _Subject) -> CheckOutcome:
-    if subject.runs.seed is None:
-        return _left_out(
-            "the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
-            f"{advice('role', role='seed')}."
-        )
-    return _outcome(rules.duplicates(subject.study), "There is one row per run and budget.")
-
-
-def _copies(subject: _Subject) -> CheckOutcome:
-    found = copied_runs(subject.runs)
-    return _outcome(copy_findings(found.table, subject.runs), found.findings[0], skipped=not found.judged, result=found)
-
-
-def _constant(subject: _Subject) -> CheckOutcome:
-    found = rules.constant_scores(subject.study, subject.study.kind)
-    if not found and subject.study.kind.equal_by_nature:
-        return _left_out(f"equal scores are no fault here. {subject.study.kind.evidence}")
-    if not found and not (subject.cells["n"] > 1).any():
-        return _left_out("no algorithm has two scores on a benchmark, so nothing says whether they vary.")
-    return _outcome(found, "No algorithm has one score throughout a benchmark.")
-
-
-def _curves(subject: _Subject) -> CheckOutcome:
-    found = broken_traces(subject.runs)
-    return _outcome(
-        trace_findings(found, subject.study), found.findings[0], skipped=found.best_so_far is None, result=found
-    )
-
-
-def _ties(subject: _Subject) -> CheckOutcome:
-    if subject.study.kind.equal_by_nature:
-        return _left_out(f"equal scores are no fault here. {subject.study.kind.evidence}")
-    return _outcome(rules.ties(subject.study, *subject.tied), "Exact ties of algorithms are rare.")
-
-
-def _scales(subject: _Subject) -> CheckOutcome:
-    if subject.study.kind.kind in ("two-valued", "ranks"):
-        return _left_out(f"such scores have one scale by nature. {subject.study.kind.evidence}")
-    if len(subject.scales) < 2:
-        return _left_out("there are no two benchmarks, so there are no scales to compare.")
-    found = rules.scale_findings(subject.study, subject.judged, subject.study.kind, subject.scales, subject.modelled)
-    return _outcome(found, "No sign that benchmarks are on different scales.")
 
 
 # ---------------------------------------------------------------------- tests, and rules for a fit
 
 
-def _similar_algorithms(subject: _Subject) -> CheckOutcome:
+def _similar_algorithms(subject: Subject) -> CheckOutcome:
     found = similar_algorithms(subject.runs, alpha=subject.alpha, model=subject.fit)
-    return _outcome(algorithm_findings(found.table, found.margin), found.findings[0], result=found)
+    return outcome(algorithm_findings(found.table, found.margin), found.findings[0], result=found)
 
 
-def _bounds(subject: _Subject) -> CheckOutcome:
+def _bounds(subject: Subject) -> CheckOutcome:
     """Floors and ceilings, as `fit.diagnose()` finds them."""
     from lmemtest.lmm.diagnostics.scores import bounds, rows_of
 
     found = bounds(subject.fit, rows_of(subject.fit))
     if found.table.empty:  # too few scores to judge
-        return _outcome((), found.advice, skipped=True, result=found)
+        return outcome((), found.advice, skipped=True, result=found)
     severity = found.severity if found.severity in ("note", "warning") else None
     notes = () if severity is None else (Finding(severity, "bounds", found.advice, ""),)
-    return _outcome(notes, found.advice, result=found)
+    return outcome(notes, found.advice, result=found)
 
 
-def _similar_benchmarks(subject: _Subject) -> CheckOutcome:
+def _similar_benchmarks(subject: Subject) -> CheckOutcome:
     found = similar_benchmarks(subject.runs, alpha=subject.alpha)
-    return _outcome(
+    return outcome(
         benchmark_findings(found.table), found.findings[0], skipped=found.smallest_p >= subject.alpha, result=found
     )
 
 
-def _information(subject: _Subject) -> CheckOutcome:
+def _information(subject: Subject) -> CheckOutcome:
     found = benchmark_information(subject.runs, alpha=subject.alpha)
     text = " ".join(found.sentences())
     if not found.uninformative and not found.untested:
-        return _outcome((), text, result=found)
+        return outcome((), text, result=found)
     advice = "Keep these benchmarks in the overall comparison; they are uninformative on their own."
     note = Finding(
         "note",
@@ -220,44 +74,49 @@ def _information(subject: _Subject) -> CheckOutcome:
         advice if found.uninformative else "",
         count=len(found.uninformative) + len(found.untested),
     )
-    return _outcome((note,), result=found)
+    return outcome((note,), result=found)
 
 
-def _seeds(subject: _Subject) -> CheckOutcome:
+def _seeds(subject: Subject) -> CheckOutcome:
     found = seed_effect(subject.runs, alpha=subject.alpha, rng=subject.rng)
     text = " ".join(found.sentences())
     advice = "Settle this before counting the seeds as independent repetitions."
     warning = Finding("warning", "seed_effect", text, advice, count=len(found.affected))
-    return _outcome((warning,) if found.affected else (), text, result=found)
+    return outcome((warning,) if found.affected else (), text, result=found)
 
 
-def _budget(subject: _Subject) -> CheckOutcome:
+def _budget(subject: Subject) -> CheckOutcome:
     from lmemtest.bench.budget.budget_effect import budget_effect, fit_sentence, one_way
 
     found = budget_effect(subject.runs.study.detailed.runs, form=subject.form, alpha=subject.alpha)
     text, effect = found.sentences()[0], found.effect
     if found.decision == "none" and found.fits and not (effect is not None and one_way(found, effect)):
-        return _outcome((), text, result=found)
+        return outcome((), text, result=found)
     messages = [text, *([fit_sentence(found)] if found.decision != "none" and not found.fits else [])]
     notes = [Finding("note", "budget_effect", message, "") for message in messages]
-    return _outcome(notes, result=found)
+    return outcome(notes, result=found)
 
 
 # What each check is about, its name, what it asks, and the function that answers; an error of lmemtest means that it
 # does not apply to this table, and the message says why. A problem can cause those below it, so it is fixed first.
-TREE: tuple[tuple[str, str, str, Callable[[_Subject], CheckOutcome]], ...] = (
-    ("table", "scores", "Is every score a finite number?", _scores),
-    ("table", "roles", "Does every column that structures the rows have a role?", _roles),
-    ("table", "kind", "What kind of score is it?", _kind),
-    ("table", "names", "Is every level written in one way?", _names),
-    ("table", "coverage", "Did every algorithm run everywhere, with the same seeds and budgets?", _coverage),
-    ("runs", "duplicates", "Is there one row per run and budget?", _duplicates),
-    ("runs", "copies", "Does a run occur under two names?", _copies),
-    ("runs", "constant", "Do scores vary between runs?", _constant),
-    ("runs", "curves", "Does a best-so-far curve get worse?", _curves),
-    ("algorithms", "ties", "Are scores of different algorithms exactly equal?", _ties),
+TREE: tuple[tuple[str, str, str, Callable[[Subject], CheckOutcome]], ...] = (
+    ("table", "scores", "Is every score a finite number?", rules.judge_scores),
+    ("table", "roles", "Does every column that structures the rows have a role?", rules.judge_roles),
+    ("table", "kind", "What kind of score is it?", rules.judge_kind),
+    ("table", "names", "Is every level written in one way?", rules.judge_names),
+    (
+        "table",
+        "coverage",
+        "Did every algorithm run everywhere, with the same seeds and budgets?",
+        coverage.judge_coverage,
+    ),
+    ("runs", "duplicates", "Is there one row per run and budget?", rules.judge_duplicates),
+    ("runs", "copies", "Does a run occur under two names?", copies.judge_copies),
+    ("runs", "constant", "Do scores vary between runs?", rules.judge_constant),
+    ("runs", "curves", "Does a best-so-far curve get worse?", traces.judge_curves),
+    ("algorithms", "ties", "Are scores of different algorithms exactly equal?", rules.judge_ties),
     ("algorithms", "similar algorithms", "Do algorithms perform alike?", _similar_algorithms),
-    ("benchmarks", "scales", "Are scores of all benchmarks on one scale?", _scales),
+    ("benchmarks", "scales", "Are scores of all benchmarks on one scale?", rules.judge_scales),
     ("benchmarks", "bounds", "Do scores sit on a floor or ceiling?", _bounds),
     ("benchmarks", "similar benchmarks", "Do benchmarks order the algorithms alike?", _similar_benchmarks),
     ("benchmarks", "information", "Does every benchmark tell the algorithms apart?", _information),
@@ -345,7 +204,7 @@ def check(
             check_choice(name, "checks", CHECKS)
         if not names:
             raise ArgumentError("checks is empty. Name some, such as ['scores', 'coverage'], or give None for all.")
-    return _checked(_Subject(runs=runs, alpha=alpha, form=form, rng=rng, modelled=None), names, progress)
+    return _checked(Subject(runs=runs, alpha=alpha, form=form, rng=rng, modelled=None), names, progress)
 
 
 def check_rules(
@@ -353,10 +212,10 @@ def check_rules(
 ) -> RunsCheck:
     """The rules alone, or some of them, with the scales of what a model takes of the score: a function and how it is
     written."""
-    return _checked(_Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), names, None)
+    return _checked(Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), names, None)
 
 
-def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:
+def _checked(subject: Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:
     outcomes: list[CheckOutcome] = []
     met = subject.runs.study.crossing
     broken = bool((subject.study.points.n_bad > 0).any()) or (met is not None and met.none_meet)
@@ -366,14 +225,14 @@ def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], 
         if progress is not None:
             progress(f"checking {name}")
         if broken and name not in RULES:
-            outcome = _left_out("the scores have to be complete first.")
+            found = left_out("the scores have to be complete first.")
         else:
             try:
-                outcome = answer(subject)
+                found = answer(subject)
             except LmemtestError as error:
-                outcome = _left_out(str(error))
+                found = left_out(str(error))
         level = subject.alpha if name in TESTS else float("nan")
-        outcomes.append(replace(outcome, stage=stage, check=name, question=question, level=level))
+        outcomes.append(replace(found, stage=stage, check=name, question=question, level=level))
     equal, pairs = subject.tied
     return RunsCheck(
         outcomes=tuple(outcomes),
@@ -388,7 +247,7 @@ def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], 
     )
 
 
-def _needs(subject: _Subject) -> tuple[str, ...]:
+def _needs(subject: Subject) -> tuple[str, ...]:
     """What the table lacks for the statistical checks, the most useful first."""
     runs, needs = subject.runs, []
     if runs.seed is None and runs.budget is not None:

@@ -14,8 +14,10 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
+from lmemtest.bench.checks.findings import CheckOutcome
+from lmemtest.bench.checks.subject import Subject, outcome
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.scales import ScoreKind, score_kind
+from lmemtest.bench.data.scales import ScoreKind
 from lmemtest.bench.data.study import Study, labels
 from lmemtest.core.codes import in_order
 from lmemtest.core.result import Answer
@@ -74,7 +76,7 @@ def copied_runs(runs: Runs) -> Answer:
     """
     require_runs(runs)
     study = runs.study.detailed
-    curves, kind = curves_of(study), score_kind(study)
+    curves, kind = curves_of(study), study.kind
     if conditions := _conditions(runs):
         levels = labels(runs.study.distinct(runs.instance), conditions)
         curves["metafeature"] = levels[curves["instance"].to_numpy()]
@@ -371,3 +373,8 @@ def _finding(row: dict[Any, Any], runs: Runs) -> Finding:
         place = {"benchmark": row["right"]}
     name = {"metafeature": "copied_levels"}.get(kind, f"copied_{kind}s")
     return Finding(severity=severity, kind=name, message=message, advice=advice, count=equal, **place)
+
+
+def judge_copies(subject: Subject) -> CheckOutcome:
+    found = copied_runs(subject.runs)
+    return outcome(copy_findings(found.table, subject.runs), found.findings[0], skipped=not found.judged, result=found)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import common_budgets_advice
-from lmemtest.bench.checks.findings import SHOWN, on, per_cell
+from lmemtest.bench.checks.findings import SHOWN, CheckOutcome, on, per_cell
+from lmemtest.bench.checks.subject import Subject, left_out, outcome
 from lmemtest.bench.data.study import Study
 from lmemtest.core.codes import occurring
 from lmemtest.core.verdicts import Finding
@@ -55,7 +56,7 @@ def missing_cells(study: Study) -> list[Finding]:
             where += f" for {count} of {several} values of {listed(within)}"
         return f"{algorithm} has no runs{where}, where other algorithms have.", advice
 
-    return per_cell(study, absent, "warning", "missing_cells", say)
+    return per_cell(study.places, absent, "warning", "missing_cells", say)
 
 
 _UNPAIRED = (
@@ -172,7 +173,7 @@ def _mixed_budgets(study: Study) -> list[Finding]:
         for cell in cells[sorted(ends)][:SHOWN]:
             used = study.code("budget")[study.code("cell") == cell]
             first, last = (_budget_text(study.names("budget")[i]) for i in (used.min(), used.max()))
-            parts.append(f"{str(study.cell_place(cell)[1])!r} at {first}{f' to {last}' if first != last else ''}")
+            parts.append(f"{str(study.places[cell][1])!r} at {first}{f' to {last}' if first != last else ''}")
         finding = Finding(
             severity="warning",
             kind="irregular_budgets",
@@ -237,4 +238,16 @@ def missing_budgets(study: Study) -> list[Finding]:
             advice
         )
 
-    return per_cell(study, absent, "warning", "missing_budgets", say)
+    return per_cell(study.places, absent, "warning", "missing_budgets", say)
+
+
+def judge_coverage(subject: Subject) -> CheckOutcome:
+    runs, study = subject.runs, subject.study
+    found = [*no_common_benchmark(study), *missing_cells(study)]
+    found += [*unpaired_seeds(study), *missing_budgets(study)]
+    if not found and not (runs.instance or runs.seed or runs.budget):
+        return left_out(
+            "the table has no benchmark, seed or budget column, so there is nothing that an algorithm could lack."
+        )
+    named = [f"{role}s" for role in ("seed", "budget") if getattr(runs, role) is not None]
+    return outcome(found, f"Every algorithm ran everywhere{', with the same ' * bool(named)}{' and '.join(named)}.")

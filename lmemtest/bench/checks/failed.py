@@ -35,7 +35,7 @@ def failed_findings(study: Study) -> list[Finding]:
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         return f"{count:,} of {int(rows[cell]):,} {what} of {algorithm}{where} failed.", policies
 
-    return per_cell(study, bad, "error", "failed_runs", say)
+    return per_cell(study.places, bad, "error", "failed_runs", say)
 
 
 def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind
-from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
 from lmemtest.core.result import Result, result
 from lmemtest.core.sanitize import one_line
@@ -34,7 +33,7 @@ def on(benchmark: Any) -> str:
 
 
 def per_cell(
-    study: Study,
+    places: Sequence[tuple[Any, Any]],
     counts: np.ndarray,
     severity: str,
     kind: str,
@@ -42,12 +41,13 @@ def per_cell(
 ) -> list[Finding]:
     """A finding for every benchmark and algorithm with a count, the largest count first.
 
-    `say` makes message and advice of the cell, the quoted algorithm, the words for the place, and the count.
+    `places` are the benchmark (None if there is no such column) and the algorithm of each cell; `say` makes message
+    and advice of the cell, the quoted algorithm, the words for the place, and the count.
     """
     hit = np.flatnonzero(counts)
     found = []
     for cell in hit[np.argsort(-counts[hit], kind="stable")].tolist():
-        benchmark, algorithm = study.cell_place(cell)
+        benchmark, algorithm = places[cell]
         count = int(counts[cell])
         message, advice = say(cell, repr(str(algorithm)), on(benchmark), count)
         place = {"benchmark": benchmark, "algorithm": algorithm, "count": count}

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.findings import on, per_cell
+from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
+from lmemtest.bench.checks.families import family_findings
+from lmemtest.bench.checks.findings import CheckOutcome, on, per_cell
+from lmemtest.bench.checks.subject import Subject, left_out, outcome
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind, effect_scales, looks_like, remedy_text, scale_ratio
 from lmemtest.core.caller import advice
@@ -126,7 +129,7 @@ def non_finite(study: Study) -> list[Finding]:
         share = f"{count:,} of {total:,} score{'s' * (total > 1)} of {algorithm}{where}"
         return f"{share} {'is' if count == 1 else 'are'} missing or infinite, so no model can be fitted.", remedy
 
-    return per_cell(study, bad, "error", "non_finite", say)
+    return per_cell(study.places, bad, "error", "non_finite", say)
 
 
 def similar_levels(study: Study) -> list[Finding]:
@@ -174,7 +177,7 @@ def duplicates(study: Study) -> list[Finding]:
     found = []
     for kind, rows, say in (("duplicates", extra * ~differ, copy), ("reruns", extra * differ, rerun)):
         counts = np.bincount(study.code("cell"), weights=rows, minlength=study.n_cells)
-        found += per_cell(study, counts, "warning", kind, say)
+        found += per_cell(study.places, counts, "warning", kind, say)
     return found
 
 
@@ -217,7 +220,7 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         return f"All {count:,} scores of {algorithm}{where} are {format_number(low[cell])}.", advice
 
-    return found + per_cell(study, single, "warning", "constant_scores", say)
+    return found + per_cell(study.places, single, "warning", "constant_scores", say)
 
 
 def scale_findings(
@@ -265,25 +268,6 @@ def scale_findings(
             count=int((sd > SCALE_RATIO * sd.min()).sum()),
         )
     ]
-
-
-def tied_pairs(study: Study, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
-    """By benchmark: pairs of algorithms with equal scores below a limit on the same instance, seed and budget; all."""
-    block = study.code("instance") * np.int64(len(study.names("seed"))) + study.code("seed")
-    block = block * len(study.names("budget")) + study.code("budget")
-    order = np.argsort(block, kind="stable")
-    block, mean = block[order], study.points.mean[order]
-    benchmark = study.code("benchmark")[order]
-    size = len(study.names("benchmark"))
-    equal, pairs = np.zeros(size, dtype=int), np.zeros(size, dtype=int)
-    for lag in range(1, len(study.names("algorithm"))):  # a block has at most one entry per algorithm
-        together = (block[lag:] == block[:-lag]) & np.isfinite(mean[lag:]) & np.isfinite(mean[:-lag])
-        if not together.any():
-            break
-        pairs += np.bincount(benchmark[lag:][together], minlength=size)
-        tied = together & (mean[lag:] == mean[:-lag]) & (mean[lag:] < limit)
-        equal += np.bincount(benchmark[lag:][tied], minlength=size)
-    return equal, pairs
 
 
 def ties(study: Study, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]:
@@ -470,3 +454,63 @@ def _folds(study: Study) -> list[Finding]:
         )
         advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
     return [Finding("note" if several else "warning", "folds", message, advice, count=folds)]
+
+
+# ---------------------------------------------------------------------- what becomes of them: the rules of the tree
+
+
+def judge_scores(subject: Subject) -> CheckOutcome:
+    runs, study = subject.runs, subject.study
+    found = non_finite(study) if runs.failed is None else []
+    if runs.failed is not None or runs.failures is not None:
+        found = [*failed_findings(study), *found]
+    if found:
+        found += failures_by_algorithm(runs, subject.alpha)
+    return outcome(found, "Every score is a finite number.")
+
+
+def judge_kind(subject: Subject) -> CheckOutcome:
+    return outcome(kind_findings(subject.study, subject.study.kind), subject.study.kind.evidence)
+
+
+def judge_names(subject: Subject) -> CheckOutcome:
+    return outcome(similar_levels(subject.study), "No two names differ in case or blanks only.")
+
+
+def judge_roles(subject: Subject) -> CheckOutcome:
+    found = [*role_findings(subject.runs), *family_findings(subject.runs)]
+    unused = listed(map(repr, subject.runs.unused), _NAMED)
+    return outcome(found, "No column without a role structures the rows." + f" Not used: {unused}." * bool(unused))
+
+
+def judge_duplicates(subject: Subject) -> CheckOutcome:
+    if subject.runs.seed is None:
+        return left_out(
+            "the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
+            f"{advice('role', role='seed')}."
+        )
+    return outcome(duplicates(subject.study), "There is one row per run and budget.")
+
+
+def judge_constant(subject: Subject) -> CheckOutcome:
+    found = constant_scores(subject.study, subject.study.kind)
+    if not found and subject.study.kind.equal_by_nature:
+        return left_out(f"equal scores are no fault here. {subject.study.kind.evidence}")
+    if not found and not (subject.cells["n"] > 1).any():
+        return left_out("no algorithm has two scores on a benchmark, so nothing says whether they vary.")
+    return outcome(found, "No algorithm has one score throughout a benchmark.")
+
+
+def judge_ties(subject: Subject) -> CheckOutcome:
+    if subject.study.kind.equal_by_nature:
+        return left_out(f"equal scores are no fault here. {subject.study.kind.evidence}")
+    return outcome(ties(subject.study, *subject.tied), "Exact ties of algorithms are rare.")
+
+
+def judge_scales(subject: Subject) -> CheckOutcome:
+    if subject.study.kind.kind in ("two-valued", "ranks"):
+        return left_out(f"such scores have one scale by nature. {subject.study.kind.evidence}")
+    if len(subject.scales) < 2:
+        return left_out("there are no two benchmarks, so there are no scales to compare.")
+    found = scale_findings(subject.study, subject.judged, subject.study.kind, subject.scales, subject.modelled)
+    return outcome(found, "No sign that benchmarks are on different scales.")

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
+from lmemtest.bench.checks.findings import CheckOutcome
+from lmemtest.bench.checks.subject import Subject, outcome
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.result import Answer
 from lmemtest.core.verdicts import Finding
@@ -101,7 +103,7 @@ def _steps(study: Study) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     size = study.n_cells
     step_of_cell = np.zeros(size)
     np.maximum.at(step_of_cell, cell[first][judged], largest[judged])
-    named = [study.cell_place(i) for i in range(size)]
+    named = study.places
     table = pd.DataFrame(
         {
             "benchmark": pd.Series([b for b, _ in named], dtype=object),
@@ -115,7 +117,7 @@ def _steps(study: Study) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     for i in np.argsort(-largest, kind="stable")[:3]:
         if judged[i] and largest[i] > 0:
             at = int(np.flatnonzero((index == i) & (step == largest[i]))[0]) + 1
-            benchmark, algorithm = study.cell_place(int(cell[at]))
+            benchmark, algorithm = study.places[cell[at]]
             place = (
                 f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {study.names('seed')[seed[at]]}"
             )
@@ -151,3 +153,10 @@ def trace_findings(found: Answer, study: Study) -> list[Finding]:
             f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
         )
     return [Finding(severity, kind, message, advice, count=worse)]
+
+
+def judge_curves(subject: Subject) -> CheckOutcome:
+    found = broken_traces(subject.runs)
+    return outcome(
+        trace_findings(found, subject.study), found.findings[0], skipped=found.best_so_far is None, result=found
+    )

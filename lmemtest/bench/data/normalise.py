@@ -343,7 +343,7 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
     instance = runs.study.instance
     if not runs.study.several_benchmarks:
         return ()
-    if has_baseline(runs):
+    if runs.study.has_baseline:
         return instance
     cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
     score, algorithm = cells.mean, cells.groups([runs.algorithm])
@@ -358,11 +358,6 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
         complete = n.all(axis=1)
         relative = relative or vary_less_than_by_chance(sums[complete] / n[complete])
     return instance if relative else ()
-
-
-def has_baseline(runs: Runs) -> bool:
-    """Whether an algorithm of the table is what scores are relative to."""
-    return runs.scale is not None and runs.scale.baseline in runs.algorithms
 
 
 def of_baseline(runs: Runs) -> list[str]:

@@ -390,3 +390,29 @@ def reduced(runs: Runs, curves: str | None = None) -> Runs:
             f"and {done}. Name the column of the budget, or leave {named('curves')} out."
         )
     return runs.per_run(curves)  # type: ignore[arg-type]
+
+
+def mean_over_budgets(runs: Runs) -> Runs:
+    """The runs with their mean over the budgets as score, without the budget, where every run has every budget."""
+    keys = [name for name in runs.study.columns if name != runs.budget]
+    if linked_budgets(runs, keys) > 1:
+        return runs.study.average("budget")
+    return type(runs)(runs.study.rows(keys), **{**runs.roles(), "budget": None, "failed": None, "ignore": ()})
+
+
+def linked_budgets(runs: Runs, keys: list[str]) -> int:
+    """How many budgets every run has; refused where the scores of a run at several cannot be averaged."""
+    budgets = runs.levels(runs.budget) if runs.budget else ()
+    if len(budgets) < 2:
+        return 1
+    if runs.seed is None:
+        raise DataError(
+            f"runs has scores at {len(budgets)} budgets but no seed column, so scores of one run cannot be linked. "
+            f"Name the column: seed=..., or take one budget: runs.filter({runs.budget}={format_level(budgets[-1])})."
+        )
+    if runs.study.count(*keys, runs.budget) != runs.study.count(*keys) * len(budgets):
+        raise DataError(
+            f"not every run has a score at each of the {len(budgets)} budgets, so means over the budgets do not "
+            f"compare. Take budgets that all runs reached: runs.filter({runs.budget}=...)."
+        )
+    return len(budgets)

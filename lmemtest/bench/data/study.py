@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -270,10 +271,10 @@ class Study:
         """Numbers of instances and of algorithms."""
         return len(self.benchmark_of), len(self.names("algorithm"))
 
-    def cell_place(self, cell: int) -> tuple[Any, Any]:
-        """The benchmark (None if there is no such column) and the algorithm of a cell."""
-        benchmark, algorithm = divmod(int(cell), len(self.names("algorithm")))
-        return self.names("benchmark")[benchmark], self.names("algorithm")[algorithm]
+    @cached_property
+    def places(self) -> tuple[tuple[Any, Any], ...]:
+        """The benchmark (None if there is no such column) and the algorithm of each cell."""
+        return tuple(product(self.names("benchmark"), self.names("algorithm")))
 
     def by_cell(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum a (instances, algorithms) array to (benchmarks, algorithms), flat."""
@@ -717,6 +718,11 @@ class Study:
     def reference(self) -> Any:
         """The baseline of improvements, whose own score is 0 by definition; None without."""
         return None if self.runs.scale is None else self.runs.scale.baseline
+
+    @property
+    def has_baseline(self) -> bool:
+        """Whether an algorithm of the table is what scores are relative to."""
+        return self.runs.scale is not None and self.reference in self.runs.algorithms
 
     def zero_at(self, factors: Sequence[str], numeric: Sequence[str], limit: float) -> set[tuple[Any, ...]]:
         """Cells of factors in which the baseline's mean is 0 on each benchmark, at each value of numeric columns."""

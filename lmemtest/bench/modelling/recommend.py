@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from lmemtest.bench.data.normalise import has_baseline, of_baseline, relative_to
+from lmemtest.bench.data.normalise import of_baseline, relative_to
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
@@ -376,7 +376,7 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
             "More seeds do not change that; more benchmarks do."
         ]
     notes = []
-    if blocks and has_baseline(runs):
+    if blocks and runs.study.has_baseline:
         notes += of_baseline(runs)
     elif blocks:
         notes.append(

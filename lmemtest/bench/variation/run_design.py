@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.per_run import linked_budgets
 from lmemtest.bench.data.requirements import check_algorithms, of_these_families
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.data.study import labels
 from lmemtest.core.codes import group_numbers
-from lmemtest.core.words import GROUPS, format_level, plural, spoken
+from lmemtest.core.words import GROUPS, plural, spoken
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.intervals.variances import BalancedModel, Factors, Stratum, strata_of
@@ -164,7 +165,7 @@ def run_design(runs: Any, *, task: str, families: bool = False) -> tuple[RunDesi
     DataError
         If budgets cannot be averaged.
     """
-    study = _require_benchmarks(runs, task).study
+    study = require_benchmarks(runs, task).study
     levels = _sampled_families(runs) if families else {}
     used = [name for names in levels.values() for name in names]
     crossed = [name for name in study.crossed if families and name not in used]
@@ -172,7 +173,7 @@ def run_design(runs: Any, *, task: str, families: bool = False) -> tuple[RunDesi
     of_runs = {ALGORITHM: [runs.algorithm], BENCHMARK: [runs.benchmark], CONDITION: conditions, SEED: [runs.seed]}
     columns = {role: names for role, names in (levels | of_runs).items() if names and names[0]}
     keys = [name for role in (*FAMILIES, BENCHMARK, CONDITION, ALGORITHM, SEED) for name in columns.get(role, [])]
-    n_budgets = _linked_budgets(runs, keys)
+    n_budgets = linked_budgets(runs, keys)
     if n_budgets > 1:
         cells = study.cells([*keys, runs.budget])  # sorted by the keys, the budget last
         scores = cells.mean.reshape(-1, n_budgets)
@@ -232,16 +233,7 @@ def run_design(runs: Any, *, task: str, families: bool = False) -> tuple[RunDesi
     return design, frame
 
 
-def mean_over_budgets(runs: Any, *, task: str) -> Runs:
-    """The runs with their mean over the budgets as score, without the budget; refusals as in `run_design`."""
-    study = _require_benchmarks(runs, task).study
-    keys = [name for name in study.columns if name != runs.budget]
-    if _linked_budgets(runs, keys) > 1:
-        return study.average("budget")
-    return Runs(study.rows(keys), **{**runs.roles(), "budget": None, "failed": None, "ignore": ()})
-
-
-def _require_benchmarks(runs: Any, task: str) -> Runs:
+def require_benchmarks(runs: Any, task: str) -> Runs:
     """The runs, if they are of two algorithms and of two benchmarks or more."""
     require_runs(runs)
     check_algorithms(runs)
@@ -253,24 +245,6 @@ def _require_benchmarks(runs: Any, task: str) -> Runs:
             "least two; many more are needed for a sure answer."
         )
     return runs
-
-
-def _linked_budgets(runs: Runs, keys: list[str]) -> int:
-    """How many budgets every run has; refused where the scores of a run at several cannot be averaged."""
-    budgets = runs.levels(runs.budget) if runs.budget else ()
-    if len(budgets) < 2:
-        return 1
-    if runs.seed is None:
-        raise DataError(
-            f"runs has scores at {len(budgets)} budgets but no seed column, so scores of one run cannot be linked. "
-            f"Name the column: seed=..., or take one budget: runs.filter({runs.budget}={format_level(budgets[-1])})."
-        )
-    if runs.study.count(*keys, runs.budget) != runs.study.count(*keys) * len(budgets):
-        raise DataError(
-            f"not every run has a score at each of the {len(budgets)} budgets, so means over the budgets do not "
-            f"compare. Take budgets that all runs reached: runs.filter({runs.budget}=...)."
-        )
-    return len(budgets)
 
 
 def _sampled_families(runs: Runs) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.checks.overview import overview
+from lmemtest.bench.checks.subject import overview
 from lmemtest.bench.data import study
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.core import frames
