@@ -11,7 +11,7 @@ import pytest
 from pytest import approx
 from refusals import refusal
 from scipy import stats
-from study import as_runs
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
@@ -28,10 +28,10 @@ def table(sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 3), algorithms: str = "ABC", 
     k, n = len(algorithms), len(family)
     y = 2 * rng.normal(size=(len(sizes), k))[family] + rng.normal(size=(n, 1)) + rng.normal(size=(n, k))
     y = y[:, :, None] + 0.3 * rng.normal(size=(n, k, seeds))
-    index = pd.MultiIndex.from_product([range(n), list(algorithms), range(seeds)], names=["task", "tool", "seed"])
-    frame = pd.DataFrame({"loss": y.ravel()}, index=index).reset_index()
-    frame["space"] = [f"f{family[task]}" for task in frame["task"]]
-    frame["task"] = [f"t{task}" for task in frame["task"]]
+    names = {"task": [f"t{task}" for task in range(n)], "tool": list(algorithms)}
+    frame = table_of_scores(
+        y, "task tool seed", "loss", **names, space=np.array([f"f{i}" for i in family])[:, None, None]
+    )
     return frame.assign(**more) if seeds > 1 else frame.drop(columns="seed").assign(**more)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
-from study import as_runs, make_table
+from study import as_runs, make_table, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.permutation.permutation import (
@@ -220,11 +220,8 @@ def test_the_residual_variances_of_a_fit_are_kept():
 
 def runs_of(Y, **roles):
     """Runs of a table of benchmarks x algorithms; NaN where there is no run."""
-    B, A = Y.shape
-    frame = pd.DataFrame([(f"t{b}", "ABCDEF"[a], Y[b, a]) for b in range(B) for a in range(A)])
-    frame.columns = ["task", "tool", "loss"]
-    given = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", **roles}
-    return lt.Runs(frame.dropna(), **given)
+    names = {"task": [f"t{b}" for b in range(len(Y))], "tool": list("ABCDEF")}
+    return as_runs(table_of_scores(Y, "task tool", "loss", **names).dropna(), **roles)
 
 
 def signs(runs, **options):

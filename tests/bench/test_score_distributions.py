@@ -10,7 +10,7 @@ import pytest
 from pytest import approx
 from refusals import refusal
 from scipy import integrate, optimize, stats
-from study import as_runs
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.scores.score_distributions import score_distributions
@@ -40,12 +40,9 @@ def normal_scores(n):
 def make_table(n=30, seed=0) -> pd.DataFrame:
     """Algorithm b has two clusters under a bad prior."""
     rng = np.random.default_rng(seed)
-    rows = []
-    for name in "ab":
-        for prior in ("bad", "good"):
-            y = rng.normal(size=n) + 12.0 * (name == "b" and prior == "bad") * (np.arange(n) % 2)
-            rows += [(name, prior, seed, score) for seed, score in enumerate(y)]
-    return pd.DataFrame(rows, columns=["algorithm", "prior", "seed", "loss"])
+    scores = rng.normal(size=(2, 2, n))
+    scores[1, 0] += 12.0 * (np.arange(n) % 2)
+    return table_of_scores(scores, "algorithm prior seed", "loss", algorithm=["a", "b"], prior=["bad", "good"])
 
 
 # ---------------------------------------------------------------------- statistics

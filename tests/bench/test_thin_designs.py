@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import itertools
 import re
 import warnings
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from study import table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.builder import ModelBuilder
@@ -29,22 +29,15 @@ ROLES = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed", "bu
 
 def make_table(*, algorithms=3, benchmarks=4, seeds=3, budgets=3, levels=1, seed=0) -> pd.DataFrame:
     """Runs whose scores improve over the budget, with names in the order of their codes."""
-    shape = (algorithms, benchmarks, seeds, budgets, levels)
-    a, b, s, t, m = np.array(list(itertools.product(*map(range, shape)))).T
-    rng = np.random.default_rng(seed)
-    base = rng.normal(size=benchmarks)[b] - 0.2 * t + 0.2 * m * (a == 0)
-    effects = 0.3 * a + rng.normal(scale=0.3, size=(algorithms, benchmarks))[a, b]
-    runs = rng.normal(scale=0.3, size=(algorithms, benchmarks, seeds, levels))[a, b, s, m]
-    return pd.DataFrame(
-        {
-            "algorithm": [f"A{i:02d}" for i in a],
-            "benchmark": [f"b{i}" for i in b],
-            "seed": s,
-            "used_fidelity": t + 1,
-            "prior": [("bad", "good")[i] for i in m],
-            "value": base + effects + runs + rng.normal(scale=0.1, size=len(a)),
-        }
-    )
+    rng, shape = np.random.default_rng(seed), (algorithms, benchmarks, seeds, budgets, levels)
+    a, _, _, t, m = np.ix_(*map(range, shape))
+    base = rng.normal(size=(benchmarks, 1, 1, 1)) - 0.2 * t + 0.2 * m * (a == 0)
+    effects = 0.3 * a + rng.normal(scale=0.3, size=(algorithms, benchmarks, 1, 1, 1))
+    runs = rng.normal(scale=0.3, size=(algorithms, benchmarks, seeds, 1, levels))
+    scores = base + effects + runs + rng.normal(scale=0.1, size=shape)
+    names = {"algorithm": [f"A{i:02d}" for i in range(algorithms)], "benchmark": [f"b{i}" for i in range(benchmarks)]}
+    names |= {"used_fidelity": np.arange(budgets) + 1, "prior": ["bad", "good"]}
+    return table_of_scores(scores, "algorithm benchmark seed used_fidelity prior", "value", **names)
 
 
 def make_runs(table: Any, direction: str = "minimize") -> lt.Runs:

@@ -97,6 +97,14 @@ def test_measurements_do_not_tell_rows_apart(table):
     pd.testing.assert_frame_equal(convert_to_autorank(frame), convert_to_autorank(table("seeded")))
 
 
+def test_budgets_may_be_words(table):
+    frame = table("seeded").assign(used_fidelity="low")
+    both = pd.concat([frame, frame.assign(used_fidelity="high", value=lambda t: t["value"] + 1.0)])
+    ours = {tuple(row) for row in convert_to_autorank(both).to_numpy()}
+    assert ours == {tuple(row) for part in (frame, frame.assign(value=lambda t: t["value"] + 1.0))
+                    for row in convert_to_autorank(part).to_numpy()}  # fmt: skip
+
+
 def test_nothing_to_match_rows_by():
     frame = pd.DataFrame({"algorithm": list("AAB"), "value": [1.0, 2.0, 3.0]})
     text = (
@@ -105,5 +113,7 @@ def test_nothing_to_match_rows_by():
     )
     with pytest.raises(DataError, match=f"^{re.escape(text)}$"):
         convert_to_autorank(frame)
+    with pytest.raises(DataError, match="The column 'algorithm' holds one algorithm only, 'A'"):
+        convert_to_autorank(frame[:2])
     with pytest.raises(UnknownColumnError, match="data names the column 'loss'"):
         convert_to_autorank(frame, value_variable="loss")

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refusal
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.core import hints
@@ -30,13 +31,10 @@ from lmemtest.report.analysis import Analysis
 def objects() -> dict[str, Any]:
     """One object of each kind that people ask."""
     rng = np.random.default_rng(1)
-    names = ["algorithm", "benchmark", "seed"]
-    table = pd.MultiIndex.from_product([list("ABC"), [f"t{i}" for i in range(6)], range(3)], names=names)
-    frame = table.to_frame(index=False)
-    frame["loss"] = (frame["algorithm"] == "C") + rng.normal(size=6)[frame["benchmark"].str[1:].astype(int)]
-    frame["loss"] += rng.normal(scale=0.3, size=len(frame))
-    roles = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
-    runs = lt.Runs(frame, seed="seed", **roles)
+    levels = np.array([0.0, 0.0, 1.0])[:, None, None] + rng.normal(size=6)[:, None]
+    scores = levels + rng.normal(scale=0.3, size=(3, 6, 3))
+    names = {"benchmark": [f"t{i}" for i in range(6)]}
+    runs = as_runs(table_of_scores(scores, "algorithm benchmark seed", "loss", **names))
     analysis = lt.analyze(runs)
     return {
         "lt": lt,

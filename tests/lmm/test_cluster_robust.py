@@ -8,6 +8,7 @@ import pytest
 from pytest import approx
 from refusals import refusal
 from scipy import stats
+from study import table_of_scores
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
@@ -173,14 +174,12 @@ def test_clubsandwich_differs_by_its_root_alone(dense, reference, reference_inpu
 
 
 def table(rng, benchmarks=9, seeds=4, algorithms=("a", "b", "c")):
-    grid = pd.MultiIndex.from_product(
-        [range(benchmarks), algorithms, range(seeds)], names=["benchmark", "algorithm", "seed"]
-    ).to_frame(index=False)
-    spread = np.exp(rng.normal(size=benchmarks))[grid["benchmark"]]
-    shift = rng.normal(size=(benchmarks, len(algorithms)))[grid["benchmark"], grid["algorithm"].factorize()[0]]
-    grid["score"] = rng.normal(size=benchmarks)[grid["benchmark"]] + spread * (shift + rng.normal(size=len(grid)))
-    grid["benchmark"] = "b" + grid["benchmark"].astype(str)
-    return grid
+    shape = (benchmarks, len(algorithms), seeds)
+    spread = np.exp(rng.normal(size=benchmarks))[:, None, None]
+    shift = rng.normal(size=shape[:2])[..., None]
+    scores = rng.normal(size=benchmarks)[:, None, None] + spread * (shift + rng.normal(size=shape))
+    names = {"benchmark": [f"b{i}" for i in range(benchmarks)], "algorithm": algorithms}
+    return table_of_scores(scores, "benchmark algorithm seed", **names)
 
 
 NESTED = "score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
@@ -28,27 +27,17 @@ LONG_NAMES = (
 @functools.cache
 def study(algorithms=3, *, names=None, shift=0.0, direction="minimize", given=(1, 2, (2, 8))):
     rng = np.random.default_rng(2)
-    rows = list(itertools.product(range(6), range(algorithms), range(2), (1, 2, 4, 8)))
-    table = pd.DataFrame(rows, columns=["task", "algorithm", "seed", "used budget $s$"])
-    b, a, k = table["task"], table["algorithm"], np.log2(table["used budget $s$"]).astype(int)
-    table["loss"] = (
-        rng.normal(size=6)[b]
-        + rng.normal(size=algorithms)[a]
-        + 0.2 * rng.normal(size=(6, algorithms))[b, a]
-        + 0.2 * rng.normal(size=(algorithms, 4))[a, k]
-        - shift * k
-        + 0.2 * rng.normal(size=len(table))
+    scores = (
+        rng.normal(size=6)[:, None, None, None]
+        + rng.normal(size=algorithms)[:, None, None]
+        + 0.2 * rng.normal(size=(6, algorithms))[..., None, None]
+        + 0.2 * rng.normal(size=(algorithms, 4))[:, None]
+        - shift * np.arange(4)
+        + 0.2 * rng.normal(size=(6, algorithms, 2, 4))
     )
-    table["algorithm"] = np.array(names or [f"optimizer_{i:02d}" for i in range(algorithms)], dtype=object)[a]
-    runs = lt.Runs(
-        table,
-        score="loss",
-        direction=direction,
-        algorithm="algorithm",
-        benchmark="task",
-        seed="seed",
-        budget="used budget $s$",
-    )
+    levels = {"algorithm": names or [f"optimizer_{i:02d}" for i in range(algorithms)], "budget": (1, 2, 4, 8)}
+    table = table_of_scores(scores, "task algorithm seed budget", "loss", **levels)
+    runs = as_runs(table.rename(columns={"budget": "used budget $s$"}), direction, budget="used budget $s$")
     return lt.anytime(runs).at(given)
 
 

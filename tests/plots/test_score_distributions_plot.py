@@ -10,6 +10,7 @@ import pytest
 from figures import foot, lines
 from matplotlib.figure import Figure
 from pytest import approx
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.scores.score_distributions import score_distributions
@@ -23,17 +24,11 @@ TWENTY = tuple(f"optimizer_{i:02d}" for i in range(20))
 
 def make_result(names=("HB", "PB", "RS"), *, priors=("bad",), tasks=("t0",), n=30, by=("algorithm",)):
     rng = np.random.default_rng(1)
-    rows = []
-    for i, name in enumerate(names):
-        for prior in priors:
-            for k, task in enumerate(tasks):
-                y = rng.normal(size=n) + i % 3 + 10.0 * k + 8.0 * (i == 0) * (np.arange(n) % 2)
-                rows += [(name, prior, task, seed, score) for seed, score in enumerate(y)]
-    table = pd.DataFrame(rows, columns=["tool", "prior", "task", "seed", "loss"])
-    runs = lt.Runs(
-        table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed",
-        metafeatures=("prior",),
-    )  # fmt: skip
+    k, n_tasks, i = len(names), len(tasks), np.arange(len(names))[:, None, None, None]
+    scores = rng.normal(size=(k, len(priors), n_tasks, n)) + i % 3 + 10.0 * np.arange(n_tasks)[:, None]
+    scores += 8.0 * (i == 0) * (np.arange(n) % 2)
+    levels = {"tool": names, "prior": priors, "task": tasks}
+    runs = as_runs(table_of_scores(scores, "tool prior task seed", "loss", **levels))
     return score_distributions(runs, by=by)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import study
 from pytest import approx
 from scipy import stats
 
@@ -74,15 +75,11 @@ def test_a_leader_that_met_nobody_significantly_is_called_so(table: Make, as_run
 def coloured(seed: int, effect: float = 0.0) -> lt.Runs:
     """Three algorithms, of which another one is `effect` better at each of three kinds of benchmarks."""
     rng = np.random.default_rng(seed)
-    cells = [(a, t, s) for a in range(3) for t in range(12) for s in range(3)]
-    a, t, s = np.array(cells).T
-    loss = rng.normal(size=12)[t] + rng.normal(0, 0.3, (3, 12))[a, t] + rng.normal(0, 0.3, len(a))
-    frame = pd.DataFrame({"tool": np.array(list("ABC"))[a], "task": t, "seed": s, "loss": loss})
-    frame["colour"] = np.array(list("rgb"))[t % 3]
-    frame["loss"] -= effect * (a == t % 3)
-    frame["task"] = "t" + frame["task"].astype(str)
-    roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed", "metafeatures": ["colour"]}
-    return lt.Runs(frame, score="loss", direction="minimize", **roles)
+    loss = rng.normal(size=12)[:, None] + rng.normal(0, 0.3, (3, 12))[..., None] + rng.normal(0, 0.3, (3, 12, 3))
+    loss -= effect * (np.arange(3)[:, None] == np.arange(12) % 3)[..., None]
+    table = study.table_of_scores(loss, "tool task seed", "loss", tool=list("ABC"), task=[f"t{t}" for t in range(12)])
+    colour = np.tile(np.repeat(list("rgb") * 4, 3), 3)
+    return study.as_runs(table.assign(colour=colour), metafeatures=["colour"])
 
 
 def exact_interaction(runs: lt.Runs) -> tuple[float, float]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.core.words import percent
@@ -30,10 +30,8 @@ def analyses() -> dict[str, lt.Analysis]:
             + 0.5 * rng.normal(size=(benchmarks, algorithms, seeds))
             + shared * rng.normal(size=(1, algorithms, seeds))
         )
-        b, a, s = (axis.ravel() for axis in np.indices(y.shape))
-        table = pd.DataFrame({"task": b, "tool": np.array(list("ABCD"))[a], "seed": s, "score": y.ravel()})
-        roles = {"score": "score", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-        found[name] = lt.analyze(lt.Runs(table.astype({"task": str}), **roles))
+        table = table_of_scores(y, "task tool seed", tool=list("ABCD"))
+        found[name] = lt.analyze(as_runs(table.astype({"task": str}), "maximize"))
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pandas as pd
 import pytest
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.report.answers import outperforming_section
@@ -19,13 +19,10 @@ ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmar
 def runs(shifts: dict[str, np.ndarray], seeds: int = 6, noise: float = 0.3, **roles: object) -> lt.Runs:
     """Normal scores: a column of shifts by benchmark for each algorithm."""
     rng = np.random.default_rng(2)
-    rows = [
-        (tool, f"t{t}", s, float(shift) + noise * rng.normal())
-        for tool, by_task in shifts.items()
-        for t, shift in enumerate(by_task)
-        for s in range(seeds)
-    ]
-    return lt.Runs(pd.DataFrame(rows, columns=["tool", "task", "seed", "acc"]), **{**ROLES, **roles})
+    means = np.array([*shifts.values()], dtype=float)[..., None]
+    names = {"tool": [*shifts], "task": [f"t{t}" for t in range(means.shape[1])]}
+    scores = means + noise * rng.normal(size=(*means.shape[:2], seeds))
+    return as_runs(table_of_scores(scores, "tool task seed", "acc", **names), **{"direction": "maximize", **roles})
 
 
 def section_of(table: lt.Runs) -> Section:

@@ -162,7 +162,7 @@ def convert_to_autorank(
     Raises
     ------
     DataError
-        If nothing in the table says which rows of two algorithms belong together and their numbers differ.
+        If there is one algorithm, or nothing says which rows of two belong together and their numbers differ.
 
     Examples
     --------
@@ -174,7 +174,9 @@ def convert_to_autorank(
     """
     frame = to_table(data)
     check_columns([algorithm_variable, value_variable], frame.columns, argument="data")
-    runs, columns = guessed(frame.assign(**{value_variable: 0.0}), algorithm=algorithm_variable, loss=value_variable)
+    coded: dict[str, Any] = {BUDGET: pd.factorize(frame[BUDGET])[0]} if BUDGET in frame.columns else {}  # maybe words
+    coded |= {value_variable: np.zeros(len(frame))}
+    runs, columns = guessed(frame.assign(**coded), algorithm=algorithm_variable, loss=value_variable)
     roles = dict.fromkeys([*runs.study.columns, *runs.seeds, *(column.name for column in columns)])
     keys = [name for name in roles if name in frame.columns and name != algorithm_variable]
     count = frame[algorithm_variable].value_counts()

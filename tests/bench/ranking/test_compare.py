@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.outperforming import effect_size
@@ -14,11 +15,11 @@ COUNTS = ("n_rows", "n_blocks", "n_significant")
 
 def runs(missing: float = 0.0, algorithms: int = 5, digits: int = 9) -> lt.Runs:
     rng = np.random.default_rng(4)
-    b, a, s = (codes.ravel() for codes in np.indices((14, algorithms, 3)))
-    y = 0.5 * a + rng.normal(size=14)[b] + rng.normal(size=(14, algorithms))[b, a] + 0.3 * rng.normal(size=len(a))
-    table = pd.DataFrame({"tool": a, "task": b, "seed": s, "loss": y.round(digits)}).astype({"tool": str, "task": str})
-    table = table[rng.random((14, algorithms))[b, a] >= missing]
-    return lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
+    shape = (14, algorithms, 3)
+    y = 0.5 * np.arange(algorithms)[:, None] + rng.normal(size=14)[:, None, None]
+    y = (y + rng.normal(size=shape[:2])[..., None] + 0.3 * rng.normal(size=shape)).round(digits)
+    table = table_of_scores(y, "task tool seed", "loss").astype({"tool": str, "task": str})
+    return as_runs(table[np.repeat(rng.random(shape[:2]) >= missing, 3)])
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def model_ids():
     ]
 
 
-@pytest.fixture(params=range(7), ids=model_ids())
+@pytest.fixture(scope="module", params=range(7), ids=model_ids())
 def case(request, reference, reference_input):
     """A model of influence.json with the result of `influence`."""
     want = reference("influence")["models"][request.param]
