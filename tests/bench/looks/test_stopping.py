@@ -60,6 +60,7 @@ def test_scores_that_are_no_numbers_and_items_without_a_baseline_are_refused() -
 
 
 @pytest.mark.level(2)
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # streams that the package leaves open
 def test_the_package_stops(tmp_path: Path) -> None:
     inspect_ai = pytest.importorskip("inspect_ai", reason="not of the tests' packages")
     from inspect_ai.dataset import Sample
