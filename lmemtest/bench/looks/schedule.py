@@ -246,7 +246,7 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
         place = check_positive_int(looked, "looked")
         return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=alpha / place)
     if looked is None:
-        sizes = _planned(looks, None) if several(looks) else ()
+        sizes = planned_sizes(looks, None) if several(looks) else ()
         rule, got = "the numbers of {} at all planned looks, the last at the end", looks
     else:
         plan, made, _ = read_study(path := ledger_path(looked, "looked"))
@@ -306,7 +306,7 @@ def schedule_of(
         algorithms=algorithms,
         unit=unit,
         maximum=maximum,
-        planned=_planned(looks, maximum),
+        planned=planned_sizes(looks, maximum),
         goal=goal,
         control=control,
         method=method,
@@ -317,7 +317,7 @@ def schedule_of(
     )
 
 
-def _planned(looks: Any, maximum: int | None) -> tuple[int, ...]:
+def planned_sizes(looks: Any, maximum: int | None) -> tuple[int, ...]:
     """The numbers of units at the planned looks: every so many, or these."""
     end = () if maximum is None else (maximum,)
     if looks is None:

@@ -12,10 +12,10 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.evaluation_samples import GRADES
 from lmemtest.bench.looks.monitor import Monitoring, monitor
-from lmemtest.bench.looks.schedule import STOP
-from lmemtest.core.validate import is_finite
+from lmemtest.bench.looks.schedule import SPENDING_NAMES, STOP, planned_sizes
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, is_finite, several
 from lmemtest.core.words import listed
-from lmemtest.errors import DataError, DesignError
+from lmemtest.errors import ArgumentError, DataError, DesignError
 
 
 class StopWhenDecided:
@@ -29,8 +29,8 @@ class StopWhenDecided:
         As for `monitor`, in items; the maximum is the number of items of the task.
     scorer : str, optional
         Which of several scorers counts; by default the first.
-    **options
-        Of `monitor`: alpha, spending, futility, ledger.
+    alpha, spending
+        As for `monitor`.
 
     Attributes
     ----------
@@ -39,6 +39,8 @@ class StopWhenDecided:
 
     Raises
     ------
+    ArgumentError
+        If an argument breaks its rule.
     DataError
         If items of the task have no score in the baseline, or a score is no number.
 
@@ -56,12 +58,25 @@ class StopWhenDecided:
     """
 
     def __init__(
-        self, baseline: Mapping[Any, float], *, looks: int | Sequence[int], scorer: str | None = None, **options: Any
+        self,
+        baseline: Mapping[Any, float],
+        *,
+        looks: int | Sequence[int],
+        scorer: str | None = None,
+        alpha: float = 0.05,
+        spending: str = "obrien_fleming",
     ) -> None:
+        if not isinstance(baseline, Mapping) or not all(map(is_finite, baseline.values())):
+            raise ArgumentError(f"baseline must map ids of samples to finite scores, got {baseline!r:.60}.")
+        if scorer is not None and not isinstance(scorer, str):
+            raise ArgumentError(f"scorer must be the name of a scorer of the task, got {scorer!r:.60}.")
         self.baseline, self.scorer = dict(baseline), scorer
-        self.options: dict[str, Any] = {**options, "looks": looks}
+        self.looks = planned_sizes(looks, None) if several(looks) else check_positive_int(looks, "looks")
+        check_choice(spending, "spending", tuple(SPENDING_NAMES))
+        self.options: dict[str, Any] = {"alpha": check_fraction(alpha, "alpha"), "spending": spending}
         self.found: Monitoring | None = None
         self._items: list[Any] = []
+        self._planned: tuple[int, ...] = ()
         self._epochs, self._looked = 1, 0
         self._scores: dict[Any, dict[int, float]] = defaultdict(dict)
 
@@ -70,6 +85,7 @@ class StopWhenDecided:
         self._items, self._epochs = [sample.id for sample in samples], epochs
         if missing := [str(item) for item in self._items if item not in self.baseline]:
             raise DataError(f"baseline has no score of {listed(missing)}. Run it on the same items, or leave them out.")
+        self._planned = planned_sizes(self.looks, len(self._items))
         return "lmemtest"
 
     async def schedule_sample(self, id: Any, epoch: int) -> Any:
@@ -97,9 +113,7 @@ class StopWhenDecided:
 
     def _look(self) -> None:
         whole = list(takewhile(lambda item: len(self._scores.get(item, ())) == self._epochs, self._items))
-        looks, last = self.options["looks"], len(self._items)
-        planned = [*range(looks, last, looks), last] if isinstance(looks, int) else list(looks)
-        size = max((n for n in planned if self._looked < n <= len(whole)), default=0)
+        size = max((n for n in self._planned if self._looked < n <= len(whole)), default=0)
         if not size or (self.found is not None and self.found.decision == STOP):
             return
         self._looked, mine = size, whole[:size]
@@ -109,6 +123,8 @@ class StopWhenDecided:
         table = pd.DataFrame({"model": models, "item": [str(item) for item in mine] * 2, "score": scores})
         runs = Runs(table, score="score", direction="maximize", algorithm="model", benchmark="item")
         try:
-            self.found = monitor(runs, maximum=last, earlier=self.found, **self.options)
+            self.found = monitor(
+                runs, maximum=len(self._items), looks=self._planned, earlier=self.found, **self.options
+            )
         except DesignError:  # all differences are the same
             return

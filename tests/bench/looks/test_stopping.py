@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import lmemtest as lt
-from lmemtest.errors import DataError
+from lmemtest.errors import ArgumentError, DataError
 
 ITEMS = [f"i{k:02}" for k in range(40)]
 BASELINE = {item: float(k % 3 == 0) for k, item in enumerate(ITEMS)}  # a third of them right
@@ -57,6 +57,23 @@ def test_scores_that_are_no_numbers_and_items_without_a_baseline_are_refused() -
         complete(started(), ITEMS[:1], "yes, I think")
     with pytest.raises(DataError, match=r"baseline has no score of j1"):
         started([*ITEMS, "j1"])
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        (r"baseline must map ids of samples to finite scores, got \{'a': nan\}", {"baseline": {"a": float("nan")}}),
+        (r"baseline must map ids of samples", {"baseline": 3}),
+        (r"scorer must be the name of a scorer of the task, got 3", {"scorer": 3}),
+        (r"looks must be a whole number of at least 1, got 0", {"looks": 0}),
+        (r"looks must ascend, got 20, 10", {"looks": (20, 10)}),
+        (r"alpha must be .* got 2", {"alpha": 2}),
+        (r"spending must be 'obrien_fleming' or 'pocock', got 'x'", {"spending": "x"}),
+    ],
+)
+def test_bad_arguments_are_refused(words: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        lt.StopWhenDecided(**{"baseline": BASELINE, "looks": 10, **options})
 
 
 @pytest.mark.level(2)
