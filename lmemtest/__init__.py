@@ -32,6 +32,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.gate.gate": ["gate"],
         "bench.votes.votes": ["rate_votes"],
         "bench.looks.monitor": ["monitor"],
+        "bench.looks.stopping": ["StopWhenDecided"],
         "bench.benchmark.benchmark_clusters": ["benchmark_clusters"],
         "bench.scores.score_distributions": ["score_distributions"],
         "bench.checks.benchmark_information": ["benchmark_information"],

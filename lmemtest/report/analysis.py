@@ -21,7 +21,6 @@ from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
-from lmemtest.bench.looks.schedule import OneLook, one_look
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
     from lmemtest.bench.checks.findings import RunsCheck
+    from lmemtest.bench.looks.schedule import OneLook
     from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.lmm.diagnostics.advantages import AdvantageShape
@@ -575,8 +575,11 @@ def analyze(
     True
     """
     runs = as_runs(runs, roles, "analyze")
-    study_alpha = check_fraction(alpha, "alpha")
-    look = one_look(runs, looks=looks, looked=looked, alpha=study_alpha, adjust=adjust)
+    study_alpha, look = check_fraction(alpha, "alpha"), None
+    if looks is not None or looked is not None:
+        from lmemtest.bench.looks.schedule import one_look
+
+        look = one_look(runs, looks=looks, looked=looked, alpha=study_alpha, adjust=adjust)
     alpha = study_alpha if look is None else look.level
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,

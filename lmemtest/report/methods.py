@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import OF_ALL, of_all
-from lmemtest.bench.looks.schedule import SPENDING_NAMES
 from lmemtest.bench.modelling.adequacy import holds_shared_seeds
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.bench.robustness.scores import raw_runs
@@ -152,7 +151,6 @@ def _of_looks(analysis: Analysis) -> dict[str, Any]:
         "look": look,
         "study_level": percent(look.alpha),
         "look_at": f"{joined(map(str, look.sizes))} {plural(look.unit)}" if look.sizes else "",
-        "spending": SPENDING_NAMES.get(look.spending, ""),
         "alone": int(below(p_value, look.alpha).sum()),
         "survive": int(below(p_value, look.level).sum()),
     }

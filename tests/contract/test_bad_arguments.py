@@ -256,6 +256,7 @@ PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
 TUNING = sorted(f"tuning.{name}" for name in lt.tuning.__all__)
 TESTED_ELSEWHERE = {
     "read_runs",  # tests/bench/data/test_readers.py
+    "StopWhenDecided",  # tests/bench/looks/test_stopping.py: the task knows the scorers and the number of items
     # tests/tuning/test_compare.py and test_distribution.py
     *(f"tuning.{name}" for name in ("false_label_rates", "kernel_density")),
 }

@@ -251,7 +251,8 @@ def gate(
         missing += lacking
         notes += [*remarks, *reservations]
     if method == EVALUE:
-        place = f"Look {with_earlier_looks(path, rows, places, checks, rules.alpha)}. " if path is not None else ""
+        n_looks = 1 if path is None else with_earlier_looks(path, rows, places, checks, rules.alpha)
+        place = f"Look {n_looks}, p-values the smallest so far. " if n_looks > 1 else ""
         on_look = f"{place}E-values of one-sided t-tests hold at every look, as long as tasks are only added."
     table = decided(pd.DataFrame(rows), rules.alpha, rules.max_broken)
     tiers = [check["tier"] for check in checks]

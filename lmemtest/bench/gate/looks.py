@@ -38,7 +38,7 @@ def check_looks(looks: Any, method: Any, ledger: Any, rules: Policy, families: b
     """Refuse what looks are not for; the path of the ledger."""
     if looks is None and method is None and ledger is None:
         return None
-    check_choice(method or METHODS[0], "method", METHODS)
+    method = check_choice(METHODS[0] if method is None else method, "method", METHODS)
     if (method == EVALUE) == (looks is not None):
         raise ArgumentError(
             f"{named('looks')} are numbers of tasks at planned looks; {setting('method', EVALUE)} needs no plan. Give "

@@ -223,6 +223,7 @@ class OneLook:
         Which of them this is, from 1.
     unit : {"benchmark", "family"}
     spending : str
+        Its name; empty where nothing was planned.
     alpha, level : float
         Of the whole study, and of this look.
     """
@@ -235,10 +236,8 @@ class OneLook:
     level: float
 
 
-def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook | None:
+def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
     """The look that a table is: planned at these numbers, noted in a ledger, or the last of so many without a plan."""
-    if looks is None and looked is None:
-        return None
     if looks is not None and looked is not None:
         raise ArgumentError(f"{named('looks')} are planned and {named('looked')} are counted or in a ledger: give one.")
     sample = runs.study.sampled
@@ -247,7 +246,7 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
         place = check_positive_int(looked, "looked")
         return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=alpha / place)
     if looked is None:
-        sizes = _planned(looks, None) if several(looks) else ()
+        sizes = planned_sizes(looks, None) if several(looks) else ()
         rule, got = "the numbers of {} at all planned looks, the last at the end", looks
     else:
         plan, made, _ = read_study(path := ledger_path(looked, "looked"))
@@ -270,7 +269,8 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
     level = level_of_pairs(n, sizes, alpha, family, spending)
     if not level > 0.0:
         raise ArgumentError(f"at {n} of {sizes[-1]} {plural(unit)} nothing can be spent yet: look later.")
-    return OneLook(sizes=sizes, place=sizes.index(n) + 1, unit=unit, spending=spending, alpha=alpha, level=level)
+    name = SPENDING_NAMES[spending]
+    return OneLook(sizes=sizes, place=sizes.index(n) + 1, unit=unit, spending=name, alpha=alpha, level=level)
 
 
 def schedule_of(
@@ -306,7 +306,7 @@ def schedule_of(
         algorithms=algorithms,
         unit=unit,
         maximum=maximum,
-        planned=_planned(looks, maximum),
+        planned=planned_sizes(looks, maximum),
         goal=goal,
         control=control,
         method=method,
@@ -317,7 +317,7 @@ def schedule_of(
     )
 
 
-def _planned(looks: Any, maximum: int | None) -> tuple[int, ...]:
+def planned_sizes(looks: Any, maximum: int | None) -> tuple[int, ...]:
     """The numbers of units at the planned looks: every so many, or these."""
     end = () if maximum is None else (maximum,)
     if looks is None:

@@ -27,7 +27,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import special
+
+from lmemtest.lmm.distributions.student import upper_tail
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -70,7 +71,7 @@ def log_evalue(t_ratio: ArrayLike, n: float, g: float, *, one_sided: bool = Fals
         return both
     with np.errstate(divide="ignore"):
         towards = np.sign(t) * np.sqrt(n * n * g / (1.0 + n * g) / (1.0 / x + 1.0 / (1.0 + n * g)))
-        return np.asarray(both + np.log(2.0) + np.log(special.stdtr(n, towards)))
+        return np.asarray(both + np.log(2.0) + np.log(upper_tail(-towards, n)))
 
 
 def critical_t(alpha: ArrayLike, n: int, g: float) -> Array:

@@ -58,8 +58,9 @@ def test_what_was_shown_stays_shown(tmp_path: Path) -> None:
     gains = np.append(GAINS[:12] + 0.2, np.full(8, -0.9) + 0.01 * np.arange(8))
     first = gate(12, gains, method="evalue", ledger=ledger)
     assert first.decision == "not worse"
-    assert first.look.startswith("Look 1. E-values")
+    assert first.look == "E-values of one-sided t-tests hold at every look, as long as tasks are only added."
     later = gate(20, gains, method="evalue", ledger=ledger)
+    assert later.look == f"Look 2, p-values the smallest so far. {first.look}"
     assert later.to_frame()["p_not_worse"][0] == first.to_frame()["p_not_worse"][0]
     assert gate(20, gains, method="evalue").to_frame()["p_not_worse"][0] > later.to_frame()["p_not_worse"][0]
     gate(20, gains, method="evalue", ledger=ledger)

@@ -138,6 +138,9 @@ def test_seeds_are_added_on_fixed_benchmarks() -> None:
     means = x.mean(axis=0)
     assert found.to_frame()["p_look"][0] == pytest.approx(stats.ttest_rel(*means).pvalue, rel=1e-9)
     assert found.sentences()[-1] == "The claim is about these benchmarks: further seeds say nothing about others."
+    t = stats.ttest_rel(*means).statistic
+    at_any_time = lt.monitor(runs_of_scores(x), unit="seed", method="evalue").to_frame()["p_repeated"][0]
+    assert at_any_time == pytest.approx(min(1.0, np.exp(-log_evalue(t, 9, 1.0))), rel=1e-9)
     with pytest.raises(ArgumentError, match=r"benchmarks was 0, 1, 2, and is 0, 1 now"):
         lt.monitor(runs_of_scores(x[:2]), unit="seed", maximum=9, earlier=first)
 
