@@ -4,7 +4,7 @@
 # processor], or a sentence why there is no time. Reading, what a task prepares and loading packages are not counted.
 suppressPackageStartupMessages(library(lme4))
 quiet <- function(x) suppressMessages(suppressWarnings(x))
-known <- c("lme4", "lmerTest", "emmeans", "pbkrtest", "clubSandwich")
+known <- c("lme4", "lmerTest", "emmeans", "pbkrtest", "clubSandwich", "glmmTMB")
 installed <- Filter(function(p) quiet(requireNamespace(p, quietly = TRUE)), known)
 if ("emmeans" %in% installed) quiet(emmeans::emm_options(lmerTest.limit = Inf, pbkrtest.limit = Inf))
 
@@ -29,10 +29,17 @@ exchanged <- function(d) {
   d$score
 }
 
+answers_of <- function(formula, table, fit, ...) {
+  quiet(eval(bquote(.(fit)(.(formula), .(as.name(table)), family = binomial, ..(list(...))), splice = TRUE), globalenv()))
+}
+
 # Every task prepares what is not counted and returns the call that is.
 tasks <- list(
   "lme4: fit" = function(table, formula) function() fit_of(formula, table),
   "lme4: fits by ML" = function(table, formula) function() for (f in formula) fit_of(f, table, reml = FALSE),
+  "lme4: answers, nAGQ = 0" = function(table, formula) function() answers_of(formula, table, lme4::glmer, nAGQ = 0),
+  "lme4: answers, nAGQ = 1" = function(table, formula) function() answers_of(formula, table, lme4::glmer, nAGQ = 1),
+  "glmmTMB: answers" = function(table, formula) function() answers_of(formula, table, glmmTMB::glmmTMB),
   "lmerTest and emmeans: fit and pairs" = function(table, formula) {
     function() compare(fit_of(formula, table, lmer = lmerTest::lmer))
   },
@@ -70,7 +77,8 @@ tasks <- list(
 )
 needs <- list(
   "lmerTest and emmeans: fit and pairs" = c("lmerTest", "emmeans"), "pbkrtest: Kenward-Roger" = "pbkrtest",
-  "pbkrtest: bootstrap" = "pbkrtest", "clubSandwich: CR2" = "clubSandwich"
+  "pbkrtest: bootstrap" = "pbkrtest", "clubSandwich: CR2" = "clubSandwich",
+  "glmmTMB: answers" = "glmmTMB"
 )
 
 # the table under a name of its own, once; every column but the numbers is a factor

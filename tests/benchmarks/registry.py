@@ -103,6 +103,19 @@ def groups() -> pd.DataFrame:
     return names.to_frame(index=False).assign(score=rng.normal(size=len(names)))
 
 
+def answers(models: int, tasks: int, items: int) -> pd.DataFrame:
+    """One right or wrong answer of every model to every item of every task."""
+    rng = np.random.default_rng(1)
+    t, i, m = (index.ravel() for index in np.indices((tasks, items, models)))
+    eta = (
+        1.0 + np.linspace(-0.5, 0.5, models)[m] + rng.normal(0, 0.7, tasks)[t] + rng.normal(0, 1, (tasks, items))[t, i]
+    )
+    eta = eta + rng.normal(0, 0.4, (tasks, models))[t, m]
+    y = (rng.random(len(eta)) < 1 / (1 + np.exp(-eta))).astype(int)
+    names = {"model": np.char.add("m", m.astype(str)), "task": np.char.add("t", t.astype(str))}
+    return pd.DataFrame({"y": y, **names, "item": np.char.add("i", i.astype(str))})
+
+
 TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "InstEval": insteval,
     "PriorBand": priorband,
@@ -110,6 +123,8 @@ TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "clipped": lambda: wide(clip=True),
     "normal": lambda: wide(clip=False),
     "trials": groups,
+    "20 models, 10 tasks": lambda: answers(20, 10, 500),
+    "134 models": lambda: answers(134, 1, 500),
 }
 
 # ---------------------------------------------------------------------- groups
@@ -137,6 +152,21 @@ def fits() -> list[Benchmark]:
             call=lambda _: [lt.fit_lmm(formula, table("PriorBand"), reml=False) for formula in formulas],
         ))  # fmt: skip
     return found
+
+
+def generalised() -> list[Benchmark]:
+    """Mixed models of right or wrong answers: restricted pseudo-likelihood, whose peer in method is nAGQ = 0."""
+    of_tasks = "y ~ model + (1 | task) + (1 | task:item) + (1 | task:model)"
+    peers = ("lme4: answers, nAGQ = 0", "lme4: answers, nAGQ = 1", "glmmTMB: answers")
+    ratio = {"lme4: answers, nAGQ = 0": 10}
+    return [
+        Benchmark(name="answers of 20 models to 10 x 500 items", group="fits", table="20 models, 10 tasks",
+                  formula=of_tasks, peers=equal(*peers), ratios=ratio,
+                  call=lambda _: lt.fit_glmm(of_tasks, table("20 models, 10 tasks"))),
+        Benchmark(name="answers of 134 models to 500 items", group="fits", table="134 models",
+                  formula="y ~ model + (1 | item)", peers=equal(*peers), limit=5,
+                  call=lambda _: lt.fit_glmm("y ~ model + (1 | item)", table("134 models"))),
+    ]  # fmt: skip
 
 
 def pairs() -> list[Benchmark]:
@@ -345,4 +375,4 @@ def recipes() -> list[Benchmark]:
 
 def benchmarks() -> list[Benchmark]:
     """All of them, in the order of the page."""
-    return [*fits(), *pairs(), *inference(), *rankings(), *drop_in(), *tuning_curves(), *recipes()]
+    return [*fits(), *generalised(), *pairs(), *inference(), *rankings(), *drop_in(), *tuning_curves(), *recipes()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +12,12 @@ import pytest
 
 sys.path.append(str(Path(__file__).parent))
 
-from harness import at_least, at_most, each, rate_of
+from harness import answers_of, at_least, at_most, each, rate_of
 from scipy import special, stats
 
 import lmemtest as lt
 from lmemtest.lmm.engine.ddf import curvature
+from lmemtest.lmm.means.adjust import adjust
 
 FORMULA = "y ~ model + (1 | task) + (1 | item) + (1 | task:model)"
 
@@ -65,6 +67,117 @@ def held(rng: np.random.Generator, **design: float) -> dict[str, float]:
     return {"held": low <= true <= high, "outside": low < 0.0 or high > 1.0}
 
 
+# The grid: a fraction of 3 to 20 tasks, 10 to 200 items, accuracies of 0.5 to 0.99, and 2 to 10 models that are equal,
+# equal but for one that is erratic (three times the standard deviation between tasks), or graded.
+Cell = tuple[int, int, float, int, str, float]
+EQUAL: tuple[Cell, ...] = (
+    *(
+        (*cell, "equal", 0.5)
+        for cell in (
+            (3, 10, 0.5, 2), (3, 10, 0.95, 4), (3, 40, 0.8, 10), (3, 40, 0.99, 2), (3, 200, 0.5, 4), (3, 200, 0.95, 2),
+            (5, 10, 0.8, 4), (5, 10, 0.99, 10), (5, 40, 0.5, 2), (5, 40, 0.95, 10), (5, 200, 0.8, 2), (5, 200, 0.99, 4),
+            (8, 10, 0.5, 10), (8, 10, 0.95, 2), (8, 40, 0.8, 2), (8, 40, 0.99, 4), (8, 200, 0.95, 4),
+            (20, 10, 0.8, 2), (20, 10, 0.99, 4), (20, 40, 0.5, 4), (20, 40, 0.95, 2),
+        )
+    ),
+    (5, 40, 0.8, 4, "equal", 0.25),
+    (5, 40, 0.95, 2, "equal", 0.25),
+)  # fmt: skip
+ERRATIC: tuple[Cell, ...] = tuple(
+    (*cell, "erratic", 0.5) for cell in ((3, 40, 0.5, 4), (8, 40, 0.5, 4), (8, 40, 0.8, 10))
+)
+GRADED: tuple[Cell, ...] = tuple(
+    (*cell, "graded", 0.5)
+    for cell in ((5, 40, 0.8, 2), (5, 40, 0.95, 2), (8, 40, 0.95, 4), (5, 200, 0.95, 2), (20, 40, 0.95, 2),
+                 (3, 40, 0.8, 4), (5, 10, 0.8, 4))
+)  # fmt: skip
+GRID = (*EQUAL, *ERRATIC, *GRADED)
+
+
+def effects(cell: Cell) -> np.ndarray:
+    """Log odds of the models: graded ones are found in about two of three tables."""
+    tasks, items, accuracy, models, kind, between = cell
+    out = np.zeros(models)
+    if kind == "graded":
+        se = np.sqrt(2 * (between**2 + 1 / (items * accuracy * (1 - accuracy) * 0.8)) / tasks)
+        step = (stats.t.ppf(0.975, (tasks - 1) * (models - 1)) + 0.5) * se
+        out[-2:] = np.array([0.5, -0.5] if models == 2 else [1.3, -1.3]) * step
+    return out
+
+
+class Answers:
+    """Tables of one cell of the grid: their design is read once, and each is fitted as cells."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell = tasks, items, _, models, kind, between = cell
+        self.t, self.i, self.m = (a.ravel() for a in np.indices((tasks, items, models)))
+        columns = {"model": self.m, "task": self.t, "item": self.t * items + self.i}
+        self.frame = pd.DataFrame({name: values.astype(str) for name, values in columns.items()})
+        self.fit = lt.fit_glmm(FORMULA, self.frame.assign(y=(np.arange(len(self.frame)) % 7 > 2) * 1.0))
+        place = pd.MultiIndex.from_frame(self.frame[["item", "model"]])
+        self.where = place.get_indexer(pd.MultiIndex.from_frame(self.fit.observed.frame[["item", "model"]].astype(str)))
+        self.sd = np.full(models, between)
+        self.sd[0] *= 3.0 if kind == "erratic" else 1.0
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        tasks, items, accuracy, models, *_ = self.cell
+        eta = special.logit(accuracy) + effects(self.cell)[self.m] + rng.normal(0, 0.5, tasks)[self.t]
+        eta = eta + rng.normal(0, 1, (tasks, items))[self.t, self.i]
+        eta = eta + (self.sd * rng.normal(0, 1, (tasks, models)))[self.t, self.m]
+        return (rng.random(len(eta)) < special.expit(eta)).astype(float)
+
+    def p_values(self, rng: np.random.Generator, *, linear: bool, laplace: bool = False) -> dict[str, np.ndarray]:
+        """Of all pairs, step-down, by each method; ones where no answer is wrong, or none is right."""
+        k, y = self.cell[3], self.draw(rng)
+        names = ["default", "satterthwaite", "normal", *["linear"] * linear, *["laplace"] * laplace]
+        if not 0 < y.sum() < len(y):
+            return dict.fromkeys(names, np.ones(k * (k - 1) // 2))
+        fit = self.fit.refit(cells=replace(self.fit.observed, mean=y[self.where]))
+        i, j = np.triu_indices(k, 1)
+        of_models = np.column_stack([np.ones(k), np.eye(k)[:, 1:]])
+        L = of_models[i] - of_models[j]
+
+        def by(fit: lt.lmm.GlmmFit, df: np.ndarray) -> np.ndarray:
+            se = np.sqrt(np.einsum("ij,jk,ik->i", L, fit.cov_params().to_numpy(), L))
+            many = k > 2
+            t = L @ fit.params.to_numpy() / se
+            return adjust(t, df, method="stepdown" if many else "none", n_means=k if many else None)[0]
+
+        alone = lt.lmm.LmmFit.df(fit, L, "satterthwaite")
+        out = {"default": by(fit, fit.df(L)), "satterthwaite": by(fit, alone), "normal": by(fit, np.inf * alone)}
+        if linear:
+            found = lt.evaluate(self.frame.assign(y=y), model="model", task="task", item="item", score="y").like
+            out["linear"] = found.to_frame().sort_values(["left", "right"])["p_value"].fillna(1.0).to_numpy()
+        if laplace:
+            out["laplace"] = by(fit.refit(reml=False), np.inf * alone)
+        return out
+
+
+def rates(number: int, n: int, *, linear: bool = False, laplace: bool = False) -> dict[str, tuple[float, float]]:
+    """Of a cell of the grid by method: tables with some equal pair called different, and the unequal pairs found."""
+    tables, (i, j) = Answers(GRID[number]), np.triu_indices(GRID[number][3], 1)
+    equal = effects(GRID[number])[i] == effects(GRID[number])[j]
+    answers = answers_of(lambda rng: tables.p_values(rng, linear=linear, laplace=laplace), n, each(31, number))
+    found = {name: np.array([answer[name] for answer in answers]) < 0.05 for name in answers[0]}
+    return {
+        name: (float(called[:, equal].any(axis=1).mean()), float(called[:, ~equal].mean()) if not equal.all() else 0.0)
+        for name, called in found.items()
+    }
+
+
+def test_equal_models_are_called_different_in_five_percent_over_the_grid():
+    n = 50
+    share = np.mean([rates(number, n)["default"][0] for number in range(len(EQUAL))])
+    assert at_most(share, n * len(EQUAL), 0.05)
+
+
+def test_the_default_finds_nine_tenths_of_what_satterthwaites_degrees_of_freedom_find_and_the_linear_model():
+    n, first = 50, len(EQUAL) + len(ERRATIC)
+    found = [rates(number, n, linear=True) for number in (first, first + 1)]
+    power = {name: np.mean([of_cell[name][1] for of_cell in found]) for name in found[0]}
+    assert power["default"] >= 0.9 * max(power["satterthwaite"], power["linear"])
+
+
 @pytest.mark.parametrize(("accuracy", "tasks"), [(0.7, 5), (0.95, 5), (0.95, 20)])
 def test_the_interval_of_a_probability_holds_that_of_further_tasks(accuracy, tasks):
     n = 400
@@ -82,7 +195,10 @@ def test_two_equal_models_on_five_tasks_differ_in_five_percent(accuracy):
     assert found["unsettled"] == 0.0
 
 
-if __name__ == "__main__":
-    design = dict(part.split("=") for part in sys.argv[2:])
-    design = {name: int(v) if name in ("models", "tasks", "items") else float(v) for name, v in design.items()}
-    print(design, rate_of(lambda rng: verdicts(rng, **design), int(sys.argv[1]), each(1)))
+if __name__ == "__main__":  # tables of each cell; or with the design of one cell, of two equal models
+    n, *parts = sys.argv[1:]
+    for number, cell in enumerate(GRID) if not parts else ():
+        print(cell, rates(number, int(n), linear=cell[4] != "equal", laplace=cell[:4] == (5, 40, 0.5, 2)), flush=True)
+    if parts:
+        design = {name: float(v) if "." in v else int(v) for name, v in (part.split("=") for part in parts)}
+        print(design, rate_of(lambda rng: verdicts(rng, **design), int(n), each(1)))

@@ -41,7 +41,7 @@ from lmemtest.lmm.means.reference_grid import (
     listed,
     name_tuple,
 )
-from lmemtest.lmm.means.response import has_link, on_logarithms, on_response, ratio_of
+from lmemtest.lmm.means.response import has_link, on_logarithms, on_response
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -336,7 +336,7 @@ def evaluated_grid(
         averaged_over=grid.nuisance_factors,
         covariates=covariates,
         column="emmean" if along is None else "slope",
-        ratio_of=ratio_of(fit),
+        ratio_of=_ratio_of(fit),
         subject="" if along is None else f"Slope along {along}: ",
     )
     if moderation is not None:
@@ -560,6 +560,15 @@ def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
     ]
     more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     return "; ".join(rows[:5]) + more
+
+
+def _ratio_of(fit: Any) -> str:
+    """What ratios are of that differences of the linear predictor of a fit are the logarithms of."""
+    link = fit.family.link if hasattr(fit, "family") else getattr(fit, "link_name", "")
+    return {
+        "logit": "odds, given all effects of the model (conditional odds ratios)",
+        "log": "expected values, given all effects of the model",
+    }.get(link, "geometric means")
 
 
 def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:

@@ -64,15 +64,6 @@ def has_link(fit: Any) -> bool:
     return hasattr(fit, "family") or getattr(fit, "link", None) is not None
 
 
-def ratio_of(fit: Any) -> str:
-    """What ratios are of that differences of the linear predictor of a fit are the logarithms of."""
-    link = fit.family.link if hasattr(fit, "family") else getattr(fit, "link_name", "")
-    return {
-        "logit": "odds, given all effects of the model (conditional odds ratios)",
-        "log": "expected values, given all effects of the model",
-    }.get(link, "geometric means")
-
-
 def on_response(fit: Any, means: Estimates) -> Estimates:
     """Means on the scale of the response: over the random effects of `fit_glmm`, transformed of other fits."""
     return _averaged(fit, means) if hasattr(fit, "family") else _transformed(fit, means)
