@@ -60,7 +60,11 @@ def executed(page: Path, folder: Path) -> Any:
     from nbclient import NotebookClient
 
     return NotebookClient(
-        notebook(page), timeout=600, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        notebook(page),
+        timeout=600,
+        kernel_name="python3",
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
     ).execute()
 
 

@@ -66,6 +66,9 @@ CASES = {
     "amlb": [FILES / "amlb_results.csv", "--metric", "all"],
     "inspect_ai": [FILES / "inspect_samples.csv", "--metric", "match"],
     "lm_eval": [FILES / "lm_eval", "--metric", "acc"],
+    "promptfoo": [FILES / "promptfoo_results.json.gz", "--metric", "exact", "--benchmark", "task"],
+    "deepeval": [FILES / "deepeval", "--direction", "maximize"],
+    "tensorboard": [FILES / "tensorboard", "--score", "return", "--direction", "maximize"],
     "rliable": ["scores.npz", "--game", "Pong", "--game", "Breakout"],
     "wandb": [FILES / "wandb_runs.csv", *EXPORT, "--names", "{algorithm}-{benchmark}-{seed}"],
     "mlflow": [FILES / "mlflow_runs.csv", *EXPORT, "--algorithm", "model", "--seed", "seed", "--benchmark", "dataset"],
@@ -87,6 +90,9 @@ def in_python(name: str) -> lt.Runs:
         "amlb": lambda: imp.amlb(FILES / "amlb_results.csv", metric="all"),
         "inspect_ai": lambda: imp.inspect_ai(FILES / "inspect_samples.csv", metric="match"),
         "lm_eval": lambda: imp.lm_eval(FILES / "lm_eval", metric="acc"),
+        "promptfoo": lambda: imp.promptfoo(FILES / "promptfoo_results.json.gz", metric="exact", benchmark="task"),
+        "deepeval": lambda: imp.deepeval(FILES / "deepeval", direction="maximize"),
+        "tensorboard": lambda: imp.tensorboard(FILES / "tensorboard", score="return", direction="maximize"),
         "rliable": lambda: imp.rliable(arrays(), games=["Pong", "Breakout"]),
         "wandb": lambda: imp.wandb(FILES / "wandb_runs.csv", names="{algorithm}-{benchmark}-{seed}", **export),
         "mlflow": lambda: imp.mlflow(FILES / "mlflow_runs.csv", **roles),
@@ -112,6 +118,8 @@ def logs() -> pd.DataFrame:
 
 @pytest.mark.parametrize(("name", "suffix"), [*((name, "csv") for name in IMPORTERS), ("wide", "parquet")])
 def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
+    if name == "tensorboard":
+        pytest.importorskip("tensorboard", reason="event files are read by it")
     for file in ("gp.json", "rs.json"):
         Path(file).write_text(json.dumps(HPOB))
     np.savez("scores.npz", **arrays())
@@ -126,7 +134,9 @@ def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
     assert found.output.splitlines()[: len(said)] == said
     evaluated = "  lmemtest evaluate out.csv --model model --task task --item doc_id --score acc --direction maximize\n"
     assert (evaluated in found.output) == (name == "lm_eval")
-    assert ("--epoch epoch --failed status --score-failures worst\n" in found.output) == (name == "inspect_ai")
+    assert ("--epoch epoch --failed status --score-failures worst\n" in found.output) == (
+        name in ("inspect_ai", "promptfoo")
+    )
 
 
 def test_answers_that_failed_are_wrong_if_the_user_says_so() -> None:

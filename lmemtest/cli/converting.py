@@ -132,7 +132,7 @@ def _next(runs: Runs, output: Path, tool: Importer) -> list[str]:
         each = " --failed KIND=POLICY gives each kind its own." * has_kinds(runs)
         line.append(f"({POLICIES} worst is one choice.{each})")
     if tool.items is not None:
-        taken = {option: str(roles[role]) for option, role in tool.items.items()}
+        taken = {option: str(roles[role]) for option, role in tool.items.items() if roles.get(role)}
         taken |= {"score": runs.score, "direction": str(runs.direction)}
         taken |= dict(zip(["epoch"], runs.ignore, strict=False))
         taken |= {"failed": str(runs.failed) if has_kinds(runs) else "missing"} if policy else {}

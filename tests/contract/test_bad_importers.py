@@ -60,6 +60,16 @@ def of_rliable(algorithms: tuple[str, ...] = ("A", "B"), score: Any = 0.5) -> An
     return {a: [[score, score]] for a in algorithms}
 
 
+def of_promptfoo(algorithms: tuple[str, ...] = ("A", "B"), score: Any = 0.5) -> Any:
+    rows = [{"provider": {"id": a}, "vars": {"q": q}, "score": score} for a in algorithms for q in (1, 2)]
+    return {"evalId": "e", "results": {"results": rows}}
+
+
+def of_deepeval(algorithms: tuple[str, ...] = ("A", "B"), score: Any = 0.5) -> Any:
+    cases = [{"input": q, "metricsData": [{"name": "Exact", "score": score}]} for q in ("1+1", "1+2")]
+    return [{"hyperparameters": {"model": a}, "testCases": cases} for a in algorithms]
+
+
 CARPS = {"benchmark_id": "task", "task_id": "task", "optimizer_id": "algorithm", "seed": "seed", "n_trials": "row"}
 AMLB = {"task": "task", "framework": "algorithm", "fold": "seed", "result": "score", "metric": "auc"}
 INSPECT = {"model": "algorithm", "task_name": "task", "id": "seed", "score_x": "score"}
@@ -77,6 +87,8 @@ GOOD: dict[str, tuple[Content, dict[str, Any]]] = {
     "amlb": (table(**AMLB), {}),
     "inspect_ai": (table(**INSPECT), {"direction": "maximize"}),
     "lm_eval": (of_lm_eval, {"direction": "maximize"}),
+    "promptfoo": (of_promptfoo, {}),
+    "deepeval": (of_deepeval, {"direction": "maximize"}),
     "rliable": (of_rliable, {}),
     "wandb": (table(Name="row", State="finished", **TRACKED), ROLES),
     "mlflow": (table(**MLFLOW), ROLES),
@@ -91,7 +103,8 @@ NEEDED = {
 
 
 def test_every_importer_is_here() -> None:
-    assert set(GOOD) == set(lt.importers.__all__)
+    """But that of TensorBoard, which takes files alone and needs its package: tests/bench/data/test_importers.py."""
+    assert set(GOOD) | {"tensorboard"} == set(lt.importers.__all__)
 
 
 def refused(tool: str, content: Any) -> str:

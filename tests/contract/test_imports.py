@@ -223,7 +223,7 @@ def test_a_plain_installation_has_what_is_imported_and_nothing_else():
     listed = re.search(r"^dependencies = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     declared = set(re.findall(r'"([\w-]+)', listed[1]))
     brought = {"markupsafe": "jinja2"}  # with what is declared
-    optional = {"dask", "patsy", "inspect_ai"}  # imported where the caller has a table, a formula or a task of theirs
+    optional = {"dask", "patsy", "inspect_ai", "tensorboard"}  # imported where the caller has what is theirs
     used = {name.partition(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names)
     assert {brought.get(name, name) for name in used - optional - {"lmemtest"}} == declared
 

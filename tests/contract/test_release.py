@@ -140,7 +140,7 @@ def test_extras_that_messages_name_exist() -> None:
         if keyword.arg == "extra"
     }
     extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^\[", text("pyproject.toml"), re.M | re.S)
-    assert named == {"parquet", "download", "excel"}
+    assert named == {"parquet", "download", "excel", "tensorboard"}
     assert named <= set(re.findall(r"^(\w+) = ", extras[1], re.MULTILINE))
 
 

@@ -138,9 +138,9 @@ def inspect_ai(
         required_direction(REQUIRED)
     halted = {name: _texts(table, name) for name in ("error", "limit", "stop_reason")}
     values = np.where(halted["error"] != "", np.nan, values)
-    kinds = pd.Series([_kind(*why) for why in zip(*halted.values(), strict=True)], table.index, dtype=object)
+    kinds = pd.Series([error_kind(*why) for why in zip(*halted.values(), strict=True)], table.index, dtype=object)
     lost = np.isnan(values)
-    notes += _examples(halted["error"][lost], kinds[lost])
+    notes += examples_of_kinds(halted["error"][lost], kinds[lost])
     scored = int(((halted["limit"] != "") & ~lost).sum())
     if scored:
         notes.append(f"{counted(scored, 'sample')} that reached a limit and had a score for it kept it.")
@@ -173,7 +173,7 @@ def _texts(table: pd.DataFrame, name: str) -> pd.Series[Any]:
     return column.astype(object).where(column.notna(), "").astype(str).str.strip()
 
 
-def _kind(error: str, limit: str, stop_reason: str) -> str | None:
+def error_kind(error: str, limit: str, stop_reason: str) -> str | None:
     """In which way a sample failed that has no score; the error goes before the limit, the limit before the output."""
     if error:
         text = error.lower()
@@ -183,11 +183,11 @@ def _kind(error: str, limit: str, stop_reason: str) -> str | None:
     return STOPPED.get(stop_reason.lower())
 
 
-def _examples(errors: pd.Series[Any], kinds: pd.Series[Any]) -> list[str]:
+def examples_of_kinds(errors: pd.Series[Any], kinds: pd.Series[Any]) -> list[str]:
     """What errors were taken for, with the first of each kind: messages tell it, and nothing else does."""
     first = {kind: own.iloc[0] for kind, own in errors[errors != ""].groupby(kinds)}
     examples = "; ".join(f"{kind}: {one_line(text)[:60]!r}" for kind, text in sorted(first.items()))
-    return [f"Errors are told apart by words of their messages ({examples})."] if first else []
+    return [f"Errors are classified by words in their messages ({examples})."] if first else []
 
 
 def _logs_of_folder(given: Any) -> Any:

@@ -58,7 +58,16 @@ IMPORTERS = {
     "hpob": Importer("hpob_curves", "curves as HPO-B publishes them (json)", ("direction", "first"), by_name=True),
     "carps": Importer("carps_logs", "logs.parquet of CARP-S", ("metric", "best_so_far")),
     "amlb": Importer("amlb_results", "results.csv of the AutoML benchmark", ("metric", "duplicates")),
+    "promptfoo": Importer(
+        "exported_evaluations", "results of promptfoo (json)", ("metric", "algorithm", "benchmark"), items=ANSWERS
+    ),
+    "deepeval": Importer(
+        "exported_evaluations", "test runs of DeepEval (json)", ("metric", "direction", "algorithm"), items=ANSWERS
+    ),
     "rliable": Importer("score_arrays", "scores as rliable takes them (json, npz)", ("games", "frames", "direction")),
+    "tensorboard": Importer(
+        "event_files", "event files of TensorBoard, or their folder", ("score", "direction", "names")
+    ),
     "wandb": Importer("exported_runs", "csv exports of Weights & Biases", _TRACKED),
     "mlflow": Importer("exported_runs", "search_runs() of MLflow, or its csv", _TRACKED),
 }

@@ -605,3 +605,82 @@ def test_wide_tables_of_papers_are_numbers_with_what_they_do_not_say() -> None:
         lt.importers.wide({**table, "SVC": ["good"] * 5}, direction="maximize")
     with pytest.raises(ArgumentError, match="benchmark must be a column of the table, got 'task'"):
         lt.importers.wide(table, direction="maximize", benchmark="task")
+
+
+# ---------------------------------------------------------------------------- promptfoo, DeepEval and TensorBoard
+
+
+def test_promptfoo_has_a_row_per_test_case_provider_and_repetition() -> None:
+    """Written by promptfoo 0.121.20: two providers, nine sums, each twice; 9 and 9 is an error of the small one."""
+    file = FILES / "promptfoo_results.json.gz"
+    runs = lt.importers.promptfoo(file, benchmark="task")
+    written = json.loads(gzip.decompress(file.read_bytes()))["results"]["results"]
+    for name in ("small", "large"):
+        wanted = [row["score"] for row in written if row["provider"]["label"] == name and row["failureReason"] != 2]
+        assert [score for score in scores(runs, provider=name) if np.isfinite(score)] == wanted
+    assert levels(runs)["task"] == ("sums",)
+    assert runs.to_frame()["epoch"].value_counts().to_dict() == {1: 18, 2: 18}
+    failed = runs.to_frame().query("status != 'ok'")
+    assert failed[["provider", "question", "status"]].drop_duplicates().to_numpy().tolist() == [
+        ["small", '{"a": 9, "b": 9}', "infra"]
+    ]
+    exact = lt.importers.promptfoo(file, metric="exact")
+    named = [row["namedScores"]["exact"] for row in written if row["namedScores"]]
+    assert [score for score in scores(exact) if np.isfinite(score)] == named
+
+
+def test_promptfoo_asks_what_is_compared_and_for_keys_that_exist() -> None:
+    rows = [
+        {"provider": p, "prompt": {"label": q}, "vars": {"a": a}, "score": a, "testCase": {"metadata": {"kind": "x"}}}
+        for p in "AB"
+        for q in "PQ"
+        for a in (0, 1)
+    ]
+    with pytest.raises(ArgumentError, match="vary in providers and in prompts"):
+        lt.importers.promptfoo({"results": rows})
+    runs = lt.importers.promptfoo({"results": rows}, algorithm="prompt")
+    assert (runs.algorithm, runs.metafeatures) == ("prompt", ("provider",))
+    with pytest.raises(DataError, match=r"has no 'task' in its metadata.*'kind'"):
+        lt.importers.promptfoo({"results": rows}, algorithm="prompt", benchmark="task")
+    with pytest.raises(ArgumentError, match="metric must be"):
+        lt.importers.promptfoo({"results": rows}, algorithm="prompt", metric="exact")
+    with pytest.raises(DataError, match="holds no results of promptfoo"):
+        lt.importers.promptfoo({"results": {"version": 3}})
+
+
+def test_deepeval_has_a_row_per_test_case_of_each_model() -> None:
+    """Written by DeepEval: eight sums, of which the small model has three right and the large one six."""
+    runs = lt.importers.deepeval(FILES / "deepeval", direction="maximize")
+    assert {name: sum(scores(runs, model=name)) for name in ("small", "large")} == {"small": 3, "large": 6}
+    assert levels(runs)["question"][0] == "0+1"
+    with pytest.raises(DataError, match="does not say its agent: log it"):
+        lt.importers.deepeval(FILES / "deepeval", direction="maximize", algorithm="agent")
+    case = {
+        "input": "x",
+        "metricsData": [{"name": "A", "score": 1.0}, {"name": "B", "score": None, "error": "timed out"}],
+    }
+    both = [{"hyperparameters": {"model": name}, "testCases": [case]} for name in "ab"]
+    with pytest.raises(ArgumentError, match="2 metrics"):
+        lt.importers.deepeval(both, direction="maximize")
+    with pytest.raises(DataError, match="no finite score"):
+        lt.importers.deepeval(both, direction="maximize", metric="B")
+
+
+def test_tensorboard_has_the_scalars_of_each_folder() -> None:
+    """Written by tensorboard 2.21: two algorithms, two environments, three seeds, three steps."""
+    pytest.importorskip("tensorboard", reason="event files are read by it")
+    runs = lt.importers.tensorboard(FILES / "tensorboard", score="return", direction="maximize")
+    assert levels(runs) == {
+        "algorithm": ("ppo", "sac"),
+        "benchmark": ("cartpole", "pendulum"),
+        "seed": (0, 1, 2),
+        "step": (100, 200, 300),
+    }
+    assert scores(runs, algorithm="sac", benchmark="pendulum", seed=2) == [1.0, 2.5, 3.0]  # 2 at 200 was logged again
+    assert runs.notes[-1] == "1 values were logged again at the same step: the last one counts."
+    with pytest.raises(ArgumentError, match="logs holds 2 scalars: return, train/loss"):
+        lt.importers.tensorboard(FILES / "tensorboard", direction="maximize")
+    with pytest.raises(DataError, match="does not fit the name"):
+        lt.importers.tensorboard(
+            FILES / "tensorboard", score="return", direction="maximize", names="{algorithm}_{seed}"
+        )
