@@ -144,7 +144,8 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     from lmemtest.bench.data.recognised import recognised
     from lmemtest.core.replicates import load_beside
 
-    load_beside()
+    if options.yes or not lacking:  # else the command may end with a question
+        load_beside()
     if lacking:
         export = None if wide else recognised(source.read(), str(options.table))
         if export is not None and export.tool != EVALUATE:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import os
 import platform
 import re
@@ -28,6 +27,8 @@ def versions(packages: Iterable[str] = BEHIND_NUMBERS) -> dict[str, str]:
     >>> list(found), found["lmemtest"] == lmemtest.__version__, found["no-such-package"]
     (['lmemtest', 'Python', 'numpy', 'no-such-package'], True, 'not installed')
     """
+    import importlib.metadata
+
     found = {"lmemtest": str(importlib.import_module("lmemtest").__version__), "Python": platform.python_version()}
     for name in packages:
         try:
@@ -74,6 +75,8 @@ def extra_package(module: str, *, extra: str, purpose: str, otherwise: str) -> A
 
 def _named_by_us() -> list[str]:
     """Packages that our metadata name, required ones first; without those of tests, developers and old Pythons."""
+    import importlib.metadata
+
     try:
         requirements = importlib.metadata.requires("lmemtest") or []
     except importlib.metadata.PackageNotFoundError:  # run from a folder

@@ -501,11 +501,12 @@ def load_beside() -> None:
         beside[1].append(beside[0].submit(os.getpid))
 
 
-def begun(call: Callable[[], T]) -> Callable[[], T]:
+def begun(call: Callable[[], T], *, if_loaded: bool = False) -> Callable[[], T]:
     """The same call, or what waits for its result where it has been begun beside this process.
 
     The result is the same. What cannot be sent, such as a lambda or a lazy table, what is too large to be held twice,
-    and what another process was lost with, is done here.
+    and what another process was lost with, is done here; with `if_loaded` also what that process could not begin at
+    once, as it still loads its modules.
 
     Examples
     --------
@@ -515,7 +516,7 @@ def begun(call: Callable[[], T]) -> Callable[[], T]:
     import pickle
 
     beside = _beside.get()
-    if beside is not None:
+    if beside is not None and not (if_loaded and not (beside[1] and beside[1][0].done())):
         with suppress(pickle.PicklingError, AttributeError, TypeError, BrokenExecutor):
             sent = pickle.dumps(call)
             if len(sent) <= _MOST_BYTES:

@@ -604,7 +604,7 @@ def analyze(
     with step("fitting the model"):
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
         fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
-        diagnosing = begun(partial(_diagnosed, fit))
+        diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # it is waited for below
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)

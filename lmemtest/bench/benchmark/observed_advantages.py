@@ -279,8 +279,7 @@ def cautious_check(effects: Answer, leader: str) -> Answer:
     {'algorithm': ['B'], 'difference': [-2.0], 'df': [2], 't_ratio': [-3.464]}
     """
     means = effects.to_frame()
-    means["algorithm"] = means["algorithm"].map(format_level)
-    wide = means.pivot(index="benchmark", columns="algorithm", values="mean")
+    wide = means.pivot(index="benchmark", columns="algorithm", values="mean").rename(columns=format_level)
     benchmark = wide.index.map(effects.benchmark_of)
     others = [name for name in effects.wins if name != leader]
     gaps = wide[others].rsub(wide[leader], axis=0).groupby(benchmark).mean()

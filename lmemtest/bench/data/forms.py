@@ -286,7 +286,7 @@ def _of_single_values(
         shown = next(name for name in parts if name not in frame.columns)
         frame = pd.DataFrame(parts, index=frame.index)
         remarks = (*remarks, Remark("nested", tuple(flattened), shown=shown))
-    nested = [name for name in frame.columns if frame[name].dtype == object and frame[name].map(_is_nested).any()]
+    nested = [name for name in frame.columns if _holds_nested(frame[name])]
     lists = [name for name in nested if name not in kept]
     if not lists:
         return frame, remarks
@@ -318,6 +318,10 @@ def _inner(column: pd.Series[Any], name: str) -> pd.DataFrame | None:
 
 def _is_nested(value: Any) -> bool:
     return isinstance(value, (list, dict, set, tuple, np.ndarray))
+
+
+def _holds_nested(column: pd.Series[Any]) -> bool:
+    return column.dtype == object and any(map(_is_nested, column))
 
 
 # ------------------------------------------------------------------------------------------------------------- cells
@@ -449,7 +453,7 @@ def _without_summary_levels(
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
     text = [name for name in table.columns if name != score and _is_text(table[name])]
-    text = [name for name in text if not table[name].map(_is_nested).any()]
+    text = [name for name in text if not _holds_nested(table[name])]
     for name in text:
         found = table[name].dropna().unique()
         few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets

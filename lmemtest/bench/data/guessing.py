@@ -240,8 +240,9 @@ def _scores(table: pd.DataFrame, free: Sequence[str]) -> list[str]:
 
 def _mostly_numbers(column: pd.Series[Any]) -> bool:
     """Whether most cells are numbers, perhaps with a sign of per cent."""
-    texts = column.dropna().astype(str).str.strip(" %\u00a0").str.replace(",", ".")
-    return bool(len(texts) and pd.to_numeric(texts, errors="coerce").notna().mean() > NUMBERS)
+    cells, values = pd.factorize(column.dropna().astype(str))
+    numbers = pd.to_numeric(pd.Series(values).str.strip(" %\u00a0").str.replace(",", "."), errors="coerce")
+    return bool(len(cells) and numbers.notna().to_numpy()[cells].mean() > NUMBERS)
 
 
 def _are_ranks(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:

@@ -114,6 +114,15 @@ class HeldFit:
         modes, residual = self.random.take(self.Q)
         return modes, residual, (self.random.omega[:, None] * residual).T
 
+    @cached_property
+    def _sd_of_rows(self) -> Array:
+        return np.sqrt(self.variance)[self.rows.cell]
+
+    @cached_property
+    def _precision_of_rows(self) -> Array:
+        """What standardises the residual of a row."""
+        return np.sqrt(self.rows.count / self.variance[self.rows.cell])
+
     def split(self, Y: Array) -> tuple[Array, list[Array]]:
         """Residuals ``(n_cells, k)`` and modes ``(levels, columns, k)`` of tables of cell means, one per column."""
         with one_blas_thread():
@@ -131,20 +140,19 @@ class HeldFit:
             u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
             for column, modes in zip(term.basis.T, u.T, strict=True):
                 y += column * modes[term.codes]
-        rows, sd = self.rows, np.sqrt(self.variance)
+        rows = self.rows
         if len(rows.cell) > len(self.n):
-            error = sd[rows.cell] * rng.standard_normal(len(rows.cell))
+            error = self._sd_of_rows * rng.standard_normal(len(rows.cell))
             mean = sum_by(rows.cell, error, len(self.n)) / self.n
             deviation = error - mean[rows.cell]
             return y + mean, deviation, sum_by(rows.cell, deviation**2, len(self.n))
         ss = np.zeros(len(self.n))
         several = self.n > 1
         ss[several] = self.variance[several] * rng.chisquare(self.n[several] - 1)
-        return y + sd / np.sqrt(self.n) * rng.standard_normal(len(y)), rows.deviation, ss
+        return y + np.sqrt(self.variance) / np.sqrt(self.n) * rng.standard_normal(len(y)), rows.deviation, ss
 
     def _parts(self, y: Array, residual: Array, modes: tuple[Array, ...], deviation: Array, ss: Array) -> Parts:
-        cell = self.rows.cell
-        z = (deviation + residual[cell]) * np.sqrt(self.rows.count / self.variance[cell])
+        z = (deviation + residual[self.rows.cell]) * self._precision_of_rows
         squares = (self.n * residual**2 + ss) / self.variance
         return Parts(z=z, squares=squares, fitted=self.fixed + y - residual, modes=modes)
 

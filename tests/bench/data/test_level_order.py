@@ -34,6 +34,16 @@ def test_levels_sort_as_people_count(given: list[object], wanted: list[object]) 
     assert in_order(reversed(given)) == wanted
 
 
+@pytest.mark.parametrize(
+    "pattern", ["task-000", "lr0.00", "v0.00.0", "a0b0", "0 x 0.0", "00.a.00", "x00.0.", "\N{SUPERSCRIPT TWO}.00"]
+)
+def test_texts_that_differ_in_digits_alone_have_the_same_order(pattern: str) -> None:
+    rng = np.random.default_rng(0)
+    digits = [list(map(str, rng.choice([0, 0, 1, 9, 5], len(pattern)))) for _ in range(40)]
+    texts = {"".join(new if old == "0" else old for old, new in zip(pattern, one, strict=True)) for one in digits}
+    assert in_order(texts) == sorted(texts, key=natural_key)
+
+
 def test_no_two_texts_share_a_place() -> None:
     texts = [
         "1", "01", "1.0", "1.", ".1", "a1", "a01", "a1.50", "a1.5", "\N{ARABIC-INDIC DIGIT TWO}",
