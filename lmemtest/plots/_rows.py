@@ -187,9 +187,10 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     if title:
         ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
-        handles = [Line2D([], [], **_look(series, font)) for series in rows.series if series.name]
+        named = [series for series in rows.series if series.name]
+        handles = [Line2D([], [], **_look(series, font)) for series in named]
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
-        _layout.draw_legend(ax, handles, *key, SMALL * font, **place)
+        _layout.draw_legend(ax, handles, *key, SMALL * font, of=[series.name for series in named], **place)
     return ax
 
 

@@ -39,7 +39,7 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
         "decision": "none", "effect": test, "interaction": None, "lack_of_fit": lack, "fits": lack.p_value >= 0.05,
         "per": "", "difference": 0.1, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
         "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "sample": "runs", "n_sample": 3,
-        "n_obs": 10,
+        "n_obs": 10, "roster": (),
     }  # fmt: skip
     tables = {"tests": pd.DataFrame(), "slopes": slopes, "curves": curves, "observed": observed}
     tables |= {name: options.pop(name) for name in ("curves", "observed") if name in options}

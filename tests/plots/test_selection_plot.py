@@ -83,7 +83,7 @@ def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     assert [bar.get_width() for bar in side.patches] == approx(table["delta"].tolist())
     ranks = row_labels(ax)
     assert [text.split()[-1] for text in ranks] == [str(rank) for rank in table["rank"]]
-    assert [text.startswith("(singular) ") for text in ranks] == table["singular"].tolist()
+    assert [text.endswith("*") for text in ranks] == table["singular"].tolist()
 
 
 def test_errors_name_the_argument():
