@@ -155,7 +155,7 @@ def grid(
         widest = across.widest(heads)
         small = _style.Ruler(ax, SMALL * font, **_style.font_for(note_texts))
         leads = [lead] + [""] * len(note_texts)
-        room = SAFE * (size[0] - 2.0 * _canvas.PAD)
+        room = SAFE * (inner if _canvas.is_laid_out(ax) else size[0] - 2.0 * _canvas.PAD)
         parts = [_style.wrap(text, room, small, first) for text, first in zip(note_texts, leads, strict=False)]
         words = "\n".join(line for part in parts for line in part)
         bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
@@ -192,8 +192,9 @@ def grid(
         for tick in ticks:
             _style.literal(tick).set(**style)
     style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([words]))
-    start = (_canvas.PAD - left) / inner  # from the left, as captions of other figures
-    ax.set_xlabel(lead + words, ha="left", x=start, **style, labelpad=0.5 * font)
+    if not _canvas.is_laid_out(ax):  # from the left, as captions of other figures
+        style |= {"ha": "left", "x": (_canvas.PAD - left) / inner}
+    ax.set_xlabel(lead + words, **style, labelpad=0.5 * font)
     return font, place, cell, parts
 
 

@@ -62,6 +62,7 @@ class Curve:
     high: Array | None = None
     known: Mask | None = None  # where the band says something; elsewhere it is grey
     name: str = ""  # beside its right end or in the legend; empty for none
+    whose: str = ""  # part it is, where it has no name
     colour: str = _style.ACCENT
     dash: Any = "-"
     marker: str = "none"
@@ -246,7 +247,8 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
             _draw_level(box, level, plan.font)
         shifts = _dodges(panel, place, plan.font) if lines.dodge else [0.0] * len(panel.curves)
         for curve, shift in zip(panel.curves, shifts, strict=True):
-            _draw_curve(box, curve, y, plan.font, shift, _style.part(*((curve.name,) if curve.name else panel.title)))
+            whose = curve.name or curve.whose
+            _draw_curve(box, curve, y, plan.font, shift, _style.part(*((whose,) if whose else panel.title)))
         if panel.draw is not None:
             panel.draw(box, place, plan.font)
         if panel.missing:

@@ -200,7 +200,8 @@ def _texts(
     """At a font size: labels of some lines, words below and whether they are centred, title, names and columns of the
     legend, and the room around the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
-    parts = [tuple(map(_style.one_line, one)) for one in parts]
+    blank = {row for row in rows.headers if not rows.labels[row]}  # a heading that goes on
+    parts = [("",) if row in blank else tuple(map(_style.one_line, one)) for row, one in enumerate(parts)]
     names = list(dict.fromkeys(name for one in parts for name in one))
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
     labels, key_words = _labels(parts, names, rows.between, LABEL_SHARE * width, ruler, most_lines)

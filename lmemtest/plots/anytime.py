@@ -174,8 +174,8 @@ def anytime_plot(
         ends = ("band_low", "band_high") if front else None
         look = look if front else {"colour": _style.NEUTRAL}
         style = _mean_style(result, places[name], front=front)
-        named = name if front or len(result.algorithms) <= _MOST_NAMED else ""
-        curves.append(Curve.of(rows, result.budgets, "mean", ends, name=named, **look, label="_mean", **style))
+        named = {"name" if front or len(result.algorithms) <= _MOST_NAMED else "whose": name}
+        curves.append(Curve.of(rows, result.budgets, "mean", ends, label="_mean", **named, **look, **style))
     foot = (
         f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
         "not in these bands."
@@ -408,6 +408,7 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     curves = tuple(
         Curve(
             name=result.algorithms[i] if i in named else "",
+            whose=result.algorithms[i],
             x=result.budgets,
             y=behind[i],
             **look,

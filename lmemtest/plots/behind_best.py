@@ -103,7 +103,7 @@ def forest_plot(
     simultaneous = "simultaneous " if pairs.intervals == "simultaneous" else ""
     what = _style.one_line(what or f"Mean {pairs.estimates.score}")
     content = _rows.Rows(
-        labels=[TOGETHER] * len(groups) + list(decisions.levels),
+        labels=[TOGETHER, *[""] * len(groups)][: len(groups)] + list(decisions.levels),
         series=series,
         headers=frozenset(range(len(groups))),
         reference=0.0,

@@ -58,8 +58,9 @@ def benchmark_effects_plot(
     Returns
     -------
     Axes
-        Row i, from the top, is at y = i: benchmarks with the largest effect first, of a caterpillar by their effects.
-        In the map comparison j is at x = j; deviations from the mean begin with the best algorithm.
+        Row i, from the top, is at y = i, and in the map comparison j at x = j. Of a result the benchmarks with the
+        largest effects come first, and of deviations from the mean those of the best algorithm; a caterpillar is sorted
+        by effect.
 
     Raises
     ------
@@ -98,7 +99,6 @@ def benchmark_effects_plot(
         return _draw_sorted(content, comparison, max_rows, ax)
     benchmarks = list(dict.fromkeys(content.table["benchmark"]))
     size = content.table.groupby("benchmark", sort=False, observed=True)["estimate"].agg(lambda x: x.abs().max())
-    benchmarks = [benchmarks[i] for i in tie_order(size.loc[benchmarks].to_numpy(dtype=float), descending=True)]
     drawn = _rows.Shown.largest(size.loc[benchmarks].to_numpy(dtype=float), max_rows)
     kept = [benchmarks[i] for i in drawn.kept]
     left_out = drawn.sentence(f"{plural(content.noun)}, those with smaller effects,")
@@ -139,13 +139,15 @@ class _Effects:
 
 def _of_result(effects: BenchmarkEffects) -> _Effects:
     names = {pair: pair[0] if pair[1] == MEAN else f"{pair[0]} - {pair[1]}" for pair in effects.comparisons}
-    pairs = zip(effects.table["algorithm"], effects.table["versus"], strict=True)
+    table = effects.table.rename(columns={effects.unit: "benchmark"})
+    largest = table.groupby("benchmark", sort=False, observed=True)["estimate"].agg(lambda x: x.abs().max())
+    place = {largest.index[i]: rank for rank, i in enumerate(tie_order(largest, descending=True))}
+    table = table.iloc[np.argsort(table["benchmark"].map(place).to_numpy(), kind="stable")]
+    pairs = zip(table["algorithm"], table["versus"], strict=True)
     every = "are simultaneous over the rows" if effects.simultaneous else "are individual"
     level = _style.nobreak(f"{100 * (1.0 - effects.alpha):g} %")
     return _Effects(
-        table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(
-            comparison=[names[pair] for pair in pairs]
-        ),
+        table=table.assign(comparison=[names[pair] for pair in pairs]),
         comparisons=_best_first(effects, names) if effects.contrast == "mean" else list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
         held=_rows.intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),

@@ -66,7 +66,13 @@ def budget_effect_plot(result: Answer, /, *, y_scale: str = "auto", ax: Axes | N
         curves.append(Curve.of(rows, x, "mean", ends, name=str(name), **look, **fitted))
         x = np.array([position[b] if b in position else float(b) for b in points["budget"]])
         size = 0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(points), 1))))
-        dots: dict[str, Any] = {"marker": _style.marker(place), "size": size, "width": 0.0, "front": 4}
+        dots: dict[str, Any] = {
+            "marker": _style.marker(place),
+            "size": size,
+            "width": 0.0,
+            "front": 4,
+            "whose": str(name),
+        }
         curves.append(Curve.of(points, x, "mean", None, **look, label="_observed", **dots))
     log = on_log(curves, result.direction, y_scale)
     lines = Lines(

@@ -483,16 +483,16 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
         )
         return _rows.draw_rows(ratios, ax)
     letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
-    reading = "models that share a letter cannot be distinguished"
-    reading = reading if evaluation.lettered else "at the right: ranks that are left open"
-    reading += ", in the order of the legend" * (len(names) > 1)
+    order = ", in the order of the legend" * (len(names) > 1)
+    reading = f"Models that share a letter cannot be distinguished (letters at the right{order})."
+    reading = reading if evaluation.lettered else f"At the right{order}: the ranks that are left open."
     for row in drawn.headers:
         letters.insert(row, "")
     measured = evaluation.noun.capitalize() + ", mean over tasks" * (evaluation.n_tasks > 1)
     content = _rows.Rows(
         labels=drawn.labels(evaluation.models["model"]),
         series=series,
-        axis_label=f"{measured}\n{_rows.intervals(1.0 - evaluation.alpha, simultaneous=False)}; {reading}"
+        axis_label=f"{measured}\n{_rows.intervals(1.0 - evaluation.alpha, simultaneous=False)}. {reading}"
         + drawn.sentence("models, those in the middle,"),
         headers=drawn.headers,
         lanes=len(names),
