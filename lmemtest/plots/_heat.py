@@ -288,6 +288,7 @@ def figure_size(heat: Heat) -> tuple[float, float]:
         for count, around in zip((len(heat.columns), len(heat.rows)), AROUND, strict=True)
     ]
     width = _canvas.figure_width(min(max(width / 72, 4.5), max(WIDEST, least[0])))
+    height += (BAR_ABOVE + 1.5 * LINE) * font * (72 * width < NARROW)
     return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
 
 
