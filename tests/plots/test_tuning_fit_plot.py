@@ -127,7 +127,7 @@ def test_words_fit_with_few_k_and_with_many(fit, assert_fits):
 def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):
     few = tuning.fit(fit.scores[::5], direction="maximize")
     ax = drawn(few)
-    assert ax.texts[0].get_text().startswith("Not to be trusted: see the sentence of the fit. Intervals are of the curve")
+    assert ax.texts[0].get_text().startswith("Not to be trusted: see the sentence of the fit. Intervals are")
     assert lines(ax, "_curve")[0].get_color() != lines(drawn(fit), "_curve")[0].get_color()
 
 
