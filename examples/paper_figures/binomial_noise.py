@@ -145,20 +145,27 @@ def holm(p: np.ndarray) -> np.ndarray:
 def binomial_noise_plot(table: pd.DataFrame) -> Figure:
     """Binomial standard deviations over the number of test items, dotted, and observed ones as points with intervals.
 
-    Points of equal sizes stand side by side.
+    Points of equal sizes stand side by side. Curves that coincide take turns with their dots.
     """
     figure = Figure(figsize=(7.0, 4.4), layout="constrained")
     ax = figure.subplots()
     sizes = np.geomspace(max(table["n_test"].min() / REACH, 1.0), table["n_test"].max() * REACH)
     alike = table.groupby("n_test")["name"]
     side = alike.cumcount() - 0.5 * (alike.transform("size") - 1)
-    for row, place in zip(table.itertuples(), table["n_test"] * APART**side, strict=True):
-        (curve,) = ax.plot(sizes, np.sqrt(row.mean * (1.0 - row.mean) / sizes), ":", linewidth=1.2)
+    for turn, (row, place) in enumerate(zip(table.itertuples(), table["n_test"] * APART**side, strict=True)):
+        dots = (1.8 * turn, (1.0, 1.8 * len(table) - 1.0))
+        (curve,) = ax.plot(sizes, np.sqrt(row.mean * (1.0 - row.mean) / sizes), linestyle=dots, linewidth=1.8)
         ends = [[row.sd - row.ci_low], [row.ci_high - row.sd]]
         ax.errorbar([place], [row.sd], ends, fmt="o", color=curve.get_color(), label=row.name)
     ax.set(xscale="log", xlabel="Items of the test set", ylabel="Standard deviation of the score", ylim=(0.0, None))
     ax.set_ylim(0.0, 1.3 * table["ci_high"].max())
     ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter("")
     ax.legend(frameon=False, fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
+    figure.supxlabel(
+        "Dotted: test sets without a common item. Those of one data set have most of their items in common,\n"
+        "so a point below its curve says nothing, and one on it may be a coincidence.",
+        fontsize="small", color="0.35", x=0.01, ha="left",
+    )  # fmt: skip
     return figure

@@ -238,19 +238,29 @@ def decision_rules_plot(table: pd.DataFrame, gamma: float = 0.75, alpha: float =
 
 
 def rule_curves_plot(table: pd.DataFrame, over: str = "n_runs") -> Figure:
-    """Detections over "n_runs" or "gamma", a panel per true probability: a row of figure I.6."""
-    truths = table["probability"].unique()
-    figure = Figure(figsize=(2.2 * len(truths) + 1.6, 3.4), layout="constrained")
-    for ax, truth in zip(figure.subplots(1, len(truths), sharey=True, squeeze=False)[0], truths, strict=True):
+    """Detections over "n_runs" or "gamma", a row per rule, a column per true probability: a row of figure I.6.
+
+    Ideal estimators are full lines, biased ones dashed, the oracle is grey in all rows.
+    """
+    truths, shown = table["probability"].unique(), {rule: name for rule, name in RULES.items() if rule != "oracle"}
+    figure = Figure(figsize=(7.0, 1.3 * len(shown) + 1.0), layout="constrained")
+    axes = figure.subplots(len(shown), len(truths), sharex=True, sharey=True, squeeze=False)
+    for column, truth in zip(axes.T, truths, strict=True):
         curves = table[table["probability"] == truth].set_index(["rule", "estimator"])
-        for number, (rule, name) in enumerate(RULES.items()):
-            for estimator, dash in zip(ESTIMATORS, ("-", "--"), strict=True):
-                curve, label = curves.loc[[(rule, estimator)]], name if estimator == "ideal" else f"{name}, biased"
-                ax.plot(curve[over], 100.0 * curve["rate"], color=f"C{number}", linestyle=dash, label=label)
-        ax.set_title(f"P(A > B) = {truth:g}", loc="left", fontsize="medium")
-        ax.set_xlabel("Pairs of runs" if over == "n_runs" else "gamma")
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set(ylim=(-3.0, 103.0), ylabel="A found better, % of studies")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize="small")
+        column[0].set_title(f"P(A > B) = {truth:g}", loc="left", fontsize="medium")
+        for ax, rule in zip(column, shown, strict=True):
+            for of, estimator, label, style in (
+                ("oracle", "ideal", "oracle", {"color": "0.6", "linewidth": 3.0}),
+                (rule, "ideal", "ideal estimator", {"color": "C0"}),
+                (rule, "biased", "biased estimator", {"color": "C1", "linestyle": "--"}),
+            ):
+                curve = curves.loc[[(of, estimator)]]
+                ax.plot(curve[over], 100.0 * curve["rate"], label=label, **style)
+            ax.spines[["top", "right"]].set_visible(False)
+    for ax, name in zip(axes[:, 0], shown.values(), strict=True):
+        ax.set(ylim=(-3.0, 103.0), yticks=(0, 50, 100))
+        ax.set_ylabel(name, fontsize="small")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
+    figure.supxlabel("Pairs of runs" if over == "n_runs" else "gamma", fontsize="medium")
+    figure.supylabel("A found better, % of studies", fontsize="medium")
     return figure

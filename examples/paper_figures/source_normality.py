@@ -115,29 +115,46 @@ def curves(x: np.ndarray, points: int = 200) -> tuple[np.ndarray, np.ndarray, np
 def source_normality_plot(scores: pd.DataFrame, alpha: float = 0.05) -> Figure:
     """Distributions of the scores of each source, a panel per algorithm and benchmark (figure G.3).
 
-    Filled: the kernel density; line: the normal density with the same mean and standard deviation. A star marks samples
-    that are not normal (Shapiro-Wilk, Holm).
+    Filled: the kernel density; line: the normal density with the same mean and standard deviation. A star at the right
+    marks samples that are not normal (Shapiro-Wilk, Holm). Axes have the middle 95 % of every sample, and nothing
+    beyond 0 and 1 where all scores are within these.
     """
     table, by = source_normality(scores), [name for name in scores if name not in ("source", "score")]
     sources = list(dict.fromkeys(table["source"]))
     panels = list(table.groupby(by, sort=False)) if by else [((), table)]
-    rows = -(-len(panels) // 3)
+    rows, shares = -(-len(panels) // 3), bool(scores["score"].between(0.0, 1.0).all())
     figure = Figure(figsize=(9.0, rows * (0.6 + 0.45 * len(sources))), layout="constrained")
     axes = figure.subplots(rows, min(len(panels), 3), sharey=True, squeeze=False).flat
-    for ax, (key, part) in zip(axes, panels, strict=False):
-        here = scores[(scores[by] == list(key)).all(axis=1)]
+    for (key, part), ax in zip(panels, axes, strict=False):
+        here, middle = scores[(scores[by] == list(key)).all(axis=1)], []
         for row in part.itertuples():
             x = here.loc[here["source"] == row.source, "score"].to_numpy(dtype=float)
             foot = -sources.index(row.source)
             ax.axhline(foot, color="0.9", linewidth=0.6, zorder=0)
             if len(x) < FEW:
                 continue
+            middle.append(np.quantile(x, [0.025, 0.975]))
             grid, heights, normal = curves(x)
+            if shares:
+                inside = (grid >= 0.0) & (grid <= 1.0)
+                grid, heights, normal = grid[inside], heights[inside], normal[inside]
             scale = 0.8 / max(heights.max(), normal.max())
             ax.fill_between(grid, foot, foot + scale * heights, color="C0", alpha=0.4, linewidth=0)
             ax.plot(grid, foot + scale * normal, color="0.1", linewidth=0.9, label="_normal")
             if row.p_value <= alpha:
-                ax.plot(grid[heights.argmax()], foot + 0.87, "*", color="C1", label="_star")
+                ax.plot(
+                    1.0, foot + 0.3, "*", color="C1", label="_star", clip_on=False, transform=ax.get_yaxis_transform()
+                )
+        drawn = set(part["source"])
+        for source in here["source"].unique():
+            if source not in drawn and source in sources:
+                where = {"transform": ax.get_yaxis_transform(), "va": "bottom", "fontsize": "x-small", "color": "0.4"}
+                ax.text(0.01, -sources.index(source) + 0.05, "no variation", **where)
+        if middle:
+            low, high = np.min(middle), np.max(middle)
+            ax.set_xlim(
+                low - 0.1 * (high - low), min(high + 0.1 * (high - low), 1.0) if shares else high + 0.1 * (high - low)
+            )
         ax.set_yticks([-place for place in range(len(sources))], sources)
         ax.set_title(" on ".join(map(str, key)), loc="left", fontsize="medium")
         ax.spines[["top", "right", "left"]].set_visible(False)

@@ -102,6 +102,10 @@ class Scope(Protocol):
         """The factor whose levels are compared."""
 
     @property
+    def roster(self) -> tuple[str, ...]:
+        """Its levels by name in the whole table, of which this one may be a part, in their order."""
+
+    @property
     def cluster(self) -> str | None:
         """The column whose levels are independent of each other."""
 

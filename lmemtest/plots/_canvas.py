@@ -281,11 +281,16 @@ def size_in_points(ax: Axes) -> tuple[float, float]:
     return box.width * 72 / figure.dpi, box.height * 72 / figure.dpi
 
 
-def leave_margins(ax: Axes, left: float, bottom: float, right: float, top: float) -> None:
-    """Shrink `ax` by margins in points; a layout engine makes room for its axes by itself, and gives up moved ones."""
+def is_laid_out(ax: Axes) -> bool:
+    """Tell whether a layout engine of the figure has the say where `ax` is."""
     engine = ax.figure.figure.get_layout_engine()
     switched_off = engine is None or isinstance(engine, PlaceHolderLayoutEngine)
-    if not switched_off and ax.get_subplotspec() is not None:
+    return not switched_off and ax.get_subplotspec() is not None
+
+
+def leave_margins(ax: Axes, left: float, bottom: float, right: float, top: float) -> None:
+    """Shrink `ax` by margins in points; a layout engine makes room for its axes by itself, and gives up moved ones."""
+    if is_laid_out(ax):
         return
     box, point = ax.get_window_extent(), ax.figure.figure.dpi / 72
     corners = [(box.x0 + left * point, box.y0 + bottom * point), (box.x1 - right * point, box.y1 - top * point)]

@@ -26,6 +26,8 @@ AROUND = (12.0, 8.0)  # beside and above the cells, at the least
 LABEL_SHARE, HEAD_SHARE = 0.3, 0.4  # the most of width and height that row and column labels may take
 SAFE = 0.96  # of the width for the note, which hinting makes wider at some resolutions
 BAR_WIDTH, BAR_GAP = 0.9, 1.2  # the colour scale
+BAR_ABOVE = 3.2  # font sizes of a colour scale above the map, with its numbers
+NARROW = 4.5 * 72.0  # points of width, below which the colour scale is above the map
 LEAST_NUMBER, LEAST_NEW = 4.5, 6.0  # points in axes of the user and in a new figure; smaller numbers are left out
 BOLD, DOT = "Bold: ", "Dot: "  # how emphasised cells are marked: the second, which is not wider, without numbers
 PALE = "#f2f2f2"
@@ -108,7 +110,7 @@ def grid(
     columns: Sequence[str],
     what: str,
     *,
-    beside: tuple[float, float, float],
+    beside: tuple[float, float],
     note: Sequence[str] = (),
     lead: str = "",
     above: float = 0.2,
@@ -121,14 +123,19 @@ def grid(
     of one, and the lines of each part of the note.
 
     The axes have labels and the note, after a `lead`, when this returns, and no cells. In font sizes, `beside` is the
-    room left and right of the matrix and its labels, and how much of that at the right is free for the note below;
-    `above` is that above it. Column labels are `upright`, or where they are too wide for a cell.
+    room left and right of the matrix and its labels, `above` that above it. Column labels are `upright`, or where they
+    are too wide for a cell.
     """
     size = _canvas.size_in_points(ax)
     rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
-    for font, lines in _layout.fonts_and_lines():
+    sizes = [*_layout.fonts_and_lines()]
+    for font, lines, squeezed in [*((*one, False) for one in sizes), (sizes[-1][0], 1, True)]:
         ruler = _style.Ruler(ax, font, **_style.font_for(rows))
-        labels, key = _names.fitted(rows, LABEL_SHARE * size[0], ruler, lines)
+        label_room = LABEL_SHARE * size[0]
+        if squeezed:  # names give way to their numbers before cells get too small
+            rest = size[0] - 2.0 * _canvas.PAD - TICK_PAD - (beside[0] + beside[1] + tight[0] * len(columns)) * font
+            label_room = min(label_room, rest / _layout.FOLDED)
+        labels, key = _names.fitted(rows, label_room, ruler, lines)
         left = _canvas.PAD + beside[0] * font + _layout.FOLDED * ruler.widest(labels) + TICK_PAD
         right = _canvas.PAD + beside[1] * font
         inner = max(size[0] - left - right, 1.0)
@@ -139,7 +146,7 @@ def grid(
         head_room = each - 0.6 * font if flat else head_share * size[1]
         heads, more = _names.fitted(columns, head_room, across, lines, 1 + len(key))
         if set(columns) == set(rows):  # a number means the same name on both sides
-            both, key = _names.fitted(rows, min(LABEL_SHARE * size[0], head_room), ruler, lines)
+            both, key = _names.fitted(rows, min(label_room, head_room), ruler, lines)
             labels, more = both, []
             heads = [both[same[name]] for name in columns]
             if key:  # the rows have the beginning of the name
@@ -147,9 +154,8 @@ def grid(
         note_texts = [*note, *filter(None, [" ".join([*key, *more])])]
         widest = across.widest(heads)
         small = _style.Ruler(ax, SMALL * font, **_style.font_for(note_texts))
-        room = inner + 2.0 * min(left - _canvas.PAD, beside[2] * font)  # centred below the cells
         leads = [lead] + [""] * len(note_texts)
-        room *= SAFE
+        room = SAFE * (inner if _canvas.is_laid_out(ax) else size[0] - 2.0 * _canvas.PAD)
         parts = [_style.wrap(text, room, small, first) for text, first in zip(note_texts, leads, strict=False)]
         words = "\n".join(line for part in parts for line in part)
         bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
@@ -186,6 +192,8 @@ def grid(
         for tick in ticks:
             _style.literal(tick).set(**style)
     style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([words]))
+    if not _canvas.is_laid_out(ax):  # from the left, as captions of other figures
+        style |= {"ha": "left", "x": (_canvas.PAD - left) / inner}
     ax.set_xlabel(lead + words, **style, labelpad=0.5 * font)
     return font, place, cell, parts
 
@@ -194,19 +202,24 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     """Draw `heat` in `ax` or a new figure, with room left of it, in font sizes; return axes, font and place."""
     if ax is None:
         ax = _canvas.new_axes(*figure_size(heat))
-    height = _canvas.size_in_points(ax)[1]
+    width, height = _canvas.size_in_points(ax)
     numbers = _style.Ruler(ax, 1.0 * SMALL * 10.0)
     _, labels = _layout.choose_ticks(*heat.ends, 10.0 * height, numbers, cover=False)
     wide = numbers.widest(labels) / 10.0  # per font size
     base = _style.Ruler(ax, 10.0, **_style.font_for([heat.scale_label]))
-    lines = _style.wrap(heat.scale_label, 10.0 * (height - 2.0 * _canvas.PAD) / _style.base_font(), base)
+    narrow = width < NARROW and left == 0.0
+    along = width if narrow else height
+    lines = _style.wrap(heat.scale_label, 10.0 * (along - 2.0 * _canvas.PAD) / _style.base_font(), base)
     label = base.height("\n".join(lines)) / 10.0
-    scale = BAR_GAP + BAR_WIDTH + wide
+    scale = 0.0 if narrow else BAR_GAP + BAR_WIDTH + wide
     needed = heat.all_numbers and _canvas.least_font() < _canvas.READABLE
     wanted = _per_point(ax, heat, list(heat.texts)[-1]) if needed else (0.0, 0.0)
     least = (least_number() * wanted[0], least_number() * wanted[1])
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
-    room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
+    room: dict[str, Any] = {"beside": (left, scale + 1.1 + label), "above": 0.5}
+    if narrow:
+        room = {"beside": (left, 0.5), "above": label + BAR_ABOVE}
+    room["head_share"] = heat.head_share
     emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
     first, *rest = heat.note or [""]
     if len(emphasised):
@@ -220,7 +233,10 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     painted = np.ma.masked_where(~heat.painted, heat.values)
     ax.pcolormesh(*edges, painted, cmap=heat.mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
     _veil(ax, heat)
-    _draw_scale(ax, heat, font, place, lines)
+    if narrow:
+        _draw_scale_above(ax, heat, font, place, lines)
+    else:
+        _draw_scale(ax, heat, font, place, lines)
     if _draw_numbers(ax, heat, font, cell):
         return ax, font, place
     if heat.reading:
@@ -272,6 +288,7 @@ def figure_size(heat: Heat) -> tuple[float, float]:
         for count, around in zip((len(heat.columns), len(heat.rows)), AROUND, strict=True)
     ]
     width = _canvas.figure_width(min(max(width / 72, 4.5), max(WIDEST, least[0])))
+    height += (BAR_ABOVE + 1.5 * LINE) * font * (72 * width < NARROW)
     return width, min(max(height / 72, 1.8), max(HIGHEST, least[1]))
 
 
@@ -293,6 +310,22 @@ def _draw_scale(ax: Axes, heat: Heat, font: float, place: Cell, lines: Sequence[
     half = max(map(_style.Ruler(ax, font, **names).width, lines)) / 2.0
     low, high = half - place.y + _canvas.PAD, height + 0.5 * font - half
     scale.yaxis.label.set_y(min(max(height / 2.0, low), high) / height)
+
+
+def _draw_scale_above(ax: Axes, heat: Heat, font: float, place: Cell, lines: Sequence[str]) -> None:
+    """The colour scale as a flat axes above the map, numbers below it and its label above."""
+    height = 0.7 * font / place.height
+    scale = ax.inset_axes((0.0, 1.0 + 2.0 * font / place.height, 1.0, height))
+    ax.figure.colorbar(heat.mappable, cax=scale, orientation="horizontal").outline.set_visible(False)  # type: ignore[operator]
+    _layout.open_panel(scale, SMALL * font, edges=())
+    ticks, labels = _layout.choose_ticks(*heat.ends, place.width, _style.Ruler(ax, font), cover=False)
+    scale.set_xticks(ticks, labels, **_style.text_style(SMALL * font))
+    scale.set_yticks([])
+    scale.tick_params(axis="x", length=2.0, width=0.6, bottom=True)
+    text = "\n".join(lines)
+    at: dict[str, Any] = {"xycoords": scale.transAxes, "textcoords": "offset points", "ha": "right", "va": "bottom"}
+    words = _style.text_style(font, **_style.font_for(lines))
+    scale.annotate(text, (1.0, 1.0), xytext=(0.0, 0.25 * font), linespacing=1.15, **at, **words)
 
 
 def _draw_numbers(ax: Axes, heat: Heat, most: float, cell: tuple[float, float]) -> bool:

@@ -35,6 +35,7 @@ FOLDED = 1.05  # of the width of parts of names, which hinting makes wider at so
 _STEP = 0.25  # points by which fonts shrink until everything fits
 _FEW_NAMES = 6  # of a legend: of more, none takes more than half a line
 _MOST_TICKS = 9
+MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,9 +381,19 @@ def legend_rows(
 
 
 def draw_legend(
-    ax: Axes, handles: Sequence[Artist], names: Sequence[str], columns: int, size: float, **place: Any
+    ax: Axes,
+    handles: Sequence[Artist],
+    names: Sequence[str],
+    columns: int,
+    size: float,
+    *,
+    of: Sequence[str] = (),
+    **place: Any,
 ) -> None:
-    """A legend without frame; names are set afterwards, because one that starts with an underscore would be dropped."""
+    """A legend without frame, whose entries are parts `of` something, and have its name or what is written for it.
+
+    Names are set afterwards, because one that starts with an underscore would be dropped.
+    """
     legend = ax.legend(
         handles=handles,
         labels=[str(i) for i in range(len(names))],
@@ -399,6 +410,9 @@ def draw_legend(
     )
     for entry, name in zip(legend.get_texts(), names, strict=True):
         _style.literal(entry).set(text=name, color=_style.INK, **_style.font_for(names))
+    for whole, entry, handle in zip(of, legend.get_texts(), legend.legend_handles, strict=False):
+        for artist in filter(None, (entry, handle)):
+            artist.set_gid(_style.part(whole))
 
 
 # ---------------------------------------------------------------------------------------------------- beside points

@@ -7,7 +7,7 @@ axes belong to the axes themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +21,16 @@ from matplotlib.transforms import ScaledTranslation
 
 from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
+from lmemtest.core.validate import check_choice
+from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _layout, _names, _style
 from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell
 
 MOST_BANDS = 5  # more bands over each other are mud
 LOG_RATIO = 25.0  # of the last to the first budget, from which an axis is logarithmic
+Y_SCALES = ("auto", "linear", "log")
+LOG_SCORES = 5.0  # of the largest mean to the smallest, from which an axis of losses is logarithmic
+LOG_AXIS = ", log scale"
 # A filled piece of a row of a strip: from where to where, its look, a word in it.
 Span = tuple[float, float, dict[str, Any], str]
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))  # 4 and 7 colours are coprime
@@ -41,10 +46,10 @@ _SAFE = 0.95  # of the width for lines of small text, which hinting makes up to 
 _TRIVIAL = 0.35  # opacity of the grey where a band says nothing
 
 
-def looks(count: int, *, dashed: bool = False) -> list[dict[str, Any]]:
+def looks(places: Iterable[int], *, dashed: bool = False) -> list[dict[str, Any]]:
     """Colours and dashes: all colours in full lines, then dashed, ...; or `dashed` from the second on, for legends."""
-    turns = [i if dashed else i // len(_style.PALETTE) for i in range(count)]
-    return [{"colour": _style.colour(i), "dash": _DASHES[turn % len(_DASHES)]} for i, turn in enumerate(turns)]
+    turns = [(i, i if dashed else i // len(_style.PALETTE)) for i in places]
+    return [{"colour": _style.colour(i), "dash": _DASHES[turn % len(_DASHES)]} for i, turn in turns]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -57,6 +62,7 @@ class Curve:
     high: Array | None = None
     known: Mask | None = None  # where the band says something; elsewhere it is grey
     name: str = ""  # beside its right end or in the legend; empty for none
+    whose: str = ""  # part it is, where it has no name
     colour: str = _style.ACCENT
     dash: Any = "-"
     marker: str = "none"
@@ -199,9 +205,19 @@ def far_apart(curves: Sequence[Curve], ratio: float) -> bool:
     return bool((values[np.isfinite(values)] > 0.0).all() and len(means) and means.max() >= ratio * means.min())
 
 
-def mean_of(score: str, direction: str) -> tuple[str, ...]:
+def on_log(curves: Sequence[Curve], direction: str, y_scale: str = "auto") -> bool:
+    """Tell whether scores have a logarithmic axis: as asked for, or where a linear one would hide who is near the best.
+
+    "auto" is logarithmic for losses that are `LOG_SCORES` apart or more, and above zero with their bands.
+    """
+    if check_choice(y_scale, "y_scale", Y_SCALES) == "log" and not far_apart(curves, 1.0):
+        raise ArgumentError("y_scale='log' needs means and bands above zero. Use y_scale='linear'.")
+    return y_scale == "log" or (y_scale == "auto" and direction == "minimize" and far_apart(curves, LOG_SCORES))
+
+
+def mean_of(score: str, direction: str, *, log: bool = False) -> tuple[str, ...]:
     """The name of an axis of mean scores, from the longest to the shortest."""
-    better = _style.BETTER[direction]
+    better = _style.BETTER[direction] + LOG_AXIS * log
     return f"Mean {score} ({better})", f"{score} ({better})", better
 
 
@@ -231,7 +247,8 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
             _draw_level(box, level, plan.font)
         shifts = _dodges(panel, place, plan.font) if lines.dodge else [0.0] * len(panel.curves)
         for curve, shift in zip(panel.curves, shifts, strict=True):
-            _draw_curve(box, curve, y, plan.font, shift, _style.part(*((curve.name,) if curve.name else panel.title)))
+            whose = curve.name or curve.whose
+            _draw_curve(box, curve, y, plan.font, shift, _style.part(*((whose,) if whose else panel.title)))
         if panel.draw is not None:
             panel.draw(box, place, plan.font)
         if panel.missing:
@@ -560,4 +577,4 @@ def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float])
         place: dict[str, Any] = {"loc": "upper left", "borderaxespad": 0.0}
         place |= {"bbox_to_anchor": (pad / size[0], 1.0 - 0.7 * pad / size[1])}
         handles = [make(SMALL * font) for _, make in entries]
-        _layout.draw_legend(ax, handles, *plan.key, SMALL * font, **place)
+        _layout.draw_legend(ax, handles, *plan.key, SMALL * font, of=[name for name, _ in entries], **place)

@@ -187,9 +187,10 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     if title:
         ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
-        handles = [Line2D([], [], **_look(series, font)) for series in rows.series if series.name]
+        named = [series for series in rows.series if series.name]
+        handles = [Line2D([], [], **_look(series, font)) for series in named]
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
-        _layout.draw_legend(ax, handles, *key, SMALL * font, **place)
+        _layout.draw_legend(ax, handles, *key, SMALL * font, of=[series.name for series in named], **place)
     return ax
 
 
@@ -199,7 +200,8 @@ def _texts(
     """At a font size: labels of some lines, words below and whether they are centred, title, names and columns of the
     legend, and the room around the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
-    parts = [tuple(map(_style.one_line, one)) for one in parts]
+    blank = {row for row in rows.headers if not rows.labels[row]}  # a heading that goes on
+    parts = [("",) if row in blank else tuple(map(_style.one_line, one)) for row, one in enumerate(parts)]
     names = list(dict.fromkeys(name for one in parts for name in one))
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
     labels, key_words = _labels(parts, names, rows.between, LABEL_SHARE * width, ruler, most_lines)

@@ -83,6 +83,16 @@ def marker(index: int) -> str:
     return MARKERS[index % len(MARKERS)]
 
 
+def places(names: Sequence[Any], roster: Sequence[str] = ()) -> dict[Any, int]:
+    """Numbers of the colours and markers of `names`: their places in the `roster` of a whole table.
+
+    >>> places(["HB", "RS"]), places(["HB", "RS"], ("BO", "HB", "RS"))
+    ({'HB': 0, 'RS': 1}, {'HB': 1, 'RS': 2})
+    """
+    order = {name: place for place, name in enumerate(dict.fromkeys([*roster, *map(str, names)]))}
+    return {name: order[str(name)] for name in names}
+
+
 def part(*names: str) -> str:
     """The id (`gid`) of what belongs to an algorithm, or to a pair: a page shows it where these are pointed at.
 

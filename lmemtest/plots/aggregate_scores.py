@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from lmemtest.bench.ranking.aggregates import AggregateScores
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.rounding import in_tie_order, tie_order
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis
@@ -96,9 +96,18 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     k, x = len(result.algorithms), np.array(result.taus)
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_profile", "band_label": "_interval"}
+    every = looks(_style.places(result.algorithms, result.roster).values())
     curves = tuple(
-        Curve.of(result.table[i * len(x) : (i + 1) * len(x)], x, "share", ends, name=name, **look, **style)
-        for i, (name, look) in enumerate(zip(result.algorithms, looks(k), strict=True))
+        Curve.of(
+            result.table[i * len(x) : (i + 1) * len(x)],
+            x,
+            "share",
+            ends,
+            name=result.algorithms[i],
+            **style,
+            **every[i],
+        )
+        for i in tie_order(result.shares.sum(axis=1), descending=True)  # the legend begins with the highest
     )
     foot = f"Bands: {result.band[:1].lower()}{result.band[1:]}"
     if k > _MOST_BANDS:

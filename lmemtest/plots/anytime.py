@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from lmemtest.bench.budget.anytime import Anytime
 from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
-from lmemtest.core.validate import check_choice
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _layout, _names, _style
@@ -29,21 +28,18 @@ from lmemtest.plots._lines import (
     Span,
     axis_around,
     draw_lines,
-    far_apart,
     looks,
     mean_of,
+    on_log,
 )
 
-Y_SCALES = ("auto", "linear", "log")
-LOG_SCORES = 10.0  # of the largest mean to the smallest, from which an axis of losses is logarithmic
 _ALONE = "Means are at the observed budgets (small ticks); there are no estimates between them."
-_MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
 _CELL = 0.36  # of the distance to the nearest neighbour, on either side of a budget that stands for itself
 _MOST_PANELS = 6
 _MOST_MARKERS = 30  # budgets with a large marker each
 _LANE, _BAR = 1.2, 0.5  # of a difference: for the name of a side, and for bars, in font sizes
 _LEFT, _RIGHT = _style.ACCENT, _style.WARM  # the colour of the algorithm that is better
-_MOST_NAMED = 8  # curves behind the best; of more only those have a name that can be the best somewhere
+_MOST_NAMED = 8  # curves; of more those that are grey have no name
 _ABSENT, _BEATEN, _CANDIDATE, _BEST = -1, 0, 1, 2
 _PALE = 0.3  # opacity of a candidate
 _RIBBON, _RIBBON_RANGE = 0.75, 0.35  # opacity up to the smallest critical difference, and from there to the largest
@@ -63,7 +59,7 @@ def _axis(result: Anytime) -> Axis:
     """Of the budgets, which are labelled themselves if they are few."""
     options: dict[str, Any] = {
         "small": result.observed,
-        "ticks": result.observed if len(result.observed) <= _MOST_LABELLED else None,
+        "ticks": result.observed if len(result.observed) <= _layout.MOST_LABELLED else None,
         "whole": _layout.all_whole(result.observed),
     }
     return Axis.around(result.budgets, log=result.scale == "log", **options)
@@ -134,11 +130,11 @@ def anytime_plot(
     result : Anytime
         From `lmemtest.anytime`.
     algorithms : sequence of str, optional
-        These are drawn with their bands, the others as thin grey lines. With None all are, or of more than five the
-        five with the best means at the largest budget.
+        These are drawn with their bands, the others as thin grey lines (without names where there are more than eight
+        in all). With None all are, or of more than five the five with the best means at the largest budget.
     y_scale : {"auto", "linear", "log"}
         Of the scores: "auto" is logarithmic where all curves and bands are positive, less is better, and the largest
-        mean is ten times the smallest or more, so that on a linear axis nothing could be seen near the best.
+        mean is five times the smallest or more, so that on a linear axis nothing could be seen near the best.
 
     Returns
     -------
@@ -169,32 +165,30 @@ def anytime_plot(
             f"algorithms must be a list of names or None, got {algorithms!r}. For one: algorithms=[{algorithms!r}]."
         )
     _check_names(algorithms or (), result, "algorithms")
-    check_choice(y_scale, "y_scale", Y_SCALES)
     chosen = _shown_with_bands(result) if algorithms is None else algorithms
     curves = []
-    # colours by position among all, so that an algorithm looks the same in every figure of the result
-    for i, (name, look) in enumerate(zip(result.algorithms, looks(len(result.algorithms)), strict=True)):
+    places = _style.places(result.algorithms, result.runs.roster)
+    for i, (name, look) in enumerate(zip(result.algorithms, looks(places.values()), strict=True)):
         front = name in chosen
         rows = result.curves[i * len(result.budgets) : (i + 1) * len(result.budgets)]
         ends = ("band_low", "band_high") if front else None
         look = look if front else {"colour": _style.NEUTRAL}
-        style = _mean_style(result, i, front=front)
-        curves.append(Curve.of(rows, result.budgets, "mean", ends, name=name, **look, label="_mean", **style))
+        style = _mean_style(result, places[name], front=front)
+        named = {"name" if front or len(result.algorithms) <= _MOST_NAMED else "whose": name}
+        curves.append(Curve.of(rows, result.budgets, "mean", ends, label="_mean", **named, **look, **style))
     foot = (
         f"Bands: {_confidence(result, 'algorithms')}. Whether two curves differ is seen in their difference, "
         "not in these bands."
     )
     if algorithms is None and len(chosen) < len(curves):
         foot += f" Grey, without bands: all but the {len(chosen)} with the best means at the largest budget."
-    log = y_scale == "log" or (y_scale == "auto" and result.direction == "minimize" and far_apart(curves, LOG_SCORES))
-    if log and not far_apart(curves, 1.0):
-        raise ArgumentError("y_scale='log' needs means and bands above zero. Use y_scale='linear'.")
+    log = on_log(curves, result.direction, y_scale)
     lines = Lines(
         what=f"a plot of {len(curves)} curves",
         panels=(Panel(x=_axis(result), y=axis_around(curves, log=log), curves=tuple(curves)),),
         beside=True,
         x_label=result.budget,
-        y_label=mean_of(result.score, result.direction),
+        y_label=mean_of(result.score, result.direction, log=log),
         foot=foot + ("" if joined(result) else f" {_ALONE}"),
     )
     return draw_lines(lines, ax)
@@ -409,15 +403,17 @@ def cd_ribbon(result: Anytime, /, *, ax: Axes | None = None) -> Axes:
     low, high = (np.where(np.isfinite(means).sum(axis=0) > 1, x, np.nan) for x in result.critical_difference())
     unequal = bool((high > low * (1.0 + _EQUAL)).any())
     named = [i for i in range(count) if count <= _MOST_NAMED or (state[i] >= _CANDIDATE).any()]
-    every = [look if i in named else {"colour": _style.NEUTRAL} for i, look in enumerate(looks(count))]
+    places = [*_style.places(result.algorithms, result.runs.roster).values()]
+    every = [look if i in named else {"colour": _style.NEUTRAL} for i, look in enumerate(looks(places))]
     curves = tuple(
         Curve(
             name=result.algorithms[i] if i in named else "",
+            whose=result.algorithms[i],
             x=result.budgets,
             y=behind[i],
             **look,
             label="_behind",
-            **_mean_style(result, i, front=i in named),
+            **_mean_style(result, places[i], front=i in named),
         )
         for i, look in enumerate(every)
     )

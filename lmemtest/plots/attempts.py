@@ -66,7 +66,7 @@ def repeated_attempts_plot(found: Answer, /, *, question: str = THESE, ax: Axes 
                 opacity=0.6 if len(own) == 1 else 0.14,
                 **look,
             )
-            for name, look in zip(names, looks(len(names)), strict=True)
+            for name, look in zip(names, looks(range(len(names))), strict=True)
             for own in [rows[rows["model"] == name].sort_values("k", kind="stable")]
         ]
         panels.append(Panel(x=axis, y=Axis(limits=(-0.02, 1.02)), curves=tuple(curves), title=(_TITLES[statistic],)))

@@ -85,15 +85,15 @@ def forest_plot(
     places = {name: len(groups) + row for row, name in enumerate(decisions.levels)}
     differs = ahead_or_behind(decisions.pairs([best] * len(others), others))
     filled = {best: True, **dict(zip(others, differs, strict=True))}
-    # by the order of the table, as in other figures of the same runs
-    colours = {name: _style.colour(i) for i, name in enumerate(pairs.estimates.labels())}
+    looks = _style.places(pairs.estimates.labels(), pairs.estimates.roster)
     series = tuple(
         _rows.Series(
             row=np.array([places[name]], dtype=np.intp),
             centre=np.array([behind[name][0]]),
             low=np.array([behind[name][1]]),
             high=np.array([behind[name][2]]),
-            colour=colours[name],
+            colour=_style.colour(looks[name]),
+            marker=_style.marker(looks[name]),
             hollow=not filled[name],
             name=name,
         )
@@ -103,7 +103,7 @@ def forest_plot(
     simultaneous = "simultaneous " if pairs.intervals == "simultaneous" else ""
     what = _style.one_line(what or f"Mean {pairs.estimates.score}")
     content = _rows.Rows(
-        labels=[TOGETHER] * len(groups) + list(decisions.levels),
+        labels=[TOGETHER, *[""] * len(groups)][: len(groups)] + list(decisions.levels),
         series=series,
         headers=frozenset(range(len(groups))),
         reference=0.0,
@@ -111,7 +111,7 @@ def forest_plot(
     )
     ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):
-        _draw_group(ax, row, group, behind, colours)
+        _draw_group(ax, row, group, behind, looks)
     return ax
 
 
@@ -120,7 +120,7 @@ def _draw_group(
     row: int,
     group: tuple[str, ...],
     behind: Mapping[str, tuple[float, float, float]],
-    colours: Mapping[str, str],
+    looks: Mapping[str, int],
 ) -> None:
     """A bar from the best to the worst of a group, with a dot at each member."""
     places = [behind[name][0] for name in group if np.isfinite(behind[name][0])]
@@ -137,6 +137,7 @@ def _draw_group(
         label="_group",
     )
     for name in group:
-        look: dict[str, Any] = {"marker": "o", "markersize": 0.55 * size, "linestyle": "none", "clip_on": False}
+        look: dict[str, Any] = {"color": _style.colour(looks[name]), "marker": _style.marker(looks[name])}
+        size_of: dict[str, Any] = {"markersize": 0.55 * size, "linestyle": "none", "clip_on": False}
         place = ([behind[name][0]], [row])
-        ax.plot(*place, color=colours[name], label="_member", gid=_style.part(name), zorder=3, **look)
+        ax.plot(*place, label="_member", gid=_style.part(name), zorder=3, **look, **size_of)

@@ -58,7 +58,9 @@ def benchmark_effects_plot(
     Returns
     -------
     Axes
-        Benchmark i of those drawn, from the top, is at y = i; in the map comparison j is at x = j.
+        Row i, from the top, is at y = i, and in the map comparison j at x = j. Of a result the benchmarks with the
+        largest effects come first, and of deviations from the mean those of the best algorithm; a caterpillar is sorted
+        by effect.
 
     Raises
     ------
@@ -119,6 +121,8 @@ class _Effects:
     nothing: str = ""
     shrunken: str = ""
     direction: str | None = None
+    score: str = ""
+    roster: tuple[str, ...] = ()
     noun: str = "benchmark"
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # by comparison, of those that are differences
 
@@ -128,19 +132,23 @@ class _Effects:
 
     @property
     def better(self) -> str:
-        return {"minimize": " (negative is better)", "maximize": " (positive is better)"}.get(self.direction or "", "")
+        of = [f"in {_style.one_line(self.score)}"] if self.score else []
+        reading = {"minimize": ["negative is better"], "maximize": ["positive is better"]}.get(self.direction or "", [])
+        return f" ({', '.join([*of, *reading])})" if of or reading else ""
 
 
 def _of_result(effects: BenchmarkEffects) -> _Effects:
     names = {pair: pair[0] if pair[1] == MEAN else f"{pair[0]} - {pair[1]}" for pair in effects.comparisons}
-    pairs = zip(effects.table["algorithm"], effects.table["versus"], strict=True)
+    table = effects.table.rename(columns={effects.unit: "benchmark"})
+    largest = table.groupby("benchmark", sort=False, observed=True)["estimate"].agg(lambda x: x.abs().max())
+    place = {largest.index[i]: rank for rank, i in enumerate(tie_order(largest, descending=True))}
+    table = table.iloc[np.argsort(table["benchmark"].map(place).to_numpy(), kind="stable")]
+    pairs = zip(table["algorithm"], table["versus"], strict=True)
     every = "are simultaneous over the rows" if effects.simultaneous else "are individual"
     level = _style.nobreak(f"{100 * (1.0 - effects.alpha):g} %")
     return _Effects(
-        table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(
-            comparison=[names[pair] for pair in pairs]
-        ),
-        comparisons=list(names.values()),
+        table=table.assign(comparison=[names[pair] for pair in pairs]),
+        comparisons=_best_first(effects, names) if effects.contrast == "mean" else list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
         held=_rows.intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),
         dashed="; dashed: overall",
@@ -149,9 +157,18 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
         nothing=f"Zero is inside every {level} interval shown; the intervals of a column {every}.",
         shrunken="shrunken, ",
         direction=effects.direction,
+        score=effects.fit.data.study.measured,
+        roster=effects.fit.data.roster if effects.contrast == "mean" else (),
         noun=effects.unit,
         pairs={name: pair for pair, name in names.items() if pair[1] != MEAN},
     )
+
+
+def _best_first(effects: BenchmarkEffects, names: Mapping[tuple[str, str], str]) -> list[str]:
+    """Deviations from the mean, those of the best algorithm over all benchmarks first."""
+    overall = effects.table.groupby("algorithm", sort=False, observed=True)["overall"].mean()
+    order = tie_order([overall[pair[0]] for pair in names], descending=effects.direction == "maximize")
+    return [list(names.values())[i] for i in order]
 
 
 def _of_table(table: pd.DataFrame, direction: str | None) -> _Effects:
@@ -222,9 +239,10 @@ def _side_by_side(content: _Effects, benchmarks: list[object], left_out: str) ->
     table = content.table[content.table["benchmark"].isin(benchmarks)]
     row = pd.Index(benchmarks).get_indexer(table["benchmark"])
     series = []
-    for i, name in enumerate(content.comparisons):
+    looks = _style.places(content.comparisons, content.roster)
+    for i, (name, place) in enumerate(looks.items()):
         of_comparison = (table["comparison"] == name).to_numpy()
-        look: dict[str, Any] = {"colour": _style.colour(i), "marker": _style.marker(i), "offset": i}
+        look: dict[str, Any] = {"colour": _style.colour(place), "marker": _style.marker(place), "offset": i}
         series.append(_rows.Series.of(table[of_comparison], row[of_comparison], name=content.written(name), **look))
     held = f"\n{content.held}" if content.held else ""
     return _rows.Rows(

@@ -15,19 +15,22 @@ from lmemtest.core.validate import is_number
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _layout, _rows, _style
 from lmemtest.plots._layout import Axis
-from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks, mean_of
+from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks, mean_of, on_log
 
 _DENSE = 15  # observed means of a curve; the markers of more of them are smaller
 
 
 @_canvas.draws("budget_effect", source="budget_effect()")
-def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
+def budget_effect_plot(result: Answer, /, *, y_scale: str = "auto", ax: Axes | None = None) -> Axes:
     """Draw the mean score of each algorithm over the budget.
 
     Parameters
     ----------
     result : Answer
         From `lmemtest.budget_effect`.
+    y_scale : {"auto", "linear", "log"}
+        Of the scores: "auto" is logarithmic for losses above zero whose largest mean is five times the smallest or
+        more.
 
     Returns
     -------
@@ -54,7 +57,8 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     axis, position = _axis_of(list(dict.fromkeys(table["budget"])), seen["budget"], result.form)
     algorithms = list(dict.fromkeys(table["algorithm"]))
     curves = []
-    for i, (name, look) in enumerate(zip(algorithms, looks(len(algorithms)), strict=True)):
+    places = _style.places(algorithms, result.roster)
+    for (name, place), look in zip(places.items(), looks(places.values()), strict=True):
         rows, points = table[table["algorithm"] == name], seen[seen["algorithm"] == name]
         x = np.array([position[b] for b in rows["budget"]])
         ends = ("ci_low", "ci_high") if len(algorithms) <= MOST_BANDS else None
@@ -62,14 +66,21 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
         curves.append(Curve.of(rows, x, "mean", ends, name=str(name), **look, **fitted))
         x = np.array([position[b] if b in position else float(b) for b in points["budget"]])
         size = 0.45 * min(1.0, float(np.sqrt(_DENSE / max(len(points), 1))))
-        dots: dict[str, Any] = {"marker": _style.marker(i), "size": size, "width": 0.0, "front": 4}
+        dots: dict[str, Any] = {
+            "marker": _style.marker(place),
+            "size": size,
+            "width": 0.0,
+            "front": 4,
+            "whose": str(name),
+        }
         curves.append(Curve.of(points, x, "mean", None, **look, label="_observed", **dots))
+    log = on_log(curves, result.direction, y_scale)
     lines = Lines(
         what=f"a plot of {counted(len(algorithms), 'curve')}",
-        panels=(Panel(x=axis, y=axis_around(curves), curves=tuple(curves)),),
+        panels=(Panel(x=axis, y=axis_around(curves, log=log), curves=tuple(curves)),),
         beside=True,
         x_label=result.budget,
-        y_label=mean_of(result.score, result.direction),
+        y_label=mean_of(result.score, result.direction, log=log),
         foot=_caption(result),
     )
     return draw_lines(lines, ax)
@@ -78,14 +89,17 @@ def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
 def _axis_of(budgets: Sequence[Any], counted: Any, form: str = "") -> tuple[Axis, dict[Any, float]]:
     """The axis on which a line is straight (for curves the one on which they would be tested as a line), and places.
 
-    Budgets that are no numbers are named; where those that are `counted` are whole, so are the ticks.
+    Budgets that are no numbers are named. A few that are `counted` are the ticks; of more, ticks are whole if they are.
     """
     if not all(map(is_number, budgets)):
         axis, places = Axis.of_names(budgets)
         return axis, dict(zip(budgets, places.tolist(), strict=True))
     x = np.array(budgets, dtype=float)
     log = form == "log" or (form != "linear" and natural_scale(x) == "log")
-    return Axis.around(x, log=log, whole=_layout.all_whole(counted)), dict(zip(budgets, x.tolist(), strict=True))
+    seen = np.unique(np.asarray(counted, dtype=float))
+    ticks = seen if 0 < len(seen) <= _layout.MOST_LABELLED else None
+    axis = Axis.around(x, log=log, ticks=ticks, whole=_layout.all_whole(counted))
+    return axis, dict(zip(budgets, x.tolist(), strict=True))
 
 
 def _caption(result: Answer) -> str:
@@ -164,6 +178,7 @@ def _curves(result: Answer, panel: str, x: np.ndarray) -> tuple[Curve, ...]:
         table = table[table[result.by] == panel]
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_rank", "band_label": "_interval"}
+    places = _style.places(result.algorithms, result.roster)
     return tuple(
         Curve.of(
             table[i * len(x) : (i + 1) * len(x)],
@@ -172,10 +187,10 @@ def _curves(result: Answer, panel: str, x: np.ndarray) -> tuple[Curve, ...]:
             ends,
             name=name,
             **look,
-            marker=_style.marker(i),
+            marker=_style.marker(places[name]),
             **style,
         )
-        for i, (name, look) in enumerate(zip(result.algorithms, looks(k), strict=True))
+        for i, (name, look) in enumerate(zip(result.algorithms, looks(places.values()), strict=True))
     )
 
 

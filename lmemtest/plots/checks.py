@@ -81,8 +81,8 @@ def seed_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        Row i, from the top, is the i-th algorithm: one marker per seed, filled and orange where the seed decides part
-        of the score; below them the range that holds 95 % of the seeds if only chance decides.
+        Row i, from the top, is the i-th algorithm: one marker per seed, orange where the seeds of the algorithm decide
+        part of its score; below them the range that holds 95 % of the seeds if only chance decides.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def seed_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     affected = means["algorithm"].isin(result.affected).to_numpy()
     kinds: tuple[_rows.Kind, ...] = (
         ("seeds", ~affected, {"hollow": True}),
-        ("seeds with an effect", affected, {"colour": _style.WARM, "marker": _style.marker(1)}),
+        ("seeds of an algorithm with an effect", affected, {"colour": _style.WARM, "marker": "d", "hollow": True}),
     )
     chance = result.chance_range.to_numpy()
     explained = _rows.Series(

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from lmemtest.core.result import Answer
+from lmemtest.core.rounding import tie_order
 from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import SEVERITIES
 from lmemtest.errors import ArgumentError
@@ -86,8 +87,8 @@ def scale_plot(diagnosis: Diagnosis, /, column: str | None = None, *, ax: Axes |
     Returns
     -------
     Axes
-        One row per level, from the top: its residual standard deviation over the one that the model gives it, in
-        doublings (the logarithm to base 2), with a 95 % interval. 1 is twice as much, -1 half.
+        One row per level, the noisiest on top: its residual standard deviation over the one that the model gives it, on
+        a logarithmic axis, with a 95 % interval.
 
     Raises
     ------
@@ -165,21 +166,21 @@ def _by_severity(scales: list[Answer]) -> list[Answer]:
 
 
 def _scale_rows(scale: Answer, most: int) -> _rows.Rows:
-    """Levels as rows; of more than `most` the noisiest and the quietest, in their order."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        centre, low, high = np.log2(scale.table[["relative_sd", "ci_low", "ci_high"]].to_numpy()).T
-    kept = np.arange(len(centre))
-    if len(kept) > most:
-        kept = extremes(scale.table["relative_sd"].to_numpy(), most)
-    some = f"\n({len(kept)} of {len(centre)} levels, noisiest and quietest)" if len(kept) < len(centre) else ""
-    values: dict[str, Any] = {
-        "centre": np.where(np.isfinite(centre), centre, np.nan)[kept], "low": low[kept], "high": high[kept],
-    }  # fmt: skip
+    """Levels as rows, the noisiest on top; of more than `most` the noisiest and the quietest."""
+    ratio = scale.table["relative_sd"].to_numpy(dtype=float)
+    order = np.array(tie_order(ratio, descending=True), dtype=np.intp)
+    if len(order) > most:
+        order = order[np.isin(order, extremes(ratio, most))]
+    some = f"\n({len(order)} of {len(ratio)} levels, noisiest and quietest)" if len(order) < len(ratio) else ""
+    values = scale.table[["relative_sd", "ci_low", "ci_high"]]
+    table = values.where(np.isfinite(values) & (values > 0.0)).iloc[order]  # what a logarithmic axis has a place for
+    row = np.arange(len(table), dtype=np.intp)
     return _rows.Rows(
-        labels=scale.table["level"].iloc[kept].tolist(),
-        series=(_rows.Series(row=np.arange(len(kept)), colour=COLOURS[scale.severity], **values),),
-        reference=0.0,
-        axis_label=f"SD over the model's, in doublings{some}",
+        labels=scale.table["level"].iloc[order].tolist(),
+        series=(_rows.Series.of(table, row, centre="relative_sd", colour=COLOURS[scale.severity]),),
+        reference=1.0,
+        log=True,
+        axis_label=f"Residual SD over that of the model, log scale{some}",
         title=f"scale by {scale.column}",
         title_end=f": {scale.severity}",
     )

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from lmemtest.core.options import ADJUSTMENTS, ERROR_NAMES
 from lmemtest.core.rounding import in_tie_order
-from lmemtest.core.validate import check_choice
+from lmemtest.core.validate import check_choice, check_number
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
@@ -27,6 +27,7 @@ def emmeans_plot(
     decisions: Decisions | None = None,
     intervals: str = "comparison",
     pairs: Comparisons | None = None,
+    reference: float | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw marginal means as dots, with intervals to compare them by.
@@ -43,6 +44,8 @@ def emmeans_plot(
         interval of each mean, which contains the difficulty of the benchmarks and does not tell which means differ.
     pairs : Comparisons, optional
         Of "comparison": the pairs of `em` that decide; default: `em.pairs()`, adjusted as `decisions` are.
+    reference : float, optional
+        Where a vertical line is: 0 for scores relative to a baseline, chance for accuracies.
 
     Returns
     -------
@@ -52,7 +55,8 @@ def emmeans_plot(
     Raises
     ------
     ArgumentError
-        If an argument has the wrong type, `decisions` belongs to other means, or `ax` is too small.
+        If an argument has the wrong type, `decisions` belongs to other means, `reference` is no number, or `ax` is too
+        small.
 
     Notes
     -----
@@ -72,6 +76,8 @@ def emmeans_plot(
     ['A', 'B', 'C']
     """
     check_choice(intervals, "intervals", INTERVALS)
+    if reference is not None:
+        reference = check_number(reference, "reference")
     labels, groups = em.labels(), em.groups()
     if decisions is None:
         order = _order(em, labels)
@@ -120,6 +126,7 @@ def emmeans_plot(
         lanes=len(groups),
         legend=bool(em.by),
         axis_label=label,
+        reference=reference,
         aside=() if decisions is None else texts,
     )
     return _rows.draw_rows(content, ax)

@@ -47,7 +47,7 @@ def looks_plot(found: Monitoring, /, *, ax: Axes | None = None) -> Axes:
     path = path.assign(other=np.where(path["left"] == first, path["right"], path["left"]), z=better * path["z"])
     names = [name for name in found.decisions.levels if name != first][:_MOST_LINES]
     curves = []
-    for i, (name, look) in enumerate(zip(names, looks(len(names)), strict=True)):
+    for i, (name, look) in enumerate(zip(names, looks(range(len(names))), strict=True)):
         shape: dict[str, Any] = {**look, "marker": _style.marker(i), "label": "_path"}
         curves.append(
             Curve.of(path[path["other"] == name], _n(path[path["other"] == name]), "z", None, name=name, **shape)

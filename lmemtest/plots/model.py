@@ -287,11 +287,12 @@ def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> A
         height = min((len(table) * _ROW + 6 + longest) * font, _canvas.PAGE_HEIGHT)
         width = _canvas.figure_width(max((len(terms) * _COLUMN + right + 9) * font, 4.5))
         ax = _canvas.new_axes(width, max(height, 2.5))
-    names = [f"(singular) {rank}" if s else f"{rank}" for s, rank in zip(table["singular"], table["rank"], strict=True)]
+    names = [f"{rank}{'*' * bool(s)}" for s, rank in zip(table["singular"], table["rank"], strict=True)]
     what = f"a matrix of {len(table)} models and {len(terms)} terms"
-    room: dict[str, Any] = {"beside": (0.0, right, right), "above": 1.6, "head_share": _HEAD_SHARE}
-    shared = f"Every model holds {_style.one_line(result.start.formula)}; dots: the terms that it has beyond."
-    size, cells, *_ = _heat.grid(ax, names, terms, what, note=[shared], tight=(_TIGHT, _TIGHT), upright=True, **room)
+    room: dict[str, Any] = {"beside": (0.0, right), "above": 1.6, "head_share": _HEAD_SHARE}
+    note = [f"Every model holds {_style.one_line(result.start.formula)}; dots: the terms that it has beyond."]
+    note += ["* singular: a variance is zero or a correlation one."] * bool(table["singular"].any())
+    size, cells, *_ = _heat.grid(ax, names, terms, what, note=note, tight=(_TIGHT, _TIGHT), upright=True, **room)
     for row, (terms_of_model, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
         ax.axhline(row, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
         has = np.array([text in terms_of_model for text in terms])

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.arrays import Array
 from lmemtest.core.options import ERROR_NAMES
-from lmemtest.core.rounding import below, in_tie_order
+from lmemtest.core.rounding import below, in_tie_order, tie_order
 from lmemtest.core.words import format_level, format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
@@ -39,8 +39,9 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        The x axis is the difference left - right on the scale of the model's response; row i is at y = i. Of more than
-        66 differences that of `pairs_matrix_plot`.
+        The x axis is a difference on the scale of the model's response; row i is at y = i. Of means with a direction
+        the better one comes first in its row, and rows are ordered by means, so that all differences have one sign. Of
+        more than 66 differences that of `pairs_matrix_plot`.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     ['A − B', 'A − C', 'B − C']
     """
     _check_pairs(pairs)
-    table = pairs.to_frame()
+    table = _best_first(pairs)
     if len(table) > MOST_PAIRS and not pairs.by:
         return pairs_matrix_plot(pairs, ax=ax)
     if len(table) > MOST_PAIRS:
@@ -92,6 +93,8 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     interval = "simultaneous " if pairs.intervals == "simultaneous" else ""
     interval += _style.nobreak(f"{100 * pairs.level:g} % CI")
     score = _style.one_line(pairs.estimates.score)
+    better = {"minimize": " (negative: the first is better)", "maximize": " (positive: the first is better)"}
+    reading = better.get(pairs.direction or "", "")
     content = _rows.Rows(
         labels=labels,
         series=_decisions(pairs, table, row),
@@ -100,9 +103,34 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         aside_title="p-value",
         reference=0.0,
         legend=True,
-        axis_label=f"Difference of marginal means of {score}, {interval} ({method})",
+        axis_label=f"Difference of marginal means of {score}{reading}, {interval} ({method})",
     )
     return _rows.draw_rows(content, ax)
+
+
+def _best_first(pairs: Comparisons) -> pd.DataFrame:
+    """The pairs of each group, the better mean on the left and pairs of better means first, where that is known."""
+    table, names = pairs.to_frame(), pairs.estimates.labels()
+    if pairs.direction is None:
+        return table
+    sign = -1.0 if pairs.direction == "maximize" else 1.0
+    place: dict[tuple[Any, ...], tuple[int, int]] = {}  # of a mean: its group, and its rank there
+    for group, (values, members) in enumerate(pairs.estimates.groups()):
+        order = members[tie_order(sign * pairs.estimates.estimate[members])]
+        place |= {(*values.values(), names[member]): (group, rank) for rank, member in enumerate(order)}
+    keys = (table[[*pairs.by, side]].itertuples(index=False, name=None) for side in ("left", "right"))
+    left, right = ([place[key] for key in side] for side in keys)
+    table = turned(table, np.array([one > other for one, other in zip(left, right, strict=True)], dtype=bool))
+    ends = [sorted(both) for both in zip(left, right, strict=True)]
+    return table.iloc[sorted(range(len(table)), key=ends.__getitem__)].reset_index(drop=True)
+
+
+def turned(table: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
+    """Differences of pairs, in some rows the other way round: of the right from the left."""
+    other = table.rename(columns={"left": "right", "right": "left", "ci_low": "ci_high", "ci_high": "ci_low"})
+    signed = ["estimate", "ci_low", "ci_high"]
+    other[signed] = -other[signed]
+    return pd.concat([table[~rows], other.loc[rows, table.columns]]).sort_index()
 
 
 def _check_pairs(pairs: Comparisons) -> None:
@@ -414,7 +442,7 @@ def p_value_plot(
     note = [f"{'Dots' if dotted else 'Blue'}: significant difference ({decided_by(result)})."]
     if undecided.any():
         note.append("Crosses: no test, undecided.")
-    room: dict[str, Any] = {"beside": (0.0, key, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
+    room: dict[str, Any] = {"beside": (0.0, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
     words = " ".join([*note, omnibus_text(result)]).strip()
     font, place, cell, _ = _heat.grid(ax, levels, levels, f"a map of {k} x {k} cells", note=[words], **room)
     edges = np.arange(k + 1) - 0.5

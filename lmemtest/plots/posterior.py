@@ -98,6 +98,7 @@ def posterior_maps_plot(
             emphasis="decided.",
             palette="from zero",
             most=1.0,
+            decimals=2,
             scale_label=label,
             note=[_rope(rope)] if name == "equivalent" else [],
         )
@@ -179,7 +180,7 @@ def _rope(rope: Array) -> str:
 def _draw_decisions(names: Sequence[str], decision: NDArray[np.int8], exists: Mask, compared: Mask, ax: Axes) -> Axes:
     """Signs on colours, and what they say beside them."""
     words = _style.Ruler(ax, 10.0).widest(list(WORDS.values())) / 10.0  # per font size
-    what, beside = f"a map of {len(names)} x {len(names)} cells", (0.0, KEY_GAP + KEY + 0.5 + words, 0.0)
+    what, beside = f"a map of {len(names)} x {len(names)} cells", (0.0, KEY_GAP + KEY + 0.5 + words)
     font, _, cell, _ = _heat.grid(
         ax, names, names, what, beside=beside, note=["The row against the column."], above=0.5
     )
@@ -297,7 +298,7 @@ def draw_posterior_maps(
         norm = Normalize(-0.5, len(signs) - 0.5) if signs else Normalize(0.0, 1.0)
         cells = ScalarMappable(norm, colours)
         what, note = f"a map of {len(names)} populations", ["A in rows, B in columns"]
-        font, _, cell, _ = _heat.grid(ax, names[:-1], names[1:], what, beside=(0.4, 0.6, 0.6), note=note, above=ABOVE)
+        font, _, cell, _ = _heat.grid(ax, names[:-1], names[1:], what, beside=(0.4, 0.6), note=note, above=ABOVE)
         edges = np.arange(len(names)) - 0.5
         painted = np.ma.masked_where(~above | np.isnan(values), values)
         ax.pcolormesh(edges, edges, painted, cmap=cells.cmap, norm=norm, edgecolors="white", linewidth=0.8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Panel, axis_around, draw_lines, looks
+
+_SEEN = 0.005  # of a standard error: differences that are less than the width of a line
 
 
 @_canvas.draws(PowerResult, source="power()")
@@ -48,7 +52,7 @@ def power_plot(result: PowerResult, /, *, ax: Axes | None = None) -> Axes:
     lines_of = result.to_frame()[each].drop_duplicates().to_dict("records")
     style: dict[str, Any] = {"bars": True, "opacity": 1.0, "width": 0.12, "label": "_power", "band_label": "_interval"}
     curves = []
-    for i, (of, look) in enumerate(zip(lines_of, looks(len(lines_of)), strict=True)):
+    for i, (of, look) in enumerate(zip(lines_of, looks(range(len(lines_of))), strict=True)):
         rows = table[(table[each] == pd.Series(of)).all(axis=1)]
         parts = [counted(int(n), str(name).removeprefix("n_").removesuffix("s")) for name, n in of.items()]
         x, name = rows[unit].to_numpy(dtype=float), " x ".join(parts)
@@ -103,7 +107,7 @@ def plan_plot(plan: Plan, /, *, ax: Axes | None = None) -> Axes:
         raise ArgumentError("nothing varies, so every design has a standard error of 0 and there is no curve to draw.")
     names = list(dict.fromkeys(table["curve"]))
     curves = []
-    for name, look in zip(names, looks(len(names), dashed=True), strict=True):
+    for name, look in zip(names, looks(range(len(names)), dashed=True), strict=True):
         part = table[(table["curve"] == name) & (table["standard_error"] > 0.0)]
         x = part["cost"].to_numpy(dtype=float)
         curves.append(
@@ -148,6 +152,16 @@ def plan_plot(plan: Plan, /, *, ax: Axes | None = None) -> Axes:
         ),
         x_label="Cost of all trainings",
         y_label=(f"Standard error of the {'mean' if plan.n_algorithms == 1 else 'difference'}", "Standard error"),
-        foot="Where a curve is flat, more units do not reduce the standard error.",
+        foot=" ".join(["Where a curve is flat, more units do not reduce the standard error.", *_coinciding(curves)]),
     )
     return draw_lines(lines, ax)
+
+
+def _coinciding(curves: Sequence[Curve]) -> list[str]:
+    """Which curves lie on each other, so that only the last of them is seen."""
+    lines = [curve for curve in curves if curve.width > 0.0]
+    return [
+        f"{one.name.capitalize()} and {other.name} coincide."
+        for one, other in combinations(lines, 2)
+        if one.x.shape == other.x.shape and np.allclose(one.x, other.x) and np.allclose(one.y, other.y, rtol=_SEEN)
+    ]

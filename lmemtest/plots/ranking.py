@@ -16,14 +16,14 @@ from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.arrays import Array
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import tie_order
+from lmemtest.core.rounding import tie_order, written
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, format_p, percent, plural
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots._given import ON_RANKS, READINGS, adjustment_name, as_decisions, aside, decided_by, omnibus_text
 from lmemtest.plots.cd_diagrams import cd_diagram, cd_diagrams
-from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
+from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED, turned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,7 +102,7 @@ def _differences(ranking: Ranking) -> _rows.Rows:
             f"kind='differences' draws at most {MOST_PAIRS} pairs, got {len(table)}. Use comparison_matrix_plot."
         )
     if ranking.control is not None:
-        table = _against(table, ranking.control)
+        table = turned(table, (table["left"] == ranking.control).to_numpy())  # the control on the right
     limits, table = _bounded(table, "estimate", reference=0.0)
     pairs = list(zip(table["left"], table["right"], strict=True))
     significant, undecided = (
@@ -131,16 +131,6 @@ def _differences(ranking: Ranking) -> _rows.Rows:
         reference=0.0,
         legend=True,
     )
-
-
-def _against(table: pd.DataFrame, control: str) -> pd.DataFrame:
-    """Pairs with a control, the control on the right."""
-    turned = (table["left"] == control).to_numpy()
-    other = table.rename(columns={"left": "right", "right": "left", "ci_low": "ci_high", "ci_high": "ci_low"})
-    for name in ("estimate", "ci_low", "ci_high"):
-        other[name] = -other[name]
-    columns = ["left", "right", "estimate", "ci_low", "ci_high", "p_value"]
-    return pd.concat([table.loc[~turned, columns], other.loc[turned, columns]]).sort_index()
 
 
 def _bounded(
@@ -370,7 +360,8 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
     Returns
     -------
     Axes
-        Dots with intervals, a line at one half and a dashed one at gamma. Intervals of benchmarks are each by itself.
+        Dots with intervals, a line at one half and a dashed one at gamma. Of a single pair the benchmarks are below it,
+        from the one on which the first is better most often; their intervals are each by itself.
 
     Examples
     --------
@@ -386,18 +377,19 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
     alone = len(ends) == 1
     count = int(result.table["n_benchmarks"].iloc[0])
     families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
-    single = ""
+    single, dashed = "", f"; dashed: γ = {written(result.gamma_adjusted, '.3g')}"
     drawn = _from_half(result.table, max_rows)
     labels = [f"All {count} benchmarks{families}"] if alone else drawn.labels(ends)
     left_out = drawn.sentence("pairs, those nearest to one half,")
     series = [_rows.Series.of(result.table.iloc[drawn.kept], drawn.place, centre="estimate")]
     if alone and count > 1:
-        drawn = _from_half(result.benchmarks, max_rows)
-        kept = result.benchmarks.iloc[drawn.kept]
+        benchmarks = result.benchmarks.iloc[tie_order(result.benchmarks["estimate"], descending=True)]
+        drawn = _from_half(benchmarks, max_rows)
+        kept = benchmarks.iloc[drawn.kept]
         series.append(_rows.Series.of(kept, drawn.place + 1, centre="estimate", colour=_style.MUTED))
-        names = result.benchmarks["benchmark"].astype(str)
+        names = benchmarks["benchmark"].astype(str)
         if names.duplicated().any():  # the same data set in several families
-            names = names + " in " + result.benchmarks["family"]
+            names = names + " in " + benchmarks["family"]
         labels = [*labels, *drawn.labels(names)]
         left_out = drawn.sentence("benchmarks, those nearest to one half,")
         single = "; below it individual score intervals of the benchmarks"
@@ -407,7 +399,7 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
             labels=labels,
             between=" over ",
             series=tuple(series),
-            axis_label=f"Probability that {of}\n{result.band}{single}; dashed: gamma{left_out}",
+            axis_label=f"Probability that {of}\n{result.band}{single}{dashed}{left_out}",
             reference=0.5,
             threshold=result.gamma_adjusted,
         ),
@@ -491,20 +483,21 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
         )
         return _rows.draw_rows(ratios, ax)
     letters = [" | ".join(row) for row in zip(*(groups_column(table, suffix) for suffix in names), strict=True)]
-    reading = "models that share a letter cannot be distinguished"
-    reading = reading if evaluation.lettered else "at the right: ranks that are left open"
+    order = ", in the order of the legend" * (len(names) > 1)
+    reading = f"Models that share a letter cannot be distinguished (letters at the right{order})."
+    reading = reading if evaluation.lettered else f"At the right{order}: the ranks that are left open."
     for row in drawn.headers:
         letters.insert(row, "")
     measured = evaluation.noun.capitalize() + ", mean over tasks" * (evaluation.n_tasks > 1)
     content = _rows.Rows(
         labels=drawn.labels(evaluation.models["model"]),
         series=series,
-        axis_label=f"{measured}\n{_rows.intervals(1.0 - evaluation.alpha, simultaneous=False)}; {reading}"
+        axis_label=f"{measured}\n{_rows.intervals(1.0 - evaluation.alpha, simultaneous=False)}. {reading}"
         + drawn.sentence("models, those in the middle,"),
         headers=drawn.headers,
         lanes=len(names),
         aside=tuple(letters),
-        aside_title="groups" if evaluation.lettered else "ranks",
+        aside_title="letters" if evaluation.lettered else "ranks",
         legend=len(names) > 1,
     )
     return _rows.draw_rows(content, ax)

@@ -43,6 +43,12 @@ class _Content:
         return len(self.hues) == 2
 
     @property
+    def colours(self) -> dict[Any, str]:
+        """By the level that they stand for; algorithms have those of all figures of the table."""
+        roster = self.result.roster if self.result.by[1:2] == (self.result.algorithm,) else ()
+        return {hue: _style.colour(place) for hue, place in _style.places(self.hues, roster).items()}
+
+    @property
     def untested(self) -> bool:
         """Whether some groups were not tested although others were: only then each of these has a mark."""
         missing = self.result.groups["p_value"].isna()
@@ -126,6 +132,9 @@ def _lines(content: _Content, *, upright: bool) -> Lines:
             box.tick_params(axis="x" if upright else "y", length=0)
             for edge in np.arange(n - 1) + 0.5 if not upright else ():
                 box.axhline(edge, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
+            labels = box.get_xticklabels() if upright else box.get_yticklabels()
+            for label, group in zip(labels, content.groups, strict=False):
+                label.set_gid(_style.part(str(group)))
             _draw_panel(box, upright, content, panel, place, font)
 
         title = () if panel is None else (f"{result.by[2]}: {panel}",)
@@ -141,14 +150,14 @@ def _lines(content: _Content, *, upright: bool) -> Lines:
         x_label=along if upright else f"{score} ({better})",
         y_label=(f"{score} ({better})", score) if upright else (along,),
         foot=_foot(content),
-        key=tuple((str(hue), functools.partial(_patch, i)) for i, hue in enumerate(hues)),
+        key=tuple((str(hue), functools.partial(_patch, content.colours[hue])) for hue in hues),
         guides=upright,
         smallest=(max(_SMALLEST[0], across), _SMALLEST[1]) if upright else (_SMALLEST[0], max(2.0, across)),
     )
 
 
-def _patch(index: int, font: float) -> Patch:  # noqa: ARG001
-    return Patch(facecolor=_style.colour(index), alpha=0.5, edgecolor=_style.colour(index))
+def _patch(colour: str, font: float) -> Patch:  # noqa: ARG001
+    return Patch(facecolor=colour, alpha=0.5, edgecolor=colour)
 
 
 def _foot(content: _Content) -> str:
@@ -176,17 +185,17 @@ def _foot(content: _Content) -> str:
 # ------------------------------------------------------------------------------------------------- drawing
 
 
-def _slots(content: _Content) -> Iterator[tuple[int, float, float, float]]:
-    """Per colour: its number, the offset of its centre line, and how far it reaches to the left and to the right."""
+def _slots(content: _Content) -> Iterator[tuple[float, float, float]]:
+    """Per colour: the offset of its centre line, and how far it reaches to the left and to the right."""
     if content.halves:
         half = 0.5 * _WIDEST_SLOT * _FILLED
-        yield 0, -_APART, half, 0.0
-        yield 1, _APART, 0.0, half
+        yield -_APART, half, 0.0
+        yield _APART, 0.0, half
         return
     n = len(content.hues)
     width = _WIDEST_SLOT / n
     for i in range(n):
-        yield i, (i - (n - 1) / 2) * width, 0.5 * width * _FILLED, 0.5 * width * _FILLED
+        yield (i - (n - 1) / 2) * width, 0.5 * width * _FILLED, 0.5 * width * _FILLED
 
 
 def _draw_panel(box: Axes, upright: bool, content: _Content, panel: Any, place: Cell, font: float) -> None:
@@ -203,8 +212,10 @@ def _draw_panel(box: Axes, upright: bool, content: _Content, panel: Any, place: 
     low, high = content.limits(panel)
     for row in content.rows(panel).to_dict("records"):
         key = tuple(row[name] for name in columns)
-        index, offset, left, right = slots[key[1] if len(key) > 1 else None]
-        at, colour = position[key[0]] + offset, _style.colour(index)
+        hue = key[1] if len(key) > 1 else None
+        offset, left, right = slots[hue]
+        at, colour = position[key[0]] + offset, content.colours[hue]
+        before = {*box.lines, *box.collections}
         if key in densities:
             _draw_density(box, upright, at, densities[key], (left, right), colour, font)
         if row["n"] < FEW:
@@ -222,6 +233,10 @@ def _draw_panel(box: Axes, upright: bool, content: _Content, panel: Any, place: 
         if mark:
             look: dict[str, Any] = {"marker": mark, "markersize": 0.8 * font, "markeredgewidth": 0, "label": label}
             _draw_line(box, upright, [at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **look)
+        if result.algorithm in columns:  # all of a violin belongs to its algorithm
+            ours = _style.part(str(key[columns.index(result.algorithm)]))
+            for artist in {*box.lines, *box.collections} - before:
+                artist.set_gid(ours)
 
 
 def _draw_density(

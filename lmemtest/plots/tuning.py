@@ -17,6 +17,7 @@ from lmemtest.plots import _canvas, _style
 from lmemtest.plots._given import checked_limits
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import (
+    LOG_AXIS,
     Curve,
     Level,
     Lines,
@@ -26,6 +27,7 @@ from lmemtest.plots._lines import (
     draw_lines,
     far_apart,
     looks,
+    on_log,
     spans_much,
 )
 from lmemtest.tuning.band import CdfBand
@@ -36,7 +38,6 @@ from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.evidence import EVIDENCE
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
-LOG_SCORES = 5.0  # of the largest estimate to the smallest, from which an axis of losses is logarithmic
 _CROWDED = 6  # algorithms, from which bands are paler
 _SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
 _LOOKS: tuple[dict[str, Any], ...] = ({"colour": _style.ACCENT}, {"colour": _style.WARM, "dash": (0, (4, 1.5))})
@@ -53,6 +54,7 @@ def tuning_curve_plot(
     /,
     *,
     limits: tuple[float, float] | None = None,
+    y_scale: str = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a tuning curve with its band, or several by name.
@@ -63,6 +65,9 @@ def tuning_curve_plot(
         From `lmemtest.tuning.curve`; several must be of one direction and statistic.
     limits : tuple of two floats, optional
         Scores from which to which the axis goes, so that figures can be compared; by default those of the curves.
+    y_scale : {"auto", "linear", "log"}
+        Of the scores; "auto" is logarithmic for losses above zero whose largest estimate is five times the smallest or
+        more, and linear with `limits`.
 
     Returns
     -------
@@ -87,7 +92,7 @@ def tuning_curve_plot(
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
     lines, estimates = [], [(curve.k, curve.estimate) for curve in named.values()]
-    for look, (name, curve) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+    for look, (name, curve) in zip(looks(range(len(named)), dashed=True), named.items(), strict=True):
         lines.append(_stepped(curve.drawn(), "k", name, look))
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
@@ -100,6 +105,7 @@ def tuning_curve_plot(
         limits=checked_limits(limits),
         whole=True,
         direction=first.direction,
+        y_scale="linear" if limits is not None and y_scale == "auto" else y_scale,
     )
 
 
@@ -133,7 +139,7 @@ def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | No
     named = _named(bands, "CdfBand", "bands", "tuning.band() or EmpiricalDistribution.band()")
     _same(named, lambda band: band.distribution is None, "kind")
     lines = []
-    for look, (name, band) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+    for look, (name, band) in zip(looks(range(len(named)), dashed=True), named.items(), strict=True):
         if band.distribution is None:
             points = estimate = np.arange(band.n_scores + 1) / band.n_scores
             low, high = band.band_low, band.band_high
@@ -182,7 +188,7 @@ def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: 
     named = _named(results, "tuning.expected_best", "results", "expected_best()")
     _same(named, lambda estimate: estimate.direction, "direction")
     lines = []
-    for look, (name, estimate) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+    for look, (name, estimate) in zip(looks(range(len(named)), dashed=True), named.items(), strict=True):
         order = np.argsort(estimate.k, kind="stable")
         lines.append(Curve(name=name, x=estimate.k[order], y=estimate.estimate[order], **look, label="_estimate"))
     best = "largest" if next(iter(named.values())).direction == "maximize" else "smallest"
@@ -242,18 +248,21 @@ def _draw(
     log: bool = True,
     whole: bool = False,
     direction: str = "",
+    y_scale: str = "auto",
 ) -> Axes:
     """One panel with the curves, and dots at what was asked for where that is not much."""
     grid = np.concatenate([curve.x for curve in curves])
     curves = [replace(curve, outlined=len(curves) > 1) for curve in curves]
     dots = [_dots(*at, _look(curve)) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
+    logarithmic = on_log(curves, direction, y_scale)
     panel = Panel(
         x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
-        y=axis_around(curves, log=_of_losses(direction, curves)) if limits is None else Axis(limits=limits),
+        y=axis_around(curves, log=logarithmic) if limits is None else Axis(limits=limits, log=logarithmic),
         curves=(*curves, *dots),
     )
     x_label, y_label, foot = words
-    lines = Lines(what="a plot of curves", panels=(panel,), x_label=x_label, y_label=(y_label,), foot=foot)
+    y_words = (y_label + LOG_AXIS * logarithmic, y_label)
+    lines = Lines(what="a plot of curves", panels=(panel,), x_label=x_label, y_label=y_words, foot=foot)
     return draw_lines(lines, ax)
 
 
@@ -261,13 +270,16 @@ def _draw(
 
 
 @_canvas.draws(TuningCurves, source="tuning.curves()", hint="Two searches are drawn by tuning.compare(...).plot().")
-def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Axes:
+def tuning_curves_plot(curves: TuningCurves, /, *, y_scale: str = "auto", ax: Axes | None = None) -> Axes:
     """Draw the tuning curves of all algorithms, one panel per benchmark.
 
     Parameters
     ----------
     curves : TuningCurves
         From `lmemtest.tuning.curves`.
+    y_scale : {"auto", "linear", "log"}
+        Of the scores of all panels; "auto" is logarithmic where the curves of one panel ask for it (losses above zero
+        whose largest estimate is five times the smallest or more) and those of all others have logarithms.
 
     Returns
     -------
@@ -288,10 +300,10 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     """
     by_key = {curve.key: curve for curve in curves.curves}
     curves = replace(curves, curves=tuple(curve.drawn() for curve in curves.curves))
-    every = dict(zip(curves.algorithms, looks(len(curves.algorithms), dashed=True), strict=True))
+    every = dict(zip(curves.algorithms, looks(range(len(curves.algorithms)), dashed=True), strict=True))
     opacity = 0.1 if len(every) > _CROWDED else 0.2
-    panels = []
-    for benchmark, group in zip(curves.benchmarks, curves.panels(), strict=True):
+    content = []
+    for group in curves.panels():
         lines, dots = [], []
         for curve in group:
             name, look, curve_of_key = curve.name, every[curve.name], by_key[curve.key]
@@ -300,15 +312,18 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
                 len(curve_of_key.grid) <= _FEW_MARKED
             )
         shared = curves.curves if curves.axis == "trials" else group  # trials mean the same everywhere
-        x = np.concatenate([curve.grid for curve in shared])
-        panels.append(
-            Panel(
-                x=_budgets(x, curves.axis),
-                y=axis_around(lines, log=_of_losses(curves.direction, lines)),
-                curves=(*lines, *dots),
-                title=(str(benchmark),) if any(curves.benchmarks) else (),
-            )
+        content.append((_budgets(np.concatenate([curve.grid for curve in shared]), curves.axis), lines, dots))
+    asked = [on_log(lines, curves.direction, y_scale) for _, lines, _ in content]
+    log = any(asked) and all(far_apart(lines, 1.0) for _, lines, _ in content)
+    panels = [
+        Panel(
+            x=x,
+            y=axis_around(lines, log=log),
+            curves=(*lines, *dots),
+            title=(str(benchmark),) if any(curves.benchmarks) else (),
         )
+        for benchmark, (x, lines, dots) in zip(curves.benchmarks, content, strict=True)
+    ]
     foot = curves.describe()
     if any(curve.trivial.any() for curve in curves.curves):
         foot += " Grey: a limit is the end of the support, which is no information."
@@ -318,15 +333,10 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
         what=counted(len(panels), "panel"),
         panels=tuple(panels),
         x_label=_AXES[curves.axis],
-        y_label=(f"{name_of(curves.statistic).capitalize()} {seeds} {what}", what),
+        y_label=(f"{name_of(curves.statistic).capitalize()} {seeds} {what}{LOG_AXIS * log}", what),
         foot=foot,
     )
     return draw_lines(lines_of_all, ax)
-
-
-def _of_losses(direction: str, curves: Sequence[Curve]) -> bool:
-    """Whether scores have a logarithmic axis: the first trials would take all of a linear one, and hide the others."""
-    return direction == "minimize" and far_apart(curves, LOG_SCORES)
 
 
 def _budgets(grid: Array, unit: str) -> Axis:
@@ -337,13 +347,16 @@ def _budgets(grid: Array, unit: str) -> Axis:
 
 
 @_canvas.draws("tuning.compare", source="tuning.compare()", hint="A BestOf is drawn by tuning_best_of_plot().")
-def tuning_compare_plot(comparison: Answer, /, *, ax: Axes | None = None) -> Axes:
+def tuning_compare_plot(comparison: Answer, /, *, y_scale: str = "auto", ax: Axes | None = None) -> Axes:
     """Draw two tuning curves with their bands, and below them which is better on what evidence.
 
     Parameters
     ----------
     comparison : Answer
         From `lmemtest.tuning.compare`.
+    y_scale : {"auto", "linear", "log"}
+        Of the scores; "auto" is logarithmic for losses above zero whose largest estimate is five times the smallest or
+        more.
 
     Returns
     -------
@@ -365,16 +378,14 @@ def tuning_compare_plot(comparison: Answer, /, *, ax: Axes | None = None) -> Axe
     for curve, look in zip((comparison.a, comparison.b), _LOOKS, strict=True):
         curves.append(_stepped(curve.drawn(), "grid", curve.name, look))
         dots += [_dots(grid, curve.estimate, look)] * (len(grid) <= _MARKED)
-    x = _budgets(grid, comparison.axis)
+    x, log = _budgets(grid, comparison.axis), on_log(curves, comparison.direction, y_scale)
     lines = Lines(
         what="a plot of curves",
-        panels=(
-            Panel(x=x, y=axis_around(curves, log=_of_losses(comparison.direction, curves)), curves=(*curves, *dots)),
-        ),
+        panels=(Panel(x=x, y=axis_around(curves, log=log), curves=(*curves, *dots)),),
         strip=(("", _style.INK, _evidence(comparison, x)),),
         empty="none",
         x_label="Trials" if comparison.axis == "trials" else "Cost",
-        y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
+        y_label=(f"{name_of(comparison.statistic)} of the best score{LOG_AXIS * log}".capitalize(), "Best score"),
         foot=f"{comparison.sentences()[0]}{_other_evidence(comparison)}",
     )
     return draw_lines(lines, ax)
@@ -493,7 +504,7 @@ def tuning_plan_plot(plans: Answer | Iterable[Answer], /, *, ax: Axes | None = N
     if not several:
         raise ArgumentError("plans must hold at least one result of tuning.plan(), got none.")
     curves = []
-    for i, (plan, look) in enumerate(zip(several, looks(len(several)), strict=True)):
+    for i, (plan, look) in enumerate(zip(several, looks(range(len(several))), strict=True)):
         order = np.argsort(plan.n_scores, kind="stable")
         name = plan.curve if len(several) > 1 else ""
         x, y = plan.n_scores[order].astype(float), plan.k_max[order].astype(float)

@@ -22,6 +22,12 @@ _POINTS = 60  # of a line
 # Between neighbouring k of a band: closer than a factor, and a share of the range, the band bends too little for
 # straight pieces to be seen (within 0.6 % of its height for up to ten hyperparameters and a million k).
 _NEAR, _PIECES = 1.2, 16
+_UNTRUSTED = "Not to be trusted: see the sentence of the fit."
+_SCORES = (
+    "Intervals are of the curve, not of scores: each score is drawn at the k whose best of k has it as its quantile, "
+    "and neighbours leave the curve together."
+)
+_BEST = "Bar at the right edge: interval of the asymptotic best."
 _AIR = 0.03  # of the range of k, beside bars, so that the last is not taken for that of the asymptotic best
 
 
@@ -92,7 +98,7 @@ def tuning_fit_plot(curve: Answer, /, *, ax: Axes | None = None) -> Axes:
         key=((name, lambda font: Line2D([], [], color=_style.MUTED, linestyle=":", linewidth=0.1 * font)),),
         x_label="Configurations tried, k",
         y_label=(f"{what} of the {better} of k scores", what),
-        foot="" if fit.trusted else "Not to be trusted: see the sentence of the fit.",
+        foot=" ".join([*([] if fit.trusted else [_UNTRUSTED]), _SCORES, *([] if best.fixed else [_BEST])]),
     )
     return draw_lines(lines, ax)
 

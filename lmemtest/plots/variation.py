@@ -200,7 +200,7 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
     x = np.linspace(1.0, most, _POINTS)
     each = result.table["n_benchmarks"].astype(float) if result.family else result.table["n_seeds"] * 0.0  # of a family
     sizes = list(dict.fromkeys(zip(each, result.table["n_seeds"].astype(float), strict=True)))
-    every = dict(zip(sizes, looks(len(sizes)), strict=True))
+    every = dict(zip(sizes, looks(range(len(sizes))), strict=True))
     several, m = each.nunique() > 1, float(each.iloc[0])
     curves = [
         Curve(
@@ -279,7 +279,7 @@ def projection_plot(plan: Answer, /, *, ax: Axes | None = None) -> Axes:
     """
     table, names = plan.paths, list(plan.best)
     curves = []
-    for i, (name, look) in enumerate(zip(names, looks(len(names)), strict=True)):
+    for i, (name, look) in enumerate(zip(names, looks(range(len(names))), strict=True)):
         rows = table[table["path"] == name]
         style: dict[str, Any] = {"marker": _style.marker(i), "label": "_more", **look}
         curves.append(Curve.of(rows, rows["cost"].to_numpy(dtype=float), "standard_error", None, name=name, **style))

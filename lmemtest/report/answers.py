@@ -291,7 +291,7 @@ def evaluation_document(evaluation: Evaluation) -> Document:
     """The answers to both questions, and what they rest on."""
     head, *rest = evaluation.sentences()
     first, *others = evaluation.populations
-    drawn = figure(evaluation.plot, alt=f"{evaluation.title}. {head}", caption=(f"{evaluation.title}.",), as_files=True)
+    drawn = figure(evaluation.plot, alt=f"{evaluation.title}. {head}", caption=(), as_files=True)
     tables = {suffix: _question(evaluation, suffix) for suffix in evaluation.populations}
     sections = (
         [Section("words", "In words", (bullets(rest[LEADING:]),), summary=(rest[LEADING],))] if rest[LEADING:] else []

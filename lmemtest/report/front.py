@@ -16,7 +16,7 @@ from lmemtest.core.words import MISSING, counted, format_number, format_p, joine
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import Badge, Block, Section, Text, callout, figure, paragraph
-from lmemtest.report.leaders import MOST_ALGORITHMS, leaders, left_out
+from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders
 from lmemtest.report.prose import texts
 from lmemtest.report.ways import ways
 
@@ -182,7 +182,7 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
             f"With {intervals_text(names.pairs)}. Filled: differs from the best. Hollow: may be as good.",
-            f" {left_out(analysis)}".rstrip(),
+            best_only(analysis),
         ),
         tips=tips,
         as_files=True,

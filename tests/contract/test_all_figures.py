@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, detached_figures
+from lmemtest.plots import _canvas, _style, detached_figures
 
 pytestmark = pytest.mark.level(2)
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gallery.py"
@@ -128,3 +128,61 @@ def test_a_figure_leaves_no_width_behind() -> None:
     with pytest.raises(ArgumentError):
         draw("emmeans_plot", width="column", labels={"nobody": "x"})
     assert draw("emmeans_plot").figure.get_size_inches()[0] == _canvas.FIGURE_WIDTH
+
+
+@functools.cache
+def looks_of(name: str, kept: tuple[str, ...] | None) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each algorithm in a figure of the runs of a gallery, or of those of some algorithms."""
+    runs = gallery().every()
+    runs = runs if kept is None else runs.filter(algorithm=list(kept))
+    last = runs.filter(budget=runs.frame[runs.budget].max())
+    made = {
+        "forest_plot": lambda: lt.fit_lmm(lt.recommend(last).formula, last).emmeans(runs.algorithm).pairs(),
+        "anytime_plot": lambda: lt.anytime(runs, rng=1),
+        "cd_ribbon": lambda: lt.anytime(runs, rng=1),
+        "relative_ranks_plot": lambda: lt.anytime(runs, rng=1).ranks(),
+        "budget_effect_plot": lambda: lt.budget_effect(runs),
+        "performance_profile_plot": lambda: lt.aggregate_scores(last, n_draws=50, rng=1).profiles(),
+        "score_distributions_plot": lambda: lt.score_distributions(last, by=["prior", runs.algorithm]),
+    }
+    with detached_figures():
+        ax = getattr(lt.plots, name)(made[name]())
+    looks: dict[str, set[tuple[str, str]]] = {}
+    for panel in (ax, *ax.child_axes):
+        for artist in panel.lines:
+            if (gid := artist.get_gid() or "").startswith("part-") and "." not in gid:
+                own = bytes.fromhex(gid.removeprefix("part-")).decode()
+                marker = artist.get_marker() if artist.get_label() in ("_estimates", "_mean", "_rank") else "None"
+                looks.setdefault(own, set()).add((str(artist.get_color()), str(marker).replace("none", "None")))
+    return {own: next(iter(sorted(found, key=lambda look: look[1] == "None"))) for own, found in looks.items()}
+
+
+COLOURED = ("forest_plot", "anytime_plot", "cd_ribbon", "relative_ranks_plot", "budget_effect_plot",
+            "performance_profile_plot")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COLOURED)
+def test_an_algorithm_keeps_its_look_where_others_are_left_out_and_in_every_figure(name: str) -> None:
+    whole, part = looks_of(name, None), looks_of(name, ("HB+prior", "TPE"))
+    assert set(part) == {"HB+prior", "TPE"}
+    assert part == {own: whole[own] for own in part}
+    assert len({colour for colour, _ in whole.values()}) == len(whole) == 4
+    forest = looks_of("forest_plot", None)
+    assert {own: colour for own, (colour, _) in whole.items()} == {own: colour for own, (colour, _) in forest.items()}
+
+
+def test_entries_of_legends_and_violins_are_parts_of_their_algorithm() -> None:
+    runs = gallery().runs()
+    with detached_figures():
+        ax = lt.plots.score_distributions_plot(lt.score_distributions(runs, by=[runs.benchmark, runs.algorithm]))
+        lying = lt.plots.score_distributions_plot(lt.score_distributions(runs, by=[runs.algorithm]))
+        profile = lt.plots.performance_profile_plot(result("performance_profile_plot"))
+    parts = {name: _style.part(name) for name in runs.algorithms}
+    for drawn in (ax, profile):
+        legend = drawn.get_legend()
+        assert {text.get_text(): text.get_gid() for text in legend.get_texts()} == parts
+        assert [handle.get_gid() for handle in legend.legend_handles] == [t.get_gid() for t in legend.get_texts()]
+    for drawn in (ax, lying):
+        of_violins = {artist.get_gid() for box in drawn.child_axes for artist in box.collections}
+        assert of_violins - {None} == set(parts.values())
+    assert [label.get_gid() for label in lying.child_axes[0].get_xticklabels()] == list(parts.values())

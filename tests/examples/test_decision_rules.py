@@ -126,8 +126,16 @@ def test_a_panel_per_rule_has_both_estimators_beside_the_oracle_and_three_region
 def test_curves_over_runs_have_a_panel_per_probability():
     curves = rule_curves(n_runs=[5, 20], probabilities=[0.5, 0.75], n_draws=50, rng=1)
     axes = rule_curves_plot(curves).axes
-    assert [ax.get_title(loc="left") for ax in axes] == ["P(A > B) = 0.5", "P(A > B) = 0.75"]
-    for ax, truth in zip(axes, (0.5, 0.75), strict=True):
+    assert [ax.get_title(loc="left") for ax in axes[:2]] == ["P(A > B) = 0.5", "P(A > B) = 0.75"]
+    assert [ax.get_ylabel() for ax in axes[::2]] == ["single comparison", "average", "t-test", "P(A > B)"]
+    for place, ax in enumerate(axes):
         drawn = {line.get_label(): line.get_xydata() for line in ax.lines}
-        part = curves[curves["probability"] == truth].query("rule == 't_test' and estimator == 'biased'")
-        assert drawn["t-test, biased"] == pytest.approx(part[["n_runs", "rate"]].to_numpy() * [1.0, 100.0])
+        rule, truth = ("single", "average", "t_test", "outperforming")[place // 2], (0.5, 0.75)[place % 2]
+        part = curves[curves["probability"] == truth].set_index(["rule", "estimator"])
+        wanted = {
+            "oracle": ("oracle", "ideal"),
+            "ideal estimator": (rule, "ideal"),
+            "biased estimator": (rule, "biased"),
+        }
+        for label, key in wanted.items():
+            assert drawn[label] == pytest.approx(part.loc[[key], ["n_runs", "rate"]].to_numpy() * [1.0, 100.0])

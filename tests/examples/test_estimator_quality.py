@@ -10,6 +10,7 @@ import pytest
 from harness import covers, rate_of
 from numpy.testing import assert_allclose
 from paper_figures.estimator_quality import (
+    APART,
     decomposition_plot,
     quality_from_components,
     quality_from_scores,
@@ -224,13 +225,15 @@ def test_each_estimator_has_its_curve_over_k():
 
 
 @pytest.mark.level(2)
-def test_bands_are_the_intervals_from_scores():
+def test_bars_are_the_intervals_from_scores():
     found = quality_from_scores({"init new": simulated(1.0, 1.0, 6, 10)}, ideal=simulated(0.0, 1.0, 1, 9)[0])
     ax = quality_plot(found)
-    ends = found.curves.groupby("estimator", sort=False)[["ci_low", "ci_high"]]
-    for band, (_, rows) in zip(ax.collections, ends, strict=True):
-        y = band.get_paths()[0].vertices[:, 1]
-        assert_allclose([y.min(), y.max()], [rows["ci_low"].min(), rows["ci_high"].max()])
+    drawn = [rows for _, rows in found.curves.groupby("estimator", sort=False)]
+    for place, (bars, rows) in enumerate(zip(ax.collections, drawn, strict=True)):
+        rows = rows[rows["k"].isin([1, 2, 5, 10])]
+        spans = np.array(bars.get_segments())
+        assert_allclose(spans[:, :, 1], rows[["ci_low", "ci_high"]])
+        assert_allclose(spans[:, 0, 0], rows["k"] * APART ** (place - 0.5))
 
 
 @pytest.mark.level(2)

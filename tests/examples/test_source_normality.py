@@ -67,6 +67,18 @@ def test_densities_are_drawn_with_stars_where_the_shape_is_not_normal():
         assert len(stars) == (rows["p_value"] <= 0.05).sum()
         normals = [line for line in ax.lines if line.get_label() == "_normal"]
         assert len(ax.collections) == len(normals) == 2
+        middle = scores[scores["algorithm"] == tool].groupby("source")["score"].quantile([0.025, 0.975])
+        assert ax.get_xlim()[0] <= middle.min() < middle.max() <= ax.get_xlim()[1]
         for normal, source in zip(normals, ("data", "init"), strict=True):
             x = scores.loc[(scores["algorithm"] == tool) & (scores["source"] == source), "score"]
             assert normal.get_xdata()[normal.get_ydata().argmax()] == pytest.approx(x.mean(), abs=0.05)
+
+
+@pytest.mark.level(2)
+def test_a_source_without_variation_has_a_row_that_says_so():
+    scores = studied(30, lambda rng, n: rng.normal(size=n), tools=("A", "B"))
+    same = (scores["algorithm"] == "A") & (scores["source"] == "init")
+    scores.loc[same, "score"] = 1.0
+    first, second = source_normality_plot(scores).axes
+    assert [text.get_text() for text in first.texts] == ["no variation"]
+    assert not second.texts

@@ -39,7 +39,7 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
         "decision": "none", "effect": test, "interaction": None, "lack_of_fit": lack, "fits": lack.p_value >= 0.05,
         "per": "", "difference": 0.1, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
         "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "sample": "runs", "n_sample": 3,
-        "n_obs": 10,
+        "n_obs": 10, "roster": (),
     }  # fmt: skip
     tables = {"tests": pd.DataFrame(), "slopes": slopes, "curves": curves, "observed": observed}
     tables |= {name: options.pop(name) for name in ("curves", "observed") if name in options}
@@ -49,6 +49,21 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
 def words(ax):
     """What is written around the panels: the foot, and the names of the axes."""
     return [text.get_text().replace("\u00a0", " ") for text in ax.texts]
+
+
+def test_losses_far_apart_have_a_logarithmic_axis_which_says_so():
+    far = make_result(names=tuple("ABCDEF"), budgets=(1, 2))
+    assert far.curves["mean"].max() < 5.0 * far.curves["mean"].min()
+    assert budget_effect_plot(far).child_axes[0].get_yscale() == "linear"
+    ax = budget_effect_plot(far, y_scale="log")
+    assert ax.child_axes[0].get_yscale() == "log"
+    assert "Mean loss (lower is better, log scale)" in words(ax)
+    curves = far.curves.assign(**{name: far.curves[name] ** 3 for name in ("mean", "ci_low", "ci_high")})
+    wide = make_result(names=tuple("ABCDEF"), curves=curves)
+    assert budget_effect_plot(wide).child_axes[0].get_yscale() == "log"
+    assert budget_effect_plot(wide, y_scale="linear").child_axes[0].get_yscale() == "linear"
+    with pytest.raises(ArgumentError, match=r"^y_scale must be 'auto' or 'linear' or 'log', got 'root'\.$"):
+        budget_effect_plot(wide, y_scale="root")
 
 
 def test_lines_points_and_areas_are_the_numbers():
@@ -88,13 +103,17 @@ def test_many_budgets_are_on_a_logarithmic_axis_and_many_algorithms_without_area
     ax = budget_effect_plot(result).child_axes[0]
     assert ax.get_xscale() == "log"
     assert len(ax.collections) == 0
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "3", "9", "27", "81"]
+    many = budget_effect_plot(make_result(budgets=(*range(1, 13), 81), form="log")).child_axes[0]
+    assert [label.get_text() for label in many.get_xticklabels()] == ["1", "2", "5", "10", "20", "50"]
 
 
-def test_whole_budgets_have_whole_ticks_and_others_need_not():
-    ticks = budget_effect_plot(make_result(budgets=(1, 2, 3))).child_axes[0].get_xticks()
-    assert list(ticks) == [1, 2, 3]
-    assert 1.5 in budget_effect_plot(make_result(budgets=(1, 1.7, 3))).child_axes[0].get_xticks()
+def test_few_budgets_are_the_ticks_and_many_whole_ones_have_whole_ticks():
+    for budgets in ((1, 2, 3), (1, 1.7, 3)):
+        assert list(budget_effect_plot(make_result(budgets=budgets)).child_axes[0].get_xticks()) == list(budgets)
+    ticks = budget_effect_plot(make_result(budgets=tuple(range(1, 15)))).child_axes[0].get_xticks()
+    assert 2 < len(ticks) < 14
+    assert (ticks == ticks.round()).all()
 
 
 def test_budgets_that_are_words_have_their_names_as_ticks():

@@ -41,7 +41,7 @@ def test_markers_are_the_means_of_the_seeds(runs):
     np.testing.assert_allclose(drawn[0], calm)
     np.testing.assert_allclose(drawn[1], decided)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert texts == ["seeds", "seeds with an effect", "95 % of the seeds by chance alone"]
+    assert texts == ["seeds", "seeds of an algorithm with an effect", "95 % of the seeds by chance alone"]
     assert ax.get_xlabel().replace("\n", " ").endswith("in standard deviations")
 
 

@@ -76,15 +76,18 @@ def test_residuals_are_those_of_the_diagnosis(two):
     assert [line.get_ydata()[0] for line in lines(ax, "_reference")] == [-3.0, 0.0, 3.0]
 
 
-def test_scales_are_logarithms_of_ratios(five):
+def test_scales_are_ratios_on_a_logarithmic_axis_the_noisiest_on_top(five):
     scale = next(s for s in five.scale if s.column == "benchmark")
+    table = scale.table.sort_values("relative_sd", ascending=False)
     ax = scale_plot(five)
+    assert ax.get_xscale() == "log"
+    written, levels = [label.get_text() for label in ax.get_yticklabels()], table["level"].tolist()
+    assert ["".join(name.split()) for name in written] == ["".join(name.split()) for name in levels]  # some are wrapped
     (points,) = lines(ax, "_estimates")
-    assert points.get_xdata() == approx(np.log2(scale.table["relative_sd"].to_numpy()))
+    assert points.get_xdata() == approx(table["relative_sd"].to_numpy())
     ends = [line.get_xdata() for line in lines(ax, "_interval")]
     assert [list(end) for end in ends] == [
-        approx([np.log2(low), np.log2(high)])
-        for low, high in zip(scale.table["ci_low"], scale.table["ci_high"], strict=True)
+        approx([low, high]) for low, high in zip(table["ci_low"], table["ci_high"], strict=True)
     ]
     assert ax.get_title(loc="right") == f"scale by benchmark: {scale.severity}"
     assert scale_plot(five, "algorithm").get_title(loc="right").startswith("scale by algorithm")

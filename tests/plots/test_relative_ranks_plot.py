@@ -31,6 +31,7 @@ def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), *
     given = {
         "by": "prior" if levels else None, "panels": panels,
         "algorithms": tuple(names), "budgets": tuple(budgets), "budget": "epochs", "unit": "benchmarks", "alpha": 0.05,
+        "roster": tuple(names),
         "n_benchmarks": 12, "n_seeds": 5, "score": "loss", "direction": "minimize",
         "band": "95 % t intervals over benchmarks: mean ranks to expect on other benchmarks of this kind.",
     }  # fmt: skip

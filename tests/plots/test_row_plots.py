@@ -11,6 +11,7 @@ from figures import CASES, lines, row_labels
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+import lmemtest as lt
 from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _style, benchmark_effects_plot, emmeans_plot, pairs_matrix_plot, pairs_plot
@@ -47,7 +48,7 @@ def test_words_that_would_break_below_the_axis_take_the_width_of_the_figure(make
 
 
 def test_rows_cells_and_labels_are_parts_of_their_algorithms(make):
-    pairs = make.pairs(*make.cases["three"])
+    pairs = make.pairs(*make.cases["three"], direction=None)
     ax = pairs_plot(pairs)
     names = list(zip(pairs.table["left"], pairs.table["right"], strict=True))
     veils = [patch for patch in ax.patches if patch.get_label() == "_veil"]
@@ -151,7 +152,7 @@ def test_pairs_are_readable(make, assert_readable, case):
 
 
 def test_pairs_show_difference_interval_decision_and_p(make):
-    pw = make.pairs(*make.cases["five"])
+    pw = make.pairs(*make.cases["five"], direction=None)
     table = pw.to_frame()
     ax = pairs_plot(pw)
     assert row_labels(ax) == [f"{a} − {b}" for a, b in zip(table["left"], table["right"], strict=True)]
@@ -165,6 +166,42 @@ def test_pairs_show_difference_interval_decision_and_p(make):
     shown = {text.xy[1]: text.get_text() for text in ax.texts if text.get_text() != "p-value"}
     assert [shown[row] for row in table.index] == [format_p(p) for p in table["p_value"]]
     assert lines(ax, "_reference")[0].get_xdata()[0] == 0.0
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("minimize", -1), ("maximize", 1)])
+def test_of_pairs_with_a_direction_the_better_mean_comes_first(make, direction, sign):
+    em = make.means(("A", "B", "C"), (3.0, 1.0, 2.0), 0.2, direction=direction)
+    pairs = em.pairs()
+    ax = pairs_plot(pairs)
+    best = ("B", "C", "A") if direction == "minimize" else ("A", "C", "B")
+    assert row_labels(ax) == [f"{best[i]} − {best[j]}" for i, j in ((0, 1), (0, 2), (1, 2))]
+    at = {
+        dots.get_ydata()[i]: dots.get_xdata()[i]
+        for dots in lines(ax, "_estimates")
+        for i in range(len(dots.get_ydata()))
+    }
+    assert [at[row] for row in range(3)] == pytest.approx([sign, 2 * sign, sign])
+    table = pairs.to_frame().set_index(["left", "right"])
+    spans = {line.get_ydata()[0]: tuple(line.get_xdata()) for line in lines(ax, "_interval")}
+    for row, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):
+        known = (best[i], best[j]) in table.index
+        low, high = table.loc[(best[i], best[j]) if known else (best[j], best[i]), ["ci_low", "ci_high"]]
+        assert spans[row] == pytest.approx((low, high) if known else (-high, -low))
+    assert f"({'negative' if sign < 0 else 'positive'}: the first is better)" in ax.get_xlabel().replace("\n", " ")
+
+
+def test_a_map_of_twenty_long_names_fits_a_column(make, assert_readable):
+    names = [f"an algorithm with a long name and the number {i}" for i in range(20)]
+    pairs = make.pairs(names, np.arange(20.0), 0.2)
+    ax = pairs_matrix_plot(pairs, width="column")
+    assert_readable(ax)
+    assert ax.figure.get_size_inches()[0] == 3.3
+    key = ax.get_xlabel().replace("\n", " ")
+    assert all(name in key or name in {label.get_text() for label in ax.get_xticklabels()} for name in names)
+    (scale,) = ax.child_axes
+    assert scale.get_position().y0 > ax.get_position().y1  # above the map
+    (wide,) = pairs_matrix_plot(pairs, width="page").child_axes
+    assert wide.get_position().height > wide.get_position().width
 
 
 def test_pairs_in_groups_have_headings(make, assert_readable):
@@ -358,3 +395,14 @@ def test_a_pair_without_a_test_is_called_undecided_and_not_insignificant(make, t
     rows = [text.get_text() for text in texts_of(pairs_plot(untested))]
     assert "no test" in rows
     assert not any("no test" in text.get_text() for text in texts_of(pairs_matrix_plot(pw)))
+
+
+def test_effects_of_a_result_begin_with_the_largest_and_with_the_best_algorithm():
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", model="svm")
+    effects = lt.benchmark_effects(runs)
+    ax = benchmark_effects_plot(effects, kind="heatmap")
+    largest = effects.table["estimate"].abs().groupby(effects.table["benchmark"]).max()
+    assert row_labels(ax) == largest.sort_values(ascending=False).index.tolist()
+    overall = effects.table.groupby("algorithm")["overall"].first().sort_values()
+    assert [label.get_text() for label in ax.get_xticklabels()] == overall.index.tolist()
+    assert ax.child_axes[0].get_ylabel().replace("\n", " ").endswith("(in loss, negative is better)")

@@ -39,7 +39,10 @@ def test_curves_scores_and_the_best_are_those_of_the_fit(fit):
     points = lines(ax, "_scores")[0]
     assert points.get_ydata()[-1] == fit.scores[-1]
     assert points.get_xdata()[-1] == approx(np.log(0.5) / np.log(60 / 61))
-    assert [text.get_text() for text in ax.texts] == ["Configurations tried, k", "Median of the highest of k scores"]
+    *foot, x_label, y_label = [text.get_text() for text in ax.texts]
+    assert (x_label, y_label) == ("Configurations tried, k", "Median of the highest of k scores")
+    assert " ".join(foot).startswith("Intervals are of the curve, not of scores: ")
+    assert " ".join(foot).endswith("Bar at the right edge: interval of the asymptotic best.")
 
 
 def test_minimizing_is_drawn_upside_down(fit):
@@ -124,7 +127,7 @@ def test_words_fit_with_few_k_and_with_many(fit, assert_fits):
 def test_a_fit_that_is_not_to_be_trusted_is_grey_and_says_so(fit):
     few = tuning.fit(fit.scores[::5], direction="maximize")
     ax = drawn(few)
-    assert ax.texts[0].get_text() == "Not to be trusted: see the sentence of the fit."
+    assert ax.texts[0].get_text().startswith("Not to be trusted: see the sentence of the fit. Intervals are")
     assert lines(ax, "_curve")[0].get_color() != lines(drawn(fit), "_curve")[0].get_color()
 
 

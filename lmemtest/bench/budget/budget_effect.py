@@ -169,6 +169,7 @@ def budget_effect(
             "score": curves.runs.score,
             "direction": curves.runs.direction,
             "budget": str(curves.runs.budget),
+            "roster": curves.runs.roster,
             "range": curves.ends,
             "sample": curves.sample,
             "n_sample": len(curves.group),

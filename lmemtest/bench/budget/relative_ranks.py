@@ -169,6 +169,7 @@ def ranks(
             "by": by,
             "panels": tuple(panels),
             "algorithms": algorithms,
+            "roster": runs.roster,
             "budgets": every,
             "budget": runs.budget,
             "unit": unit,

@@ -52,6 +52,8 @@ class Blocks:
         Number of the seed of each run, in ascending order, -1 behind the last; None without a column of seeds.
     family : (m,) str or None
         The family of each instance; None where families are not the sample.
+    roster : tuple of str
+        `Runs.roster`.
     """
 
     algorithms: tuple[str, ...]
@@ -65,6 +67,7 @@ class Blocks:
     notes: tuple[str, ...] = ()
     seeds: NDArray[np.intp] | None = None
     family: NDArray[np.object_] | None = None
+    roster: tuple[str, ...] = ()
 
     @cached_property
     def n_runs(self) -> NDArray[np.intp]:
@@ -199,6 +202,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
         notes=notes,
         seeds=None if seed is None else padded(seed[order], cell, shape, -1),
         family=family,
+        roster=runs.roster,
     )
     return _with_common_benchmarks(found) if unit == "family" else found
 

@@ -38,7 +38,7 @@ from lmemtest.core.validate import (
     check_flag,
     check_names,
 )
-from lmemtest.core.words import joined, listed, suggest
+from lmemtest.core.words import format_level, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -126,6 +126,9 @@ class Runs(Guided):
         Its number of rows.
     algorithms : tuple
         The levels of the algorithm column.
+    roster : tuple of str
+        Their names in the whole table that `filter` and others made these runs of, in its order: figures give an
+        algorithm its colour and marker by it, so that it keeps them where others are left out.
 
     Raises
     ------
@@ -163,6 +166,7 @@ class Runs(Guided):
     notes: tuple[str, ...] = field(init=False, default=())
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
+    roster: tuple[str, ...] = field(init=False, default=())
     study: Study = field(init=False)
 
     # Each is a function of runs, documented where its work is.
@@ -204,6 +208,7 @@ class Runs(Guided):
         if not self.is_lazy:
             check_types(self)
         _set(self, "algorithms", self.study.levels(self.algorithm))
+        _set(self, "roster", tuple(map(format_level, self.algorithms)))
         if several:
             check_algorithms(self)
         check_families(self)
@@ -377,7 +382,8 @@ class Runs(Guided):
         return self
 
     def following(self, source: Runs, step: Failures | Callable[[Runs], Runs]) -> Runs:
-        """These runs, which a step made of others, with what is known of failures there."""
+        """These runs, which a step made of others, with the roster and what is known of failures there."""
+        _set(self, "roster", source.roster)
         known = source.failures
         if callable(step):
             done = None if known is None else known._replace(then=(*known.then, step))
@@ -393,7 +399,8 @@ class Runs(Guided):
         runs: Runs = object.__new__(Runs)
         for name, value in {**self.roles(), **roles}.items():
             _set(runs, name, value)
-        runs.remembering(frame=frame, scale=self.scale, curve=self.curve, failures=self.failures, notes=())
+        known = {"scale": self.scale, "curve": self.curve, "failures": self.failures, "roster": self.roster}
+        runs.remembering(frame=frame, notes=(), **known)
         _set(runs, "study", Study(runs, seen))
         _set(runs, "n_rows", int(seen[0].n.sum()) if seen else self.n_rows)
         if not runs.n_rows:

@@ -635,6 +635,11 @@ class Study:
         return self.runs.algorithm
 
     @property
+    def roster(self) -> tuple[str, ...]:
+        """The algorithms of the whole table."""
+        return self.runs.roster
+
+    @property
     def cluster(self) -> str | None:
         """Benchmarks are independent of each other."""
         return self.runs.benchmark

@@ -42,7 +42,7 @@ FEW_BENCHMARKS = 5
 _INTERVALS = {
     "families": "score interval with the variance of the mean of the families' means",
     "families drawn": "percentile interval, families drawn again and runs within their benchmarks",
-    "mixed": "score interval with the variance of the mixed model win ~ 1 + (1 | benchmark)",
+    "mixed": "score interval with the variance of a mixed model of wins with random benchmarks",
     "percentile": "percentile interval, benchmarks drawn again and runs within them",
     "score": "score interval of the only benchmark (exact where fewer than five runs are paired)",
 }

@@ -146,7 +146,7 @@ def score_distributions(
         title=f"Distribution of {runs.score}{f' at {at}' if at else ''} ({better})",
         tables={"groups": table, "densities": densities, "scores": scores},
         values={"by": columns, "at": at, "score": runs.score, "direction": runs.direction, "alpha": alpha}
-        | {"several_modes": several_modes},
+        | {"several_modes": several_modes, "algorithm": runs.algorithm, "roster": runs.roster},
         findings=(finding,),
         notes=(*notes, *_notes(table)),
         printed=table.drop(columns="bandwidth"),

@@ -350,7 +350,8 @@ def evaluated_grid(
         *direction_notes,
     )
     means, of_baseline = carried(fit, means, float(spread)) if along is None else (means, ())
-    return replace(means, notes=(*of_baseline, *notes, *means.moderation_notes))
+    roster = fit.scope.roster if fit.scope is not None and spec_names == (fit.scope.compared,) else ()
+    return replace(means, roster=roster, notes=(*of_baseline, *notes, *means.moderation_notes))
 
 
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:

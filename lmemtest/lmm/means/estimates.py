@@ -103,6 +103,9 @@ class Estimates(Result):
         Factors that were averaged over.
     covariates : dict of str to tuple of float
         Values at which numeric columns were held.
+    roster : tuple of str
+        Names of all that are compared in the whole table, in its order, by which figures give them their colours; empty
+        for those of the estimates.
     notes : tuple of str
         What was averaged over, what is not estimable, and what else a reader must know.
 
@@ -144,6 +147,7 @@ class Estimates(Result):
     ratio_of: str = "geometric means"
     averaged_over: tuple[str, ...] = ()
     covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    roster: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     parts: ClassVar[Mapping[str, str]] = {"estimates": "table"}

@@ -276,7 +276,7 @@ function report(names) {
       for (const section of folded) section.open = wanted;
       all.textContent = wanted ? "close all" : "open all";
     });
-    folded[0].before(make("p", { class: "take all" }, all));
+    document.querySelector(".section").before(make("p", { class: "take all" }, all));
   }
   if (location.hash) open();
 }

@@ -263,6 +263,24 @@ def test_filter_takes_roles() -> None:
         runs.filter(seed=1)
 
 
+def test_runs_of_a_part_remember_the_algorithms_of_the_whole_table_in_its_order() -> None:
+    table = crossed(tool=3, task=4, seed=2).assign(size=lambda frame: frame["task"].map(len))
+    table["tool"] = pd.Categorical(table["tool"], ["tool2", "tool0", "tool1"])
+    roles = {"score": "score", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
+    runs = lt.Runs(table, metafeatures=["size"], **roles)
+    roster = ("tool2", "tool0", "tool1")
+    two = runs.filter(algorithm=["tool0", "tool1"])
+    assert (runs.roster, two.algorithms) == (roster, ("tool0", "tool1"))
+    made = (
+        two, two.filter(task="task1"), two.normalize("rank"), two.drop_missing(), two.drop_duplicates("mean"),
+        two.with_metafeatures(), two.normalize("minmax").filter(seed="seed0"), lt.Runs(table, **roles),
+    )  # fmt: skip
+    assert {one.roster for one in made} == {roster}
+    pairs = lt.fit_lmm("score ~ tool + (1 | task)", two).emmeans("tool").pairs()
+    assert pairs.estimates.roster == roster
+    assert lt.Runs(two.to_frame(), **roles).roster[:2] == ("tool0", "tool1")  # a new table
+
+
 # ------------------------------------------------------------------------------------------------------- wide tables
 
 
