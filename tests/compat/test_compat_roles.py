@@ -178,7 +178,7 @@ def test_only_names_make_a_budget():
     assert (unknown.budget, unknown.metafeatures) == (None, ("prior", "resource"))
     assert unknown.guessed == {"resource": "metafeatures"}
     text = frame.assign(used_fidelity=1.0, budget=frame["used_fidelity"].map({1: "s", 2: "m", 4: "l", 8: "x"}))
-    assert (roles_of(text).budget, roles_of(text).metafeatures) == (None, ("prior", "budget"))
+    assert (roles_of(text).budget, roles_of(text).metafeatures) == ("used_fidelity", ("prior", "budget"))
 
 
 def test_yes_and_no_are_labels():

@@ -253,11 +253,14 @@ def guessed(
     frame = frame.infer_objects()  # the validator makes objects of seeds
     taken = {algorithm, loss, metafeature, *given.values()}
     own = {name for name in (*OWN.values(), PRIOR) if name in frame.columns and name not in taken}
-    own = {name for name in own if frame[name].nunique() > 1}
-    roles: dict[str, Any] = {role: given.get(role) or (name if name in own else None) for role, name in OWN.items()}
-    roles["metafeatures"] = metafeature or (PRIOR if PRIOR in own else ())
+    vary = {name for name in own if frame[name].nunique() > 1}
+    roles: dict[str, Any] = {role: given.get(role) or (name if name in vary else None) for role, name in OWN.items()}
+    roles["metafeatures"] = metafeature or (PRIOR if PRIOR in vary else ())
     runs = Runs(frame, score=loss, direction="minimize", algorithm=algorithm, **roles)
-    return runs, unnamed_columns(runs)
+    columns = unnamed_columns(runs)
+    filled = {column.role for column in columns}
+    constant = {role: name for role, name in OWN.items() if not roles[role] and name in own and role not in filled}
+    return Runs(frame, **{**runs.roles(), **constant}) if constant else runs, columns
 
 
 def _numbers_within_runs(runs: Runs, frame: pd.DataFrame) -> list[str]:
