@@ -79,7 +79,9 @@ def tensorboard(
                 array = make_ndarray(event.tensor_proto)
                 if array.size == 1 and array.dtype.kind in "fiu":
                     tags[tag] = None
-                    rows.append({**run, "tag": tag, "step": event.step, "value": float(array), "at": event.wall_time})
+                    rows.append(
+                        {**run, "tag": tag, "step": event.step, "value": float(array.item()), "at": event.wall_time}
+                    )
     if not rows:
         raise DataError("logs hold no scalars, and other kinds of events are not read. Log the score by add_scalar.")
     score = one_of(list(tags), score, argument="score", what="scalars", shown="logs")
