@@ -424,3 +424,17 @@ def test_relative_scores_at_the_levels_of_a_metafeature():
     assert "+ C(task) * C(prior) + (0 + C(prior) | task:algorithm)" in recommend(runs.normalize("rank")).formula
     both = recommend(runs.normalize("rank", by=["task"]))
     assert "+ C(task) * C(prior) + (0 + C(prior) | task:algorithm)" in both.formula
+
+
+@pytest.mark.parametrize("how", ["rank", "zscore"])
+def test_means_of_relative_scores_are_those_of_the_levels_however_unequal_these_vary(how):
+    """An algorithm that gains at the level that varies more is not measured at the other alone."""
+    rng, frame = np.random.default_rng(8), table(benchmarks=8, priors=2)
+    places = frame["task"], frame["algorithm"].str[1:].astype(int), frame["prior"]
+    frame["loss"] += rng.normal(size=(8, 3, 2))[places] * np.array([0.2, 4.0])[places[2]]
+    frame["loss"] += np.array([[0.0, 2.0, 0.0], [0.0, -3.0, 0.0]])[places[2], places[1]]
+    runs = runs_of(frame).normalize(how)
+    got = recommend(runs)
+    means = got.spec.fit(got.runs).emmeans("algorithm").to_frame()
+    plain = runs.to_frame().groupby("algorithm")[runs.score].mean()
+    assert means["emmean"].to_numpy() == pytest.approx(plain.to_numpy(), rel=1e-9)

@@ -154,8 +154,8 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
             raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs, sample.fixed, blocks)
     factors = [factor_term(column, runs) for column in blocks]
-    if fixed_benchmarks:  # each has means of its own
-        factors, fixed = [fixed[0], *factors], fixed[1:]
+    if fixed_benchmarks:  # each has means of its own, and so at its instances
+        factors, fixed = [fixed[0], *factors], [term for term in fixed[1:] if not {*term.columns} & {*blocks}]
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
     spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
     spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
@@ -214,9 +214,9 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
         terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
     alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
     for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
-        if name is not None and name not in blocks and len(runs.levels(name)) > 1:
+        if name is not None and len(runs.levels(name)) > 1:
             levels = factor_term(name, runs)
-            terms += [levels, Term.of(algorithm, levels)]
+            terms += [*([] if name in blocks else [levels]), Term.of(algorithm, levels)]
     if runs.budget is None:
         return terms, []
     budgets = len(runs.levels(runs.budget))
