@@ -432,9 +432,9 @@ def test_unadjusted_p_values_are_not_called_adjusted(three: Analysis) -> None:
 def test_unadjusted_differences_have_variances_of_their_own_and_are_not_called_moderated(three: Analysis) -> None:
     own = analyze(three.runs, adjust="none")
     assert (own.pairs.errors, three.pairs.errors) == ("own", "moderated")
-    assert "squeezed by empirical Bayes" in words(three)
+    assert "shrunk by empirical Bayes" in words(three)
     text = words(own)
-    assert "squeezed" not in text
+    assert "shrunk" not in text
     assert "each with the CR2 variance of its difference over the 8 levels of task" in text
     assert "Every difference is judged by its own scatter over the benchmarks alone" in text
 

@@ -252,7 +252,7 @@ def per_algorithm(tables: Tables) -> Variances:
 
 
 def moderated(tables: Tables) -> Variances:
-    """Of each pair, squeezed towards the model's: as in `LmmFit.moderated`."""
+    """Of each pair, shrunk towards the model's: as in `LmmFit.moderated`."""
     i, j = tables.pairs
     unit = 2.0 * tables.model[0][:, None]
     own, df = tables.own / unit, np.full(tables.own.shape, tables.n_benchmarks - 1.0)

@@ -88,7 +88,7 @@ def by_means(x: Array) -> Array:
 
 
 def moderated(x: Array) -> Array:
-    """The first step of "stepdown", with the variance of each pair squeezed towards the residual one."""
+    """The first step of "stepdown", with the variance of each pair shrunk towards the residual one."""
     _, n, k = x.shape
     i, j = np.triu_indices(k, 1)
     d = x[:, :, i] - x[:, :, j]

@@ -139,7 +139,7 @@ def metafeature_effect(
 
     The contrast of a benchmark is its own one, by generalised least squares with the model's variances of runs and
     seeds, drawn towards the mean over benchmarks (partial pooling). Its variance is that of the runs at each of its
-    two levels: the scatter of the benchmark's own runs there, squeezed towards that of all benchmarks at the level
+    two levels: the scatter of the benchmark's own runs there, shrunk towards that of all benchmarks at the level
     (Smyth 2004, doi:10.2202/1544-6115.1027), and never below it, with Satterthwaite's degrees of freedom. How much
     contrasts vary between benchmarks is not taken as known: the variance is integrated out, so that intervals hold at
     least as often as stated over benchmarks like these, also where it is estimated as zero. Intervals and p-values of a
@@ -476,7 +476,7 @@ def _about_mean(y: Array, which: NDArray[np.bool_]) -> Array:
 def _scatter(squares: Array, df: Array) -> tuple[Array, Array]:
     """Variances over those of the model, each level and kind of runs by itself, and their degrees of freedom.
 
-    Those of the benchmarks, along the first axis, are squeezed towards each other, and none falls below their mean:
+    Those of the benchmarks, along the first axis, are shrunk towards each other, and none falls below their mean:
     with two seeds a benchmark can look quiet that is not.
     """
     all_df = df.sum(axis=0)

@@ -87,7 +87,7 @@ class Anytime(Result):
     df_means : float
     df_differences : (pairs, points) float
     vcov : {"moderated", "model"}
-        Standard errors of differences: each pair's own, squeezed towards the common ones, or the common ones.
+        Standard errors of differences: each pair's own, shrunk towards the common ones, or the common ones.
     scale, columns, formula
         Of the spline; no columns and no formula where every budget has means of its own.
     sample, n_sample
@@ -257,7 +257,7 @@ def anytime(
         In a complete table with several benchmarks, average scores over runs and over levels of metafeatures first;
         the solution is in closed form then. False fits all rows with random curves of runs.
     vcov : {"moderated", "model"}
-        Standard errors of differences. "moderated": each pair's own scatter over the benchmarks, squeezed towards the
+        Standard errors of differences. "moderated": each pair's own scatter over the benchmarks, shrunk towards the
         common one, as in `moderated`; for complete tables of three or more algorithms and benchmarks, else the model's
         are used, with a note. "model": the common variance for all pairs, right if all vary alike.
     level : float in (0, 1)
@@ -469,7 +469,7 @@ def _variance_notes(runs: Runs, mean: MeanCurves, spread: Moderation | None, vco
         unit = runs.seed if mean.sample == "runs" else runs.study.sampled.column
         return [
             "Standard errors of differences are moderated: each pair's own scatter over the "
-            f"{mean.n_sample} {mean.sample}, squeezed towards the common one.",
+            f"{mean.n_sample} {mean.sample}, shrunk towards the common one.",
             *deviations(spread.observed, scatter, list(names), str(unit)),
         ]
     if vcov == "moderated" and len(names) > 2:

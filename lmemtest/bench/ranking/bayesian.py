@@ -390,7 +390,7 @@ def differences(blocks: Blocks, left: int, right: int) -> tuple[Array, Array]:
     """Mean advantage of one algorithm over another on each block, NaN where one of them is missing, and its variance.
 
     Runs with the same seeds are pairs, others independent. The variances of single runs are moderated: those of all
-    instances are squeezed towards each other, the more so the fewer the runs behind them and the more alike they are.
+    instances are shrunk towards each other, the more so the fewer the runs behind them and the more alike they are.
     Where no instance has two runs of each algorithm they are zero, and what seeds contribute counts as a difference
     between benchmarks.
     """
@@ -421,7 +421,7 @@ def _of_instances(blocks: Blocks, left: int, right: int) -> tuple[Array, Array, 
 
 
 def _moderated(variance: Array, df: Array) -> Array:
-    """Variances squeezed towards each other (Smyth 2004), NaN replaced by what the others share; zero if all are."""
+    """Variances shrunk towards each other (Smyth 2004), NaN replaced by what the others share; zero if all are."""
     estimated = df > 0
     if not (variance[estimated] > 0).any():
         return np.zeros(variance.shape)

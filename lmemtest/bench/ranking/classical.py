@@ -3,7 +3,7 @@
 Repeated-measures ANOVA and the paired t-test on scores, Nemenyi's and Conover's test on ranks differ in what is
 averaged and in the covariance of the averages, so each of them is a set of `Estimates`: means of n blocks with
 
-- moderated: that of ``score ~ algorithm + (1 | block)``, the variance of each pair squeezed towards the model's;
+- moderated: that of ``score ~ algorithm + (1 | block)``, the variance of each pair shrunk towards the model's;
 - paired t: the sample covariance of the scores, n - 1 degrees of freedom, each pair its own variance;
 - ANOVA and Tukey: the residual mean square after blocks and algorithms, (n - 1)(k - 1) degrees of freedom;
 - Conover: the same on ranks;

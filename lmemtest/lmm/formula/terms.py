@@ -109,7 +109,7 @@ def expand(node: Joined) -> tuple[Term, ...]:
     Examples
     --------
     >>> from lmemtest.lmm.formula.syntax import parse_sum
-    >>> [term.label for term in expand(parse_sum("(a + b)**2 - b"), "")]
+    >>> [term.label for term in expand(parse_sum("(a + b)**2 - b"))]
     ['1', 'a', 'a:b']
     """
     if _count(node) > _MOST_TERMS:

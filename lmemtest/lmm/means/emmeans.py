@@ -103,7 +103,7 @@ def emmeans(
         One minus the confidence level.
     vcov : {"moderated", "model"}, Moderated or ClusterRobust, optional
         Where standard errors come from, here and in all that is made from the result; the means do not change.
-        "moderated": every difference has a variance of its own, from its scatter over the benchmarks, squeezed towards
+        "moderated": every difference has a variance of its own, from its scatter over the benchmarks, shrunk towards
         the model's, see `moderated` (which takes other clusters than the benchmark of `Runs`). "model": the fitted
         covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
         covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three

@@ -1,4 +1,4 @@
-r"""Moderated variances: what each comparison shows of its own variance, squeezed towards what all of them share.
+r"""Moderated variances: what each comparison shows of its own variance, shrunk towards what all of them share.
 
 The model gives every comparison of two algorithms the same variance between benchmarks. The benchmarks themselves show
 the variance of each comparison, but with few degrees of freedom. Empirical Bayes weighs the two (Smyth 2004): if the
@@ -11,9 +11,9 @@ them, the model's variance stands; the more they scatter beyond that, the more e
 Comparisons of algorithms are not exchangeable: those of one erratic algorithm all vary more. So there are two stages.
 
 1. Algorithms: ``t_ij = (h_i a_i + h_j a_j) / (h_i + h_j)`` is fitted to the ratios ``v_ij`` of the pairs, with ``a_i``
-   how much the advantages of algorithm i vary relative to the model, and the ``a_i`` are squeezed towards a common
+   how much the advantages of algorithm i vary relative to the model, and the ``a_i`` are shrunk towards a common
    value.
-2. Pairs: the ``v_ij`` are squeezed towards ``t_ij``, so that two variants of one method (which vary together, hence
+2. Pairs: the ``v_ij`` are shrunk towards ``t_ij``, so that two variants of one method (which vary together, hence
    less against each other) keep what they show.
 
 Empirical Bayes is right on average over comparisons, not for the one that varies most: it pulls large variances down.
@@ -63,7 +63,7 @@ class Moderation:
     Attributes
     ----------
     scale, scale_df : (..., k) float
-        Variance of each mean's advantages relative to the model's, squeezed towards each other, and its df.
+        Variance of each mean's advantages relative to the model's, shrunk towards each other, and its df.
     observed : (..., k) float
         The same before it was squeezed; NaN for means without a comparison that shows its variance.
     observed_df : (...) float
@@ -336,7 +336,7 @@ def _excess(log_x: Array, finite: Mask, by_chance: Array, *, n_fitted: int) -> A
 
 
 def _centre(location: Array, prior_df: Array, df: Array, average: Array) -> Array:
-    """What the scales are squeezed towards: their own location where they differ; where they are alike the model's 1.
+    """What the scales are shrunk towards: their own location where they differ; where they are alike the model's 1.
 
     The model's does not count where the pairs are above it on average, as with a model that lacks the interaction of
     algorithms and benchmarks. Where its variance is estimated as zero, they are below it by selection, and 1 is right.

@@ -1,6 +1,6 @@
 """Moderated standard errors of marginal means and of their comparisons.
 
-Each comparison's own scatter over the benchmarks is squeezed towards the variance that the model gives all of them.
+Each comparison's own scatter over the benchmarks is shrunk towards the variance that the model gives all of them.
 
 `empirical_bayes` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and its means, or
 the means of a complete table.
@@ -44,7 +44,7 @@ class Moderated:
     Attributes
     ----------
     fit : LmmFit
-        The fit whose variance the own variances are squeezed towards.
+        The fit whose variance the own variances are shrunk towards.
     robust : ClusterRobust
         Own variances of all comparisons: CR2, from the scatter of the clusters; of `fit`, or of the same model without
         the random effects that reach over clusters.
@@ -123,7 +123,7 @@ class ModeratedMeans:
         The standard errors and degrees of freedom of functions by the model of `robust`, if that is another one than
         the fit: what random effects that reach over clusters add to them is left as it is.
     single : bool
-        Whether differences have the variance that the clusters show of them, not squeezed towards others.
+        Whether differences have the variance that the clusters show of them, not shrunk towards others.
     """
 
     robust: ClusterRobust | CompleteBlocks
@@ -224,7 +224,7 @@ class ModeratedMeans:
     def _contrasts(
         self, key: NDArray[np.bool_], L: Functions, C: Functions, se: Array, df: Array
     ) -> tuple[Array, Array]:
-        """Differences within families: own variances squeezed towards those of the means' advantages."""
+        """Differences within families: own variances shrunk towards those of the means' advantages."""
         family, at = self._joined(key)
         C = C.only(at)
         observed, df_own = self._own_ratio(key, L, C, se)
@@ -275,7 +275,7 @@ class ModeratedMeans:
             worth = f" (worth {written(float(self.families[0].prior_df), '.3g')} degrees of freedom)"
         notes = [
             "Standard errors of differences are moderated: the scatter of each difference over the "
-            f"{robust.n_clusters} levels of {robust.label}, squeezed towards the model's variance"
+            f"{robust.n_clusters} levels of {robust.label}, shrunk towards the model's variance"
             f"{worth}."
         ]
         for number, family in enumerate(self.families):
@@ -294,7 +294,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
 
     The model gives all comparisons of algorithms one variance between benchmarks. Where one algorithm is erratic, or
     two are variants of one method, that is wrong for the comparisons with them and costs power in all others. Here the
-    scatter of each comparison over the benchmarks is squeezed towards the model's variance, the less the more the
+    scatter of each comparison over the benchmarks is shrunk towards the model's variance, the less the more the
     comparisons differ in their scatter (empirical Bayes).
 
     Parameters
