@@ -430,10 +430,10 @@ def _levels_text(levels: tuple[Any, ...]) -> str:
     return f"{len(levels):,}: {shown}{', ...' if len(levels) > 6 else ''}"
 
 
-def as_runs(table: Any, roles: Mapping[str, Any], function: str) -> Runs:
+def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = "") -> Runs:
     """Runs as they are, or those of a dataframe with the roles of its columns; the one way into what takes either.
 
-    `function` takes them, such as "rank". A table whose score and algorithms are no columns has one for each algorithm.
+    `function` takes them, such as "rank", after what was `asked` of it ("'nemenyi', "). A table whose score and algorithms are no columns has one for each algorithm.
     """
     given = {
         name: role for name, role in roles.items() if role is not None and (not isinstance(role, tuple) or len(role))
@@ -471,7 +471,7 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str) -> Runs:
         message = "The table has a row for each score: say what its columns mean."
     else:
         message = f"{function} of a dataframe needs {joined([f'{name}=' for name in missing])}: which column is it?"
-    return _refuse(table, f"lmemtest.{function}(df, {{}})", message, given)
+    return _refuse(table, f"lmemtest.{function}(df, {asked}{{}})", message, given)
 
 
 def _has_few_texts(table: Any) -> bool:

@@ -149,7 +149,8 @@ def rank(
     ('A', 'B', 'C')
     """
     method, test = _method_and_test(method, test)
-    runs = as_runs(data, {"direction": direction, **roles}, "rank")
+    asked = method if test == "auto" else test
+    runs = as_runs(data, {"direction": direction, **roles}, "rank", "" if asked == "lmem" else f"{asked!r}, ")
     check_algorithms(runs)
     if curves is not None:
         check_choice(curves, "curves", CURVE_CHOICES)
@@ -196,10 +197,13 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
     of_test = {name: kind for kind, tests in TESTS.items() for name in tests if name != "auto"}
     before = {"friedman": "nemenyi", "anova": "tukey"}  # the tests of all algorithms that come before those of pairs
     if isinstance(method, str) and isinstance(test, str) and test == "auto":
-        name = before.get(method, method)
+        name = before.get(method.lower(), method.lower())
         method, test = (of_test[name], name) if name in of_test else (method, test)
+        check_choice(method, "method", (*TESTS, "all", *of_test))
     test = before.get(test, test) if isinstance(test, str) else test
     method_of_test = of_test.get(test, "lmem") if isinstance(test, str) else "lmem"
+    if method is None:
+        check_choice(test, "test", ("auto", *of_test))
     method = check_choice(method_of_test if method is None else method, "method", (*TESTS, "all"))
     if method in TESTS and method_of_test != "lmem" and method_of_test != method:
         raise ArgumentError(

@@ -120,11 +120,10 @@ def bootstrap(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.lmm.intervals.bootstrap import bootstrap
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7], "tool": ["A", "B"] * 8,
     ...          "task": list("wwwwxxxxyyyyzzzz")}
     >>> fit = lt.fit_lmm("loss ~ tool + (1 | task)", table)
-    >>> share = bootstrap(fit, lambda f: f.covariances[0][0, 0] / (f.covariances[0][0, 0] + f.scale), 99, rng=1)
+    >>> share = fit.bootstrap(lambda f: f.covariances[0][0, 0] / (f.covariances[0][0, 0] + f.scale), 99, rng=1)
     >>> share.draws.shape, bool(share.ci_low[0] < share.estimate[0] < share.ci_high[0])
     ((99, 1), True)
     """

@@ -417,6 +417,33 @@ DOORS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ({"method": "wilcoxon"}, "df, 'wilcoxon', score="),
+        ({"test": "friedman"}, "df, 'nemenyi', score="),
+        ({}, "df, score="),
+    ],
+)
+def test_the_call_that_is_proposed_for_a_dataframe_asks_for_the_same_test(asked: dict[str, str], kept: str) -> None:
+    with pytest.raises(ArgumentError, match=r"lmemtest\.rank\(" + kept):
+        lt.rank(
+            {"tool": list("ABC") * 4, "task": list("uuuvvvwwwxxx"), "loss": [1, 2, 4, 2, 3, 5, 1, 3, 4, 1, 2, 5]},
+            **asked,
+        )
+
+
+def test_names_of_tests_are_known_in_capitals_and_by_test_alone() -> None:
+    wide = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5]}
+    assert (
+        lt.rank(wide, "Wilcoxon", direction="maximize")
+        .to_frame()
+        .equals(lt.rank(wide, "wilcoxon", direction="maximize").to_frame())
+    )
+    with pytest.raises(ArgumentError, match=r"test must be 'auto' or .*Did you mean 'nemenyi'"):
+        lt.rank(wide, test="nemeny", direction="maximize")
+
+
 @pytest.mark.parametrize("door", DOORS)
 def test_a_dataframe_with_roles_and_a_wide_one_are_the_runs_that_they_make(door: str) -> None:
     call, rows = DOORS[door], table_of_scores(np.asarray(SCORES), "benchmark algorithm", algorithm=NAMES)
