@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
+from lmemtest.core.words import format_level
 from lmemtest.plots._names import ellipsis, label_of
 
 INK = "#1a1a1a"
@@ -88,9 +89,11 @@ def places(names: Sequence[Any], roster: Sequence[str] = ()) -> dict[Any, int]:
 
     >>> places(["HB", "RS"]), places(["HB", "RS"], ("BO", "HB", "RS"))
     ({'HB': 0, 'RS': 1}, {'HB': 1, 'RS': 2})
+    >>> places([2.0, 10.0], ("1", "2", "10"))
+    {2.0: 1, 10.0: 2}
     """
-    order = {name: place for place, name in enumerate(dict.fromkeys([*roster, *map(str, names)]))}
-    return {name: order[str(name)] for name in names}
+    order = {name: place for place, name in enumerate(dict.fromkeys([*roster, *map(format_level, names)]))}
+    return {name: order[format_level(name)] for name in names}
 
 
 def part(*names: str) -> str:

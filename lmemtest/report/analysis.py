@@ -533,8 +533,9 @@ def analyze(
         and decisions are made at what O'Brien-Fleming-like spending gives this look, for each pair as for `monitor`,
         which remembers the looks that were made.
     looked : int or path, optional
-        How often the table was looked at while it grew, this time included: without a plan each look has an equal share
-        of `alpha`. Or the ledger of `monitor`, whose looks and spending give the level of this one.
+        How often the table was looked at while it grew, this time included: without a plan the k-th look has
+        1/(k (k + 1)) of `alpha`, shares that add up to one. Or the ledger of `monitor`, whose looks and spending give
+        the level of this one.
     variants : {"none", "few", "all"}, default "few"
         Other analyses of the same runs in the report: without each family, benchmark and algorithm and at other levels,
         where each takes milliseconds; "all" also where it takes longer, at each budget, and on other scales.
@@ -648,7 +649,7 @@ def analyze(
             {
                 **options,
                 "alpha": study_alpha,
-                "looks": looks and look and look.sizes,
+                "looks": None if looks is None or look is None else look.sizes,
                 "looked": str(looked) if isinstance(looked, os.PathLike) else looked,
                 "curves": reduced_by,
             },

@@ -397,7 +397,8 @@ def mean_over_budgets(runs: Runs) -> Runs:
     keys = [name for name in runs.study.columns if name != runs.budget]
     if linked_budgets(runs, keys) > 1:
         return runs.study.average("budget")
-    return type(runs)(runs.study.rows(keys), **{**runs.roles(), "budget": None, "failed": None, "ignore": ()})
+    means = type(runs)(runs.study.rows(keys), **{**runs.roles(), "budget": None, "failed": None, "ignore": ()})
+    return means.remembering(roster=runs.roster)
 
 
 def linked_budgets(runs: Runs, keys: list[str]) -> int:

@@ -433,7 +433,8 @@ def _levels_text(levels: tuple[Any, ...]) -> str:
 def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = "") -> Runs:
     """Runs as they are, or those of a dataframe with the roles of its columns; the one way into what takes either.
 
-    `function` takes them, such as "rank", after what was `asked` of it ("'nemenyi', "). A table whose score and algorithms are no columns has one for each algorithm.
+    `function` takes them, such as "rank", after what was `asked` of it ("'nemenyi', "). A table whose score and
+    algorithms are no columns has one for each algorithm.
     """
     given = {
         name: role for name, role in roles.items() if role is not None and (not isinstance(role, tuple) or len(role))

@@ -435,7 +435,7 @@ class Study:
         roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
         roles["failed"] = None
         roles["family"] = () if roles["benchmark"] is None else self.runs.family
-        return type(self.runs)(means, **roles)
+        return type(self.runs)(means, **roles).remembering(roster=self.runs.roster)
 
     def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
         """Mean scores as a dense array, one axis for each name, and what stands along each axis; NaN where nothing ran.

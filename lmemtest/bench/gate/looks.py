@@ -84,7 +84,7 @@ def with_earlier_looks(
     checks: Sequence[Mapping[str, Any]],
     alpha: float,
 ) -> int:
-    """Note this look in the ledger, and give the rows the smallest p-values so far; which look this is."""
+    """Note this look, and give the rows the smallest p-values and tightest bounds so far; which look this is."""
     rules = [[check["tier"], check["metric"], *check["margin"]] for check in checks]
     plan = {"gate": rules, "alpha": alpha}
     made, looks, _ = read_ledger(path, "gate")
@@ -92,16 +92,25 @@ def with_earlier_looks(
         raise ArgumentError(
             f"the rules were made at the first look and are kept: they were {made}, and are {plan} now."
         )
+    known = {name: place[np.isfinite(place["difference"].to_numpy(dtype=float))] for name, place in places.items()}
     look = {
         name: {"tasks": [*map(format_level, place["task"])], "difference": [*map(float, place["difference"])]}
-        for name, place in places.items()
+        for name, place in known.items()
     }
-    same = bool(looks) and all(_nested(name, looks[-1][name], look[name]) for name in look)
+    nested = [_nested(name, looks[-1][name], look[name]) for name in look if looks]  # each is checked
+    same = bool(looks) and all(nested)
     for i, row in enumerate(rows):
-        for name in SHOWN_SO_FAR:
-            row[name] = min([row[name], *(seen["rows"][i][name] for seen in looks)], key=lambda p: (np.isnan(p), p))
+        judged = [name for name in SHOWN_SO_FAR if name == "p_worse" or np.isfinite(row[name])]
+        for name in judged:  # what cannot be judged now does not pass by an earlier look
+            row[name] = min(
+                [row[name], *(seen["rows"][i].get(name, 1.0) for seen in looks)], key=lambda p: (np.isnan(p), p)
+            )
+        if not checks[i]["margin"][1]:  # bounds that hold at every look hold together; a relative margin moves
+            row["ci_low"] = max([row["ci_low"], *(seen["rows"][i].get("ci_low", -np.inf) for seen in looks)])
+            row["ci_high"] = min([row["ci_high"], *(seen["rows"][i].get("ci_high", np.inf) for seen in looks)])
     if not same:
-        seen = [{name: row[name] if np.isfinite(row[name]) else 1.0 for name in SHOWN_SO_FAR} for row in rows]
+        kept = (*SHOWN_SO_FAR, "ci_low", "ci_high")
+        seen = [{name: row[name] for name in kept if np.isfinite(row[name])} for row in rows]
         add_to_ledger(path, plan, {LOOK: {**look, "rows": seen}})
     return len(looks) + (not same)
 

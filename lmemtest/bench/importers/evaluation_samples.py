@@ -557,8 +557,10 @@ def of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
     """A log of one evaluation, a sample, or results of several tasks."""
     inner = record.get("eval")
     if isinstance(inner, Mapping) and "model" in inner and "task" in inner:
-        first = next(iter(record.get("samples") or [{}]))
-        scorers = list(first.get("scores") or {}) if isinstance(first, Mapping) else []
+        samples = record.get("samples")
+        first = samples[0] if isinstance(samples, list) and samples else None
+        scores = first.get("scores") if isinstance(first, Mapping) else None
+        scorers = list(scores) if isinstance(scores, Mapping) else []
         return _inspect_log(
             file, scorers, ("eval", *(name for name in ("status", "samples", "results") if name in record))
         )

@@ -73,7 +73,7 @@ def promptfoo(
     if benchmark is not None and not isinstance(benchmark, str):
         raise ArgumentError(f"{named('benchmark')} must be a key of the metadata of test cases, got {benchmark!r}.")
     files = [_rows(part, "promptfoo", _tests_of) for part in _parts(results, "results")]
-    metrics = list(dict.fromkeys(name for rows in files for row in rows for name in row.get("namedScores") or {}))
+    metrics = list(dict.fromkeys(name for rows in files for row in rows for name in _names_in(row, "namedScores")))
     if metric is not None:
         check_choice(metric, "metric", metrics)
     # a repetition is told by its place: promptfoo numbers test cases and not their repetitions
@@ -107,19 +107,18 @@ def _tests_of(content: Any) -> Any:
 
 
 def _of_test(row: Mapping[str, Any], metric: str | None, task: str | None) -> dict[str, Any]:
-    provider, prompt = row.get("provider") or {}, row.get("prompt") or {}
-    case = row.get("testCase") or {}
-    said = case.get("metadata") or row.get("metadata") or {}
+    provider, prompt = row.get("provider"), _names_in(row, "prompt")
+    said = _names_in(_names_in(row, "testCase"), "metadata") or _names_in(row, "metadata")
     error = str(row.get("error") or "") if row.get("failureReason", 2) == 2 else ""  # 1: an assertion failed
-    scores = row.get("namedScores") or {}
+    scores = _names_in(row, "namedScores")
     if task is not None and task not in said:
         raise DataError(
             f"The test case {json.dumps(row.get('vars'))[:60]} has no {task!r} in its metadata. Leave out "
             f"{named('benchmark')}, or name another key: {listed(map(repr, said)) or 'there is none'}."
         )
     return {
-        "provider": provider.get("label") or provider.get("id") if isinstance(provider, Mapping) else provider,
-        "prompt": prompt.get("label") or prompt.get("raw"),
+        "provider": str(provider.get("label") or provider.get("id") if isinstance(provider, Mapping) else provider),
+        "prompt": str(prompt.get("label") or prompt.get("raw")),
         "question": json.dumps(row.get("vars"), sort_keys=True),
         "value": None if error else scores.get(metric) if metric else row.get("score"),
         "error": error,
@@ -175,7 +174,7 @@ def deepeval(
     files = []
     for part in _parts(results, "results"):
         cases = _rows(part, "DeepEval", lambda content: content.get("testCases") if isinstance(content, Mapping) else 0)
-        said = (part.content.get("hyperparameters") or {}).get(algorithm)
+        said = _names_in(part.content, "hyperparameters").get(algorithm)
         if said is None:
             raise DataError(
                 f"{part.shown} does not say its {algorithm}: log it, evaluate(..., "
@@ -185,12 +184,12 @@ def deepeval(
             {
                 "model": str(said),
                 "question": str(case.get("input")),
-                "metric": data.get("name"),
+                "metric": str(data.get("name")),
                 "value": None if data.get("error") else data.get("score"),
                 "error": str(data.get("error") or ""),
             }
             for case in cases
-            for data in case.get("metricsData") or []
+            for data in _list_in(case, "metricsData")
         ]
         if not rows:
             raise DataError(f"{part.shown} holds no scores of a metric. Did the test run end?")
@@ -217,6 +216,18 @@ def _parts(given: Any, argument: str) -> list[Part]:
     is_content = lambda thing: isinstance(thing, Mapping)  # noqa: E731
     parts = parts_of(given, argument=argument, keys=(), files="*.json", is_content=is_content)
     return [Part(json_of(part.path) if part.path else part.content, part.labels, part.shown) for part in parts]
+
+
+def _names_in(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """What is below a key, if it is a mapping; else none."""
+    below = record.get(key)
+    return below if isinstance(below, Mapping) else {}
+
+
+def _list_in(record: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """The mappings in the list below a key."""
+    below = record.get(key)
+    return [thing for thing in below if isinstance(thing, Mapping)] if isinstance(below, list) else []
 
 
 def _rows(part: Part, tool: str, of: Callable[[Any], Any]) -> Sequence[Mapping[str, Any]]:
@@ -264,7 +275,7 @@ def of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
             code="promptfoo", what="results of promptfoo", columns=("evalId", "results"), tool="promptfoo", options={}
         )
     if {"testCases", "metricsScores"} <= set(record):
-        names = [str(scores.get("metric")) for scores in record["metricsScores"]]
+        names = [str(scores.get("metric")) for scores in _list_in(record, "metricsScores")]
         direction = direction_of(names[0]) if len(names) == 1 else None
         return Recognised(
             code="deepeval", what="a test run of DeepEval", columns=("testCases", "metricsScores"), tool="deepeval",

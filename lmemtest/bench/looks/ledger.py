@@ -24,8 +24,15 @@ Record = dict[str, Any]
 def ledger_path(ledger: Any, called: str = "ledger") -> Path:
     """The path of a ledger, checked."""
     if not isinstance(ledger, str | os.PathLike) or Path(ledger).suffix not in (".json", ".jsonl"):
-        raise ArgumentError(f"{called} must be the path of a file .jsonl or .json, got {ledger!r:.60}.")
-    if not Path(ledger).resolve().parent.is_dir():
+        number = "a number of looks, or " if called == "looked" else ""
+        raise ArgumentError(f"{named(called)} must be {number}the path of a file .jsonl or .json, got {ledger!r:.60}.")
+    try:
+        there = Path(ledger).exists() or Path(ledger).resolve().parent.is_dir()
+    except (OSError, ValueError) as error:  # too long, or a zero byte
+        raise ArgumentError(
+            f"{named(called)} must be a path that the system takes, got {ledger!r:.60}: {error}."
+        ) from None
+    if not there:
         raise ArgumentError(f"{named(called)}: there is no folder {str(Path(ledger).parent)!r}.")
     return Path(ledger)
 
@@ -44,9 +51,9 @@ def read_ledger(path: Path, wanted: str) -> tuple[Record | None, list[Record], R
                     "rewritten: restore the file, or begin another study with new runs."
                 )
         looks = [record[LOOK] for record in records if EXTENSION not in record]
-        plan[PLAN][wanted]  # of another question it has none
+        plan[PLAN][wanted], looks[0]  # of another question it has none; a look is written with the plan
         return plan[PLAN], looks, records[-1].get(EXTENSION) if records else None
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, UnicodeDecodeError, ValueError, LookupError, TypeError, AttributeError) as error:
         if isinstance(error, DataError):
             raise
         raise not_a_ledger(path, error) from None

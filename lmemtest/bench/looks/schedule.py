@@ -244,7 +244,8 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
     n, unit, spending = runs.study.count(sample.column), sample.noun, "obrien_fleming"
     if looked is not None and not isinstance(looked, str | os.PathLike):
         place = check_positive_int(looked, "looked")
-        return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=alpha / place)
+        level = alpha / (place * (place + 1))  # of looks 1, 2, ... without an end: they add up to alpha
+        return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=level)
     if looked is None:
         sizes = planned_sizes(looks, None) if several(looks) else ()
         rule, got = "the numbers of {} at all planned looks, the last at the end", looks

@@ -14,6 +14,7 @@ import pytest
 from importing import FILES, levels, scores
 
 import lmemtest as lt
+from lmemtest.bench.data.recognised import recognised_file
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 # ------------------------------------------------------------------------------------------------------------- optuna
@@ -627,6 +628,24 @@ def test_promptfoo_has_a_row_per_test_case_provider_and_repetition() -> None:
     exact = lt.importers.promptfoo(file, metric="exact")
     named = [row["namedScores"]["exact"] for row in written if row["namedScores"]]
     assert [score for score in scores(exact) if np.isfinite(score)] == named
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"testCases": [], "metricsScores": None},
+        {"testCases": [], "metricsScores": "x"},
+        {"eval": {"model": 1, "task": 2}, "samples": 3},
+        {"evalId": 1, "results": {"results": [{"namedScores": 3, "prompt": "p", "testCase": "t", "provider": [1]}]}},
+        {"testCases": [{"metricsData": 3}], "metricsScores": [], "hyperparameters": "x"},
+    ],
+)
+def test_damaged_evaluations_are_refused_in_words(damaged: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "out.json").write_text(json.dumps(damaged))
+    for read in (lt.importers.promptfoo, lt.importers.deepeval):
+        with pytest.raises((DataError, ArgumentError)):
+            read(tmp_path / "out.json")
+    recognised_file(tmp_path / "out.json")  # whatever it is taken for, nothing breaks
 
 
 def test_promptfoo_asks_what_is_compared_and_for_keys_that_exist() -> None:

@@ -67,6 +67,42 @@ def test_what_was_shown_stays_shown(tmp_path: Path) -> None:
     assert len(ledger.read_text().splitlines()) == 3  # the rules and two looks
 
 
+def test_bounds_are_the_tightest_so_far_and_agree_with_the_decision(tmp_path: Path) -> None:
+    ledger = tmp_path / "gate.jsonl"
+    gains = np.append(GAINS[:12] + 0.2, np.full(8, -0.9) + 0.01 * np.arange(8))
+    first = gate(12, gains, method="evalue", ledger=ledger).to_frame().iloc[0]
+    later = gate(20, gains, method="evalue", ledger=ledger).to_frame().iloc[0]
+    alone = gate(20, gains, method="evalue").to_frame().iloc[0]
+    assert later["ci_low"] == max(first["ci_low"], alone["ci_low"]) > -MARGIN >= alone["ci_low"]
+    assert later["ci_high"] == min(first["ci_high"], alone["ci_high"])
+
+
+def test_a_version_whose_runs_failed_does_not_pass_by_an_earlier_look(tmp_path: Path) -> None:
+    ledger, gains = tmp_path / "gate.jsonl", np.append(GAINS[:20] * 0.1 + 0.2, GAINS[20:])
+    assert gate(20, gains, method="evalue", ledger=ledger).decision == "not worse"
+    failed = gains.copy()
+    failed[25] = np.nan
+    assert (
+        gate(30, failed, method="evalue").decision
+        == gate(30, failed, method="evalue", ledger=ledger).decision
+        != ("not worse")
+    )
+    assert gate(30, failed, method="evalue", ledger=ledger).look.startswith("Look 2")
+    assert gate(30, gains, method="evalue", ledger=ledger).decision == "not worse"  # run again
+
+
+def test_looks_are_nested_in_every_metric(tmp_path: Path) -> None:
+    def both(n: int, f1: np.ndarray) -> Any:
+        (new, old), (other, _) = tables(n), tables(n, f1)
+        new, old = new.assign(f1=other["accuracy"]), old.assign(f1=old["accuracy"])
+        roles = {"score": ["accuracy", "f1"], "benchmark": "task", "method": "evalue"}
+        return lt.gate(new, old, margin={"accuracy": MARGIN, "f1": MARGIN}, ledger=tmp_path / "gate.jsonl", **roles)
+
+    both(20, GAINS)
+    with pytest.raises(NestingError, match="the difference of f1 on t00 is not that of the last look"):
+        both(30, GAINS + 1.0)
+
+
 def test_looks_of_a_gate_are_nested_and_errors_leave_the_ledger(tmp_path: Path) -> None:
     ledger = tmp_path / "gate.jsonl"
     gate(12, method="evalue", ledger=ledger)

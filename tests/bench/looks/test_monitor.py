@@ -415,14 +415,15 @@ def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() ->
     assert alone == pytest.approx(2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1]), rel=1e-6)
 
 
-def test_looks_without_a_plan_have_equal_shares_and_those_of_a_ledger_its_level(tmp_path: Path) -> None:
+def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_ledger_its_level(tmp_path: Path) -> None:
     analysis = lt.analyze(runs(12), looked=4)
-    assert (analysis.alpha, analysis.look.place) == (0.0125, 4)
-    assert analysis.decisions.codes.tolist() == lt.analyze(runs(12), alpha=0.0125).decisions.codes.tolist()
+    assert (analysis.alpha, analysis.look.place) == (pytest.approx(0.05 / 20), 4)
+    assert analysis.decisions.codes.tolist() == lt.analyze(runs(12), alpha=0.0025).decisions.codes.tolist()
     text = " ".join(plain(block) for block in methods_paragraph(analysis))
     assert (
-        "The table was looked at 4 times while it grew, without a plan: 0.0125 is the share of 5 % that each look has "
-        "(Bonferroni). Of 2 pairs that one look at 5 % would call different, 2 are so at this level."
+        "The table was looked at 4 times while it grew, without a plan. The k-th look has 1/(k (k + 1)) of 5 %, so "
+        "that all looks together stay below it: 0.00250 here. Of 2 pairs that one look at 5 % would call different, 2 "
+        "are so at this level."
     ) in text
     ledger = tmp_path / "looks.jsonl"
     for n in (6, 12):
@@ -436,6 +437,17 @@ def test_looks_without_a_plan_have_equal_shares_and_those_of_a_ledger_its_level(
         lt.analyze(runs(12), looked=2, looks=(6, 12))
     with pytest.raises(ArgumentError, match=r"looked must be a number, or the ledger of planned looks by benchmark"):
         lt.analyze(runs(12), looked=ledger, alpha=0.1)
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(ledger.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(DataError, match=r"cut.jsonl is not a ledger of such looks"):
+        lt.analyze(runs(12), looked=cut)
+    with pytest.raises(ArgumentError, match=r"looked must be a number of looks, or the path of a file"):
+        lt.analyze(runs(12), looked="abc")
+    for path in ("a\0.jsonl", "a" * 300 + ".jsonl"):
+        with pytest.raises(ArgumentError, match=r"looked must be a path that the system takes"):
+            lt.analyze(runs(12), looked=path)
+    planned = lt.analyze(runs(12), looks=np.array([6, 12, 18]))
+    assert planned.alpha == lt.analyze(runs(12), looks=(6, 12, 18)).alpha
     for looked in (0, True):
         with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
             lt.analyze(runs(12), looked=looked)
