@@ -274,6 +274,7 @@ def test_runs_of_a_part_remember_the_algorithms_of_the_whole_table_in_its_order(
     made = (
         two, two.filter(task="task1"), two.normalize("rank"), two.drop_missing(), two.drop_duplicates("mean"),
         two.with_metafeatures(), two.normalize("minmax").filter(seed="seed0"), lt.Runs(table, **roles),
+        two.study.average("seed"),
     )  # fmt: skip
     assert {one.roster for one in made} == {roster}
     pairs = lt.fit_lmm("score ~ tool + (1 | task)", two).emmeans("tool").pairs()
