@@ -434,7 +434,7 @@ def test_unadjusted_differences_have_variances_of_their_own_and_are_not_called_m
     assert (own.pairs.errors, three.pairs.errors) == ("own", "moderated")
     assert "shrunk by empirical Bayes" in words(three)
     text = words(own)
-    assert "shrunk" not in text
+    assert "shrunk by empirical Bayes" not in text
     assert "each with the CR2 variance of its difference over the 8 levels of task" in text
     assert "Every difference is judged by its own scatter over the benchmarks alone" in text
 
