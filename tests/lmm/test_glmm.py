@@ -408,6 +408,8 @@ def test_ratios_of_probabilities_are_those_of_the_means_with_errors_by_the_delta
         V[0, 0] / m[0] ** 2 + V[1, 1] / m[1] ** 2 - 2 * V[0, 1] / m[0] / m[1]
     )
     assert "ratio: of the probabilities of a right answer, averaged over the random effects" in str(pairs)
+    with pytest.raises(ArgumentError, match=r"these are of .*\. Take emmeans\(\.\.\., type='log'\)"):
+        means.pairs().ratios()
 
 
 def test_ratios_on_the_scale_of_log_odds_are_conditional_odds_ratios():

@@ -19,11 +19,11 @@ from lmemtest.bench.looks.ledger import LOOK, add_to_ledger, ledger_path, read_l
 from lmemtest.bench.looks.schedule import EXPECTED, METHODS
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import tolerance
-from lmemtest.core.validate import check_choice, check_positive_int, several
+from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.lmm.sequential.evalues import critical_one_sided, log_evalue
-from lmemtest.lmm.sequential.successive_t import level_of_look
+from lmemtest.lmm.sequential.successive_t import level_of_look, planned_among, require_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,17 +56,15 @@ def check_looks(looks: Any, method: Any, ledger: Any, rules: Policy, families: b
 
 def level_at(looks: Any, places: Mapping[str, pd.DataFrame], alpha: float) -> tuple[float, str]:
     """The level of one-sided tests at this one of several planned looks, and what to say of it."""
-    counts = sorted({len(place) for place in places.values()})
-    sizes = [check_positive_int(size, "looks", minimum=2) for size in looks] if several(looks) else []
-    if len(counts) > 1 or counts[0] not in sizes or sizes != sorted(set(sizes)):
+    n, *others = sorted({len(place) for place in places.values()})
+    if others:
         raise ArgumentError(
-            f"{named('looks')} must ascend, the numbers of tasks at all planned looks, and have that of these tables, "
-            f"{' or '.join(map(str, counts))}: got {looks!r:.60}."
+            f"{named('looks')} are of the same tasks by every metric, and these tables have {n} and {others[-1]}. Give "
+            "the metrics of the same tasks."
         )
-    level = 0.5 * level_of_look(counts[0], sizes, 2.0 * alpha)
-    if not level > 0.0:
-        raise ArgumentError(f"at {counts[0]} of {sizes[-1]} tasks nothing can be spent yet: look later.")
-    return level, f"Look {sizes.index(counts[0]) + 1} of {len(sizes)} that are planned, by spending of {alpha:g}."
+    sizes = planned_among(looks, n, "tasks", "these tables")
+    level = 0.5 * require_level(level_of_look(n, sizes, 2.0 * alpha), n, sizes, "tasks")
+    return level, f"Look {sizes.index(n) + 1} of {len(sizes)} that are planned, by spending of {alpha:g}."
 
 
 def at_any_time(above: float, gain: float, se: float, df: float, alpha: float) -> dict[str, float]:

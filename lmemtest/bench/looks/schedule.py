@@ -23,7 +23,7 @@ from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
-from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -247,29 +247,28 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
         level = alpha / (place * (place + 1))  # of looks 1, 2, ... without an end: they add up to alpha
         return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=level)
     if looked is None:
-        sizes = planned_sizes(looks, None) if several(looks) else ()
-        rule, got = "the numbers of {} at all planned looks, the last at the end", looks
+        sizes = planned_among(looks, n, plural(unit), "these runs")
     else:
-        plan, made, _ = read_study(path := ledger_path(looked, "looked"))
+        plan, made, extended = read_study(path := ledger_path(looked, "looked"))
         if plan is None or plan.method != "spending" or plan.unit != unit or plan.alpha != alpha:
             raise ArgumentError(
                 f"{named('looked')} must be a number, or the ledger of planned looks by {unit} at alpha {alpha:g}, got "
                 f"{path.name!r}. Decisions by e-values, and by looks of another kind, are those of monitor."
             )
-        spending = plan.spending
+        if extended:
+            raise ArgumentError(
+                f"{named('looked')}: {path.name!r} holds an extension, which spent what was left of alpha. What it "
+                "decided is the end of the study."
+            )
         done = tuple(look.n for look in made)
-        sizes, got = (*done, *(m for m in plan.planned if m > done[-1])), path.name
-        rule = "a ledger whose last look is at the {} of these runs"
-        sizes = sizes if n == done[-1] else ()
-    if n not in sizes:
-        raise ArgumentError(
-            f"{named('looks' if looked is None else 'looked')} must be {rule.format(plural(unit))}, and have that of "
-            f"these runs, {n}: got {', '.join(map(str, sizes)) or repr(got)[:60]}."
-        )
+        if n != done[-1]:
+            raise ArgumentError(
+                f"{named('looked')} must be a ledger whose last look is at the {n} {plural(unit)} of these runs: that "
+                f"of {path.name!r} is at {done[-1]}."
+            )
+        sizes, spending = (*done, *(m for m in plan.planned if m > n)), plan.spending
     family = 2 if adjust == "none" else len(runs.levels(runs.algorithm))
-    level = level_of_pairs(n, sizes, alpha, family, spending)
-    if not level > 0.0:
-        raise ArgumentError(f"at {n} of {sizes[-1]} {plural(unit)} nothing can be spent yet: look later.")
+    level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
     return OneLook(sizes=sizes, place=sizes.index(n) + 1, unit=unit, spending=name, alpha=alpha, level=level)
 

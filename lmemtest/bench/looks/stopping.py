@@ -98,8 +98,9 @@ class StopWhenDecided:
 
     async def complete_sample(self, id: Any, epoch: int, scores: Mapping[str, Any]) -> None:
         """Note the score, and look if a planned number of items is complete."""
-        if (scorer := self.scorer or next(iter(scores))) not in scores:
-            raise DataError(f"scorer must be one of the evaluation's, {listed(map(repr, scores))}: got {scorer!r}.")
+        if (scorer := self.scorer or next(iter(scores), None)) not in scores:
+            known = listed(map(repr, scores)) or "of which there are none"
+            raise DataError(f"scorer must be one of the evaluation's, {known}: got {scorer!r}.")
         value = scores[scorer].score.value
         value = GRADES.get(value, value) if isinstance(value, str) else value
         if not isinstance(value, bool) and not is_finite(value):

@@ -266,7 +266,7 @@ class Comparisons(Result):
         Raises
         ------
         ArgumentError
-            If the response is not a logarithm.
+            If differences are not of logarithms.
 
         Examples
         --------
@@ -281,9 +281,12 @@ class Comparisons(Result):
         if self.estimates.subject:
             raise ArgumentError(f"ratios() is for means, and these are differences of the {self.estimates.score}.")
         if base is None:
+            if self.estimates.column == "response":  # of a model with a link, whose answers have no logarithms
+                advice = "Take emmeans(..., type='log')."
+            else:
+                advice = f"Fit for instance 'log({self.estimates.score}) ~ ...', if all scores are positive."
             raise ArgumentError(
-                f"ratios() is for models of a logarithm, but the response is {self.estimates.score}. Fit for "
-                f"instance 'log({self.estimates.score}) ~ ...', if all scores are positive."
+                f"ratios() is for differences of logarithms, and these are of {self.estimates.score}. {advice}"
             )
         table = self.table[[*self.by, "left", "right"]].copy()
         table["ratio"], table["p_value"] = base ** self.table["estimate"], self.table["p_value"]

@@ -27,7 +27,7 @@ from lmemtest.core.arrays import Array
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, JOINT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng, several
+from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, format_number, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
@@ -35,6 +35,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import adjust as adjust_family
 from lmemtest.lmm.means.adjust import fitting_adjustment, level_of_pairs
 from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.sequential.successive_t import planned_among, require_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -589,15 +590,9 @@ def _at_look(em: Estimates, looks: Sequence[int], alpha: float, n_means: int) ->
             "emmeans(..., vcov='moderated')."
         )
     n, unit = em.moderate.robust.n_clusters, em.moderate.robust.label
-    sizes = [check_positive_int(size, "looks", minimum=2) for size in looks] if several(looks) else []
-    if n not in sizes or sizes != sorted(set(sizes)):
-        raise ArgumentError(
-            f"looks must ascend, the numbers of levels of {unit} at all planned looks, and have that of these means, "
-            f"{n}: got {looks!r:.60}."
-        )
-    level = level_of_pairs(n, sizes, alpha, n_means)
-    if not level > 0.0:
-        raise ArgumentError(f"at {n} of {sizes[-1]} levels of {unit} nothing can be spent yet: look later.")
+    units = f"levels of {unit}"
+    sizes = planned_among(looks, n, units, "these means")
+    level = require_level(level_of_pairs(n, sizes, alpha, n_means), n, sizes, units)
     return level, (
         f"Look {sizes.index(n) + 1} of {len(sizes)} that are planned: {format_number(level, 3)} is the level that "
         f"O'Brien-Fleming-like spending of {alpha:g} gives it."

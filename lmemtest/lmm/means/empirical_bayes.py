@@ -65,7 +65,7 @@ class Moderation:
     scale, scale_df : (..., k) float
         Variance of each mean's advantages relative to the model's, shrunk towards each other, and its df.
     observed : (..., k) float
-        The same before it was squeezed; NaN for means without a comparison that shows its variance.
+        The same before it was shrunk; NaN for means without a comparison that shows its variance.
     observed_df : (...) float
         Degrees of freedom of each of `observed`.
     prior_df : (...) float

@@ -23,11 +23,14 @@ Jennison & Turnbull (1991), Exact calculations for sequential t, chi-square and 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
+from lmemtest.core.caller import named
+from lmemtest.core.validate import check_positive_int, several
+from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.sequential.spending import SPENDING
 
@@ -151,6 +154,27 @@ def boundaries(sizes: Sequence[int], total: int, levels: ArrayLike, spending: st
         if k + 1 < len(sizes):
             tail = _within(tail, out[:, k], spent[:, k]) @ passage(n, sizes[k + 1] - n)
     return out
+
+
+def planned_among(looks: Any, n: int, units: str, of: str) -> tuple[int, ...]:
+    """The numbers of units at all planned looks, checked: they ascend, and `n`, that of what is looked at, is one.
+
+    `units` and `of` name these in the error: "tasks", "these tables".
+    """
+    sizes = tuple(check_positive_int(size, "looks", minimum=2) for size in looks) if several(looks) else ()
+    if n not in sizes or list(sizes) != sorted(set(sizes)):
+        raise ArgumentError(
+            f"{named('looks')} must ascend, the numbers of {units} at all planned looks, and have that of {of}, {n}: "
+            f"got {looks!r:.60}."
+        )
+    return sizes
+
+
+def require_level(level: float, n: int, sizes: Sequence[int], units: str) -> float:
+    """The level of a look, refused where nothing can be spent yet."""
+    if not level > 0.0:
+        raise ArgumentError(f"at {n} of {sizes[-1]} {units} nothing can be spent yet: look later.")
+    return level
 
 
 def level_of_look(n: int, sizes: Sequence[int], alpha: float, spending: str = "obrien_fleming") -> float:

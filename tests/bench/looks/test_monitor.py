@@ -229,6 +229,8 @@ def test_an_extension_is_written_into_the_ledger_and_ends_the_study(tmp_path: Pa
         extend(runs(30, k=2), ledger)
     with pytest.raises(DesignError, match=r"The study ended at look 1 with 8 benchmarks: extended\."):
         lt.monitor(runs(12, k=2), maximum=16, ledger=ledger)
+    with pytest.raises(ArgumentError, match=r"'looks.jsonl' holds an extension, which spent what was left of alpha"):
+        lt.analyze(runs(8, k=2), looked=ledger)
     assert ledger.read_text() == whole
 
 
@@ -431,7 +433,7 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     noted = lt.analyze(runs(12), looked=ledger)
     assert noted.alpha == lt.analyze(runs(12), looks=(6, 12, 18, 24)).alpha
     assert noted.look.sizes == (6, 12, 18, 24)
-    with pytest.raises(ArgumentError, match=r"looked must be a ledger whose last look is at the benchmarks of these"):
+    with pytest.raises(ArgumentError, match=r"looked must be a ledger whose last look is at the 6 benchmarks of these"):
         lt.analyze(runs(6), looked=str(ledger))
     with pytest.raises(ArgumentError, match=r"looks are planned and looked are counted or in a ledger: give one"):
         lt.analyze(runs(12), looked=2, looks=(6, 12))

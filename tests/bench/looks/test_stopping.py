@@ -55,6 +55,13 @@ def test_all_epochs_of_an_item_are_needed() -> None:
 def test_scores_that_are_no_numbers_and_items_without_a_baseline_are_refused() -> None:
     with pytest.raises(DataError, match=r"the score of 'i00' must be a number, or C, P, I or N, got 'yes, I think'"):
         complete(started(), ITEMS[:1], "yes, I think")
+    for options, scores, known in (
+        ({}, {}, "of which there are none: got None"),
+        ({"scorer": "x"}, {"y": 1}, "'y': got 'x'"),
+    ):
+        stopping = lt.StopWhenDecided(BASELINE, looks=10, **options)
+        with pytest.raises(DataError, match=f"scorer must be one of the evaluation's, {known}"):
+            asyncio.run(stopping.complete_sample("i00", 1, scores))
     with pytest.raises(DataError, match=r"baseline has no score of j1"):
         started([*ITEMS, "j1"])
 
