@@ -98,7 +98,8 @@ class StopWhenDecided:
 
     async def complete_sample(self, id: Any, epoch: int, scores: Mapping[str, Any]) -> None:
         """Note the score, and look if a planned number of items is complete."""
-        if (scorer := self.scorer or next(iter(scores), None)) not in scores:
+        scorer = self.scorer or next(iter(scores), None)
+        if scorer is None or scorer not in scores:
             known = listed(map(repr, scores)) or "of which there are none"
             raise DataError(f"scorer must be one of the evaluation's, {known}: got {scorer!r}.")
         value = scores[scorer].score.value
