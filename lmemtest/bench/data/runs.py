@@ -230,8 +230,9 @@ class Runs(Guided):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All columns of the table."""
-        return tuple(self.frame.collect_schema().names() if self.is_lazy else self.frame.columns)
+        """All columns of the table that can have a role: pandas has names that are no text, too."""
+        names: Iterable[Any] = self.frame.collect_schema().names() if self.is_lazy else self.frame.columns
+        return tuple(name for name in names if isinstance(name, str))
 
     @property
     def scope(self) -> Study:

@@ -263,6 +263,16 @@ def test_filter_takes_roles() -> None:
         runs.filter(seed=1)
 
 
+def test_a_column_whose_name_is_no_text_has_no_role_and_is_in_nobodys_way() -> None:
+    table = crossed(tool=3, task=4, seed=2)
+    roles = {"score": "score", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
+    numbered = table.assign(x=np.tile([1, 2], len(table) // 2)).rename(columns={"x": 7})
+    plain, other = lt.Runs(table, **roles), lt.Runs(numbered, **roles)
+    assert other.columns == plain.columns
+    assert other.check().to_frame().equals(plain.check().to_frame())
+    assert lt.analyze(other).summary() == lt.analyze(plain).summary()
+
+
 def test_runs_of_a_part_remember_the_algorithms_of_the_whole_table_in_its_order() -> None:
     table = crossed(tool=3, task=4, seed=2).assign(size=lambda frame: frame["task"].map(len))
     table["tool"] = pd.Categorical(table["tool"], ["tool2", "tool0", "tool1"])
