@@ -392,18 +392,39 @@ def guess(owner: Any, name: str) -> Any:
     kind = type(owner)
     if name.startswith("_") or hasattr(kind, name):  # a property that failed: its own error
         return object.__getattribute__(owner, name)
-    advice: dict[str, str] = {}
     named = owner.question if kind.__name__ == "Answer" else kind.__name__
-    guesses = [other for other in dir(owner) if not other.startswith("_")]
-    for cls in dict.fromkeys((named, *(cls.__name__ for cls in kind.__mro__))):
-        synonyms, of_class = SYNONYMS.get(cls, {}), ADVICE.get(cls, {})
-        if name in synonyms and name not in advice:
-            target = synonyms[name]
+    classes = [*dict.fromkeys((named, *(cls.__name__ for cls in kind.__mro__)))]
+    for cls in classes:
+        target = SYNONYMS.get(cls, {}).get(name)
+        if target is not None:
             return target(owner) if callable(target) else getattr(owner, target)
-        guesses += synonyms
-        advice = {**of_class, **advice}
-    advice = advice if name in advice else {**advice, **_further(owner, name)}
-    raise AttributeError(f"{named} has no {name!r}.{_instead(advice, name, guesses)}")
+        if name in ADVICE.get(cls, {}):
+            break
+    raise _Lacking(owner, name, named, classes)
+
+
+class _Lacking(AttributeError):
+    """Says what to write instead when it is read: nobody reads that of an object that was only asked what it has."""
+
+    def __init__(self, owner: Any, name: str, named: str, classes: list[str]) -> None:
+        super().__init__(name=name, obj=owner)
+        self.named, self.classes = named, classes
+
+    def __str__(self) -> str:
+        owner, name = self.obj, str(self.name)
+        advice: dict[str, str] = {}
+        names = [other for other in dir(owner) if not other.startswith("_")]
+        for cls in self.classes:
+            names += SYNONYMS.get(cls, {})
+            advice = {**ADVICE.get(cls, {}), **advice}
+        advice = advice if name in advice else {**advice, **_further(owner, name)}
+        return f"{self.named} has no {name!r}.{_instead(advice, name, names)}"
+
+    def __reduce__(self) -> tuple[type[AttributeError], tuple[str]]:
+        return AttributeError, (str(self),)
+
+
+_Lacking.__module__, _Lacking.__qualname__ = "builtins", "AttributeError"  # as a traceback names it
 
 
 def _further(owner: Any, name: str) -> dict[str, str]:

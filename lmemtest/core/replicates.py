@@ -460,7 +460,7 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 # ---------------------------------------------------------------------- a second process
 
 _MOST_BESIDE = 2  # further processes: what is to be done beside has a few large parts
-_MOST_BYTES = 10**8  # of what is sent: more would be held twice, by both processes
+_MOST_BYTES = 2**27  # of what is sent: more would be held twice, by both processes
 
 _Pool: TypeAlias = "tuple[ProcessPoolExecutor, list[Future[Any]]]"  # and what it was given; first, to load its modules
 _beside: ContextVar[_Pool | None] = ContextVar("what works beside this process", default=None)

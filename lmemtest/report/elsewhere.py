@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pandas as pd
 
 from lmemtest.core.caller import advice
 from lmemtest.core.options import VCOV
+from lmemtest.core.replicates import begun
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.threads import one_blas_thread
@@ -32,7 +34,6 @@ FEWEST_LEFT, FEW_LEVELS, MOST_LEVELS = 3, 25, 100  # of a role, each of which is
 FEW_COST = 300_000  # random terms times rows and pairs, of all variants together: about a second
 
 
-@one_blas_thread()
 def variants(analysis: Analysis) -> pd.DataFrame:
     """The same pairs without a part of the runs, on other scales and at other levels: what becomes of them.
 
@@ -41,8 +42,17 @@ def variants(analysis: Analysis) -> pd.DataFrame:
     (whether it is of other runs or scores, and not the same tests at another level), ``kind`` (what is varied) and
     ``page`` (its state as an address and what a page shows of it; None where it identifies no model, and has no pairs).
     """
+    states = [*_states(analysis)]
+    own = -(-2 * len(states) // 3)  # the others beside this process, in one that also draws the figures
+    others = begun(partial(_rows_of, analysis, states[own:]), if_loaded=True)
+    rows = [*_rows_of(analysis, states[:own]), *others()]
+    return pd.DataFrame(rows, columns=[*COLUMNS, "refit", "kind", "page"]).astype({"refit": bool})
+
+
+@one_blas_thread()
+def _rows_of(analysis: Analysis, states: list[tuple[str, str, dict[str, Any]]]) -> list[dict[str, Any]]:
     rows = []
-    for kind, phrase, state in _states(analysis):
+    for kind, phrase, state in states:
         told: dict[str, Any] = {"refit": kind != LEVELS_KIND, "kind": kind, "page": None}
         try:
             other, changes = _varied(analysis, state)
@@ -52,7 +62,7 @@ def variants(analysis: Analysis) -> pd.DataFrame:
         if len(other.comparable) > 1 and not other.incomparable:
             told["page"] = {"query": query_of(state), "changes": changes, **_packed(shown(other))}
         rows.append({**row_of_decisions(phrase, other.decisions, analysis), **told})
-    return pd.DataFrame(rows, columns=[*COLUMNS, "refit", "kind", "page"]).astype({"refit": bool})
+    return rows
 
 
 def _packed(page: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -178,6 +179,18 @@ def test_an_unknown_name_says_where_the_names_are_and_asks_nothing_of_private_on
     alone = lt.Runs({"a": ["x", "y"] * 3, "s": range(6)}, score="s", direction="minimize", algorithm="a")
     with pytest.raises(AttributeError, match="These runs have no benchmark: no column was given that role"):
         alone.benchmarks  # noqa: B018
+
+
+def test_what_an_object_lacks_is_sought_when_it_is_read_and_travels(monkeypatch):
+    """An object that is only asked what it has builds no sentence."""
+    runs = objects()["runs"]
+    with pytest.raises(AttributeError) as lacking:
+        runs.to_cvs  # noqa: B018
+    travelled = pickle.loads(pickle.dumps(lacking.value))
+    assert (type(travelled), str(travelled)) == (AttributeError, str(lacking.value))
+    assert traceback.format_exception_only(lacking.value)[0].startswith("AttributeError: Runs has no 'to_cvs'. ")
+    monkeypatch.setattr(hints, "_instead", None)  # what writes the sentence
+    assert not hasattr(runs, "to_cvs")
 
 
 def test_the_error_of_a_property_is_its_own():
