@@ -23,11 +23,11 @@ _ADVANTAGE = "an algorithm does better on some {noun}s than on others, all algor
 GROUPS = {
     "benchmark": (
         "each {groups} has its own level of difficulty",
-        "levels of the {noun}s{within} (the same for all algorithms)",
+        "difficulty of the {noun}s{within} (shared by all algorithms)",
     ),
     "family": (
         "the benchmarks of one {groups} share a level of difficulty",
-        "levels of the {noun} (the same for all algorithms)",
+        "difficulty of the {noun} (shared by all algorithms)",
     ),
     "family_interaction": (
         "an algorithm does better on some {noun} than on others, all algorithms to the same degree; so a comparison is "

@@ -135,7 +135,7 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     if analysis.means.apart():
         yield Badge("pairs without a common benchmark", "fix", "warning")
     if analysis.diagnosis is not None and (warnings := wording.fit_warnings(analysis)):
-        yield Badge(f"{counted(len(warnings), 'warning')} of the fit", "diagnostics", "warning")
+        yield Badge(f"{counted(len(warnings), 'warning')} about the fit", "diagnostics", "warning")
     if analysis.incomparable:
         return
     if analysis.runs.curve is not None:
@@ -149,8 +149,8 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     yield Badge(claim, "limitations")
     controlled = not analysis.missing and not wording.few_decide(analysis)
     several = len(analysis.decisions.levels) > 2
-    rate = {"none": "each false difference", "fdr": "share of false differences"}.get(
-        analysis.pairs.adjust, "any false difference" if several else "a false difference"
+    rate = {"none": "error rate of each pair", "fdr": "false discovery rate"}.get(
+        analysis.pairs.adjust, "family-wise error rate" if several else "error rate"
     )
     alpha = wording.alpha_text(analysis)
     if controlled:
@@ -170,12 +170,11 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         return ()
     table = ranking_table(analysis)
     names = leaders(analysis)
-    rows = table.frame.itertuples(index=False, name=None)
+    columns = table.rendered()[1:]
     tips = {
-        row[0]: ", ".join(f"{head} {cell}" for head, cell in zip(table.frame.columns[1:], row[1:], strict=True))
-        for row in rows
+        name: f"{name}: {', '.join(f'{head} {cells[place]}' for head, cells, _ in columns)}"
+        for place, name in enumerate(table.frame.iloc[:, 0])
     }
-    tips = {name: f"{name}: {tip}" for name, tip in tips.items()}
     drawn = figure(
         partial(_forest, names.pairs, names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "

@@ -156,7 +156,7 @@ def test_terms_are_explained(builder):
         "  (1 | task:tool): an algorithm does better on some benchmarks than on others, all algorithms to the same "
         "degree; so a comparison is as sure as the number of benchmarks allows",
         "  (1 | task:seed): runs with the same seed on one benchmark may deviate together, whatever the algorithm",
-        "  residual: what is left has a variance of its own for each level of task",
+        "  residual: a separate variance for each level of task",
         "  The formula does not show the residual variances by task: .fit() has them, and so does "
         "fit_lmm(formula, runs, dispersion='task').",
         "  Left out of this model: (1 | task:prior:seed), which would say that runs with the same seed on one "

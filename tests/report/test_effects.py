@@ -245,6 +245,6 @@ def test_effects_at_the_levels_of_a_metafeature_are_not_left_to_the_residual() -
     found = {c.kind: c.meaning for c in variance_components(fit, model.runs).itertuples()}
     assert (
         found["interaction"]
-        == "advantages of algorithms that change from benchmark to benchmark, at each prior its own"
+        == "advantages of algorithms that change from benchmark to benchmark, separately for each prior"
     )
     assert "instances" not in found["residual"]

@@ -159,9 +159,9 @@ def test_benchmarks_as_the_sample_keep_instances_apart(instances: pd.DataFrame, 
     assert "do not add to the size of the sample, which is 8 benchmarks." in words(analysis)
     meanings = analysis.components["meaning"].tolist()
     assert meanings[:4] == [
-        "levels of the benchmarks (the same for all algorithms)",
+        "difficulty of the benchmarks (shared by all algorithms)",
         "advantages of algorithms that change from benchmark to benchmark",
-        "levels of the instances of a benchmark (the same for all algorithms)",
+        "difficulty of the instances of a benchmark (shared by all algorithms)",
         "advantages of algorithms that change from instance to instance of a benchmark",
     ]
 

@@ -338,11 +338,15 @@ def _with_structure(
     structure = with_roles(runs, columns)
     found |= {name: structure[name] for name in ("benchmark", "seed", "budget", "metafeatures")}
     reasons = [
-        f"{column.name!r} has {column.n_values:,} values that lay out the rows evenly: taken as "
+        f"{column.name!r} has {column.n_values:,} values that lay out the rows: taken as "
         f"{'a metafeature' if column.role == 'metafeatures' else f'the {column.role}'}."
         for column in columns
         if not column.by_name
     ]
+    course = _best_so_far(table, found, scores)
+    if course is not None:
+        found |= {"budget": course, "seed": _without(found["seed"], course)}
+        reasons.append(f"No score gets worse along {course!r} within a run: taken as the budget.")
     if found["benchmark"] is not None and not found["family"]:
         taken = {*_named(found), *scores}
         families = _families(table, str(found["benchmark"]), [name for name in kept if name not in taken])
@@ -351,6 +355,27 @@ def _with_structure(
             verb = "groups" if len(families) == 1 else "group"
             reasons.append(f"{joined(map(repr, families))} {verb} the {plural(str(found['benchmark']))}: families.")
     return found, reasons
+
+
+def _best_so_far(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str]) -> str | None:
+    """The number among several columns of seeds, such as that of a trial, along which runs have their best so far."""
+    seeds = roles["seed"]
+    numbers = [name for name in seeds if _is_numeric(table[name])] if isinstance(seeds, (list, tuple)) else []
+    if roles["budget"] is not None or len(scores) != 1 or not numbers or not _is_numeric(table[scores[0]]):
+        return None
+    for name in numbers:
+        run = [key for key in (roles["algorithm"], roles["benchmark"], *roles["metafeatures"]) if key is not None]
+        run += [seed for seed in seeds if seed != name]
+        ordered = table.sort_values([*run, name], kind="stable")
+        steps = ordered.groupby(run, observed=True, sort=False)[scores[0]].diff().dropna()
+        if (steps != 0).any() and ((steps >= 0).all() or (steps <= 0).all()) and len(steps) >= len(table) / 2:
+            return name
+    return None
+
+
+def _without(seeds: Sequence[str], name: str) -> str | list[str]:
+    kept = [seed for seed in seeds if seed != name]
+    return kept[0] if len(kept) == 1 else kept
 
 
 def _groups(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> list[str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -192,7 +193,8 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": seeds, "budget": runs.budget}
     metafeatures = list(dict.fromkeys([*runs.family, *runs.metafeatures, *known]))
     found: list[Unnamed] = []
-    while candidates := [c for name in names if (c := _judged(name, runs, coded, n, roles, metafeatures))]:
+    judged = partial(_judged, runs=runs, coded=coded, n=n, roles=roles, metafeatures=metafeatures)
+    while candidates := [*filter(None, map(judged, names))] or [*filter(None, map(partial(judged, last=True), names))]:
         # a column that names whole runs, such as ``sgd_cifar10_s0``, leaves no choice for the algorithm, and comes last
         column = min(candidates, key=lambda column: (_fixed_by(coded, [column.name], runs.algorithm), *_rank(column)))
         found.append(column)
@@ -229,9 +231,15 @@ def _fixed_by(coded: Coded, names: Iterable[str | None], column: str) -> bool:
 
 
 def _judged(
-    name: str, runs: Runs, coded: Coded, n: np.ndarray, roles: dict[str, Any], metafeatures: list[str]
+    name: str,
+    runs: Runs,
+    coded: Coded,
+    n: np.ndarray,
+    roles: dict[str, Any],
+    metafeatures: list[str],
+    last: bool = False,
 ) -> Unnamed | None:
-    """The column with a guess of its role, if it structures the rows."""
+    """The column with a guess of its role, if it structures the rows; `last` where no other one does."""
     (_, levels, kind), total, seeds = coded[name], int(n.sum()), roles["seed"]
     others = [runs.algorithm, roles["benchmark"], *metafeatures, roles["budget"]]
     if levels < 2 or levels == total or _fixed_by(coded, others, name):
@@ -247,7 +255,8 @@ def _judged(
         return None  # a time that was measured
     by_name = says in ("benchmark", "seed") and 2 * levels <= total
     by_name |= course and open_ and bool(seeds)
-    if not (by_name or _is_even(name, keys, coded, n)):
+    completes = last and open_ and kind == "text" and _completes(name, keys, coded, n)
+    if not (by_name or completes or _is_even(name, keys, coded, n)):
         return None
     role: Role = "metafeatures"  # unless its name says one that is not taken, or its values suggest one
     if says == "seed":
@@ -276,6 +285,14 @@ def _is_course(name: str, keys: list[str], coded: Coded) -> bool:
     order = np.argsort(run, kind="stable")
     steps = np.diff(coded[name][0][order])[np.diff(run[order]) == 0]
     return bool((steps >= 0).all())
+
+
+def _completes(name: str, keys: list[str], coded: Coded, n: np.ndarray) -> bool:
+    """Whether no two rows agree any more with this column, which most algorithms share: it tells tasks of one name
+    apart."""
+    algorithm, (_, levels, _) = keys[0], coded[name]
+    shared = 2 * _joint(coded, [algorithm, name])[1] > coded[algorithm][1] * levels
+    return shared and bool((n == 1).all()) and _joint(coded, [*keys, name])[1] == len(n)
 
 
 def _is_even(name: str, keys: list[str], coded: Coded, n: np.ndarray) -> bool:

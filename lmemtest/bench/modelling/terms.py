@@ -232,8 +232,8 @@ def meaning(term: Term | Bar, runs: Runs, beside: Iterable[Bar] = ()) -> str:
 def of_residual(column: str | None) -> str:
     """What a model assumes about what is left, which may have a variance for each level of a column."""
     if column is None:
-        return "what is left varies equally for all rows, and rows are independent given the terms above"
-    return f"what is left has a variance of its own for each level of {column}"
+        return "the same variance for all rows; rows are independent given the terms above"
+    return f"a separate variance for each level of {column}"
 
 
 def _of_fixed(term: Term, runs: Runs) -> str:

@@ -130,7 +130,7 @@ class RunDesign:
             return name, kind, GROUPS[kind][1].format(noun=noun, within=within)
         if ALGORITHM in factors:
             return name, kind, f"advantages of algorithms that change with {condition}{where}"
-        return name, kind, f"levels that change with {condition}{where} (the same for all algorithms)"
+        return name, kind, f"levels that change with {condition}{where} (shared by all algorithms)"
 
     def curve(self, factors: Factors) -> str:
         """Meaning of a source of the curves of the runs over the budget."""

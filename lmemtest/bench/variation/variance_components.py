@@ -55,7 +55,7 @@ def variance_components(fit: LmmFit, runs: Runs) -> pd.DataFrame:
         (label, kind_of(groups, runs), _meaning(groups, conditions, kinds, runs), variance)
         for label, groups, conditions, variance in components
     ]
-    parts.append(("Residual", "residual", f"what is left: {_left(kinds, fit, runs)}", fit.mean_residual_variance))
+    parts.append(("Residual", "residual", f"residual: {_left(kinds, fit, runs)}", fit.mean_residual_variance))
     table = pd.DataFrame(parts, columns=["term", "kind", "meaning", "variance"])
     return table.assign(sd=table["variance"] ** 0.5, share=table["variance"] / total)
 
@@ -74,7 +74,7 @@ def _meaning(groups: tuple[str, ...], conditions: list[str], kinds: set[tuple[st
     if kind == "run":
         noun = "instance" if runs.metafeatures else "benchmark"
     meaning = GROUPS[kind][1].format(noun=noun, within=within, where="", groups=":".join(groups))
-    return f"{meaning}, at each {' and '.join(conditions)} its own" if conditions else meaning
+    return f"{meaning}, separately for each {' and '.join(conditions)}" if conditions else meaning
 
 
 def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
@@ -84,12 +84,12 @@ def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
         in_model = runs.budget in fit.design.parsed.columns
         sources.append(f"differences between budgets within a run{', beyond the fixed effect' if in_model else ''}")
     if runs.seed is not None and "run" not in names:
-        sources.append("chance between runs")
+        sources.append("variation between runs")
     if "interaction" not in names and runs.instance:
         sources.append("advantages that change between benchmarks")
     elif runs.metafeatures and ("interaction", "instance") not in kinds:
         sources.append("advantages that change between instances of a benchmark")
-    return ", ".join(sources) or "chance between rows of the same run"
+    return ", ".join(sources) or "variation between rows of the same run"
 
 
 def difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:

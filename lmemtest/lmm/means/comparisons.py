@@ -450,7 +450,7 @@ def intervals_text(pairs: Comparisons) -> str:
     level = f"{100 * pairs.level:.4g} %"
     return {
         "simultaneous": f"simultaneous {level} intervals",
-        "stepwise": f"{level} intervals of the step at which each difference was decided",
+        "stepwise": f"{level} intervals of the step-down tests",
         "selected": f"{level} intervals that control the false coverage rate",
         "single": f"{level} intervals",
     }[pairs.intervals]
