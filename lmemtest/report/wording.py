@@ -125,10 +125,25 @@ def cautions(analysis: Analysis) -> tuple[Text, ...]:
     return (*_never_met(analysis), *ignored, *_reservations(analysis), *scale, *skew, *_mind_the_families(analysis))
 
 
+_ASSUMPTIONS = {  # what a check of the fit calls into question
+    "normality": "the normality of {}",
+    "scale": "the residual variance {}",
+    "advantages": "the variance of the advantages {}",
+    "bounds": "{} at a bound",
+    "groups": "the few levels of {}",
+    "influence": "the influence of single groups",
+    "collinearity": "the collinearity of {}",
+}
+
+
 def fit_warnings(analysis: Analysis) -> list[str]:
-    """The checks of the fit that call for action."""
+    """What the checks of the fit that call for action call into question."""
     checks = analysis.diagnosis.checks if analysis.diagnosis is not None else ()
-    return [f"{check.kind} {check.subject}" for check in checks if check.severity == "warning"]
+    return [
+        _ASSUMPTIONS.get(check.kind, f"{check.kind}: {{}}").format(check.subject)
+        for check in checks
+        if check.severity == "warning"
+    ]
 
 
 def against_the_best(analysis: Analysis) -> tuple[str, list[str], list[str], list[str]]:
