@@ -287,6 +287,8 @@ def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped
          "-o must be a folder in one that exists, but 'no' does not. Create it first."),
         ([*TRIALS, *BY, "-o", "runs.csv"],
          "-o must be a folder, but 'runs.csv' is a file. Name a folder for several files."),
+        ([*TRIALS, *BY, "-o", "bands.png"],
+         "-o must be a folder, which holds several files, got 'bands.png', the name of a file. Leave out '.png'."),
         ([*TRIALS, *BY, "--k-max", "0"], "--k-max must be a whole number of at least 1, got 0."),
         ([*TRIALS, *BY, "--k-max", "5", "--cost", "seconds"],
          "--k-max counts trials, but with --cost budgets are no trials. Leave it out."),

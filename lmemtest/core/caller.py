@@ -93,6 +93,8 @@ ADVICE = {
     "model_names": ("lm_eval({{'small': 'out/small', 'large': 'out/large'}})", "small=out/small large=out/large"),
     "sample_names": ("Give {{model: {{task: samples}}}}.", "Give MODEL,TASK=FILE."),
     "evals": ("evals=evals_df('logs').", "--evals FILE, what evals_df('logs') returns."),
+    # trials of a search
+    "trials": ("lmemtest.tuning.curves(table, ...)", "lmemtest bands"),
     # scores
     "normalize": ("runs.normalize({method!r})", "--normalize {method!r}"),
     "method": ("method={method!r}", "--normalize {method!r}"),

@@ -106,6 +106,11 @@ def check_folder(path: Any, name: str = "output") -> Path:
         raise ArgumentError(
             f"{argument} must be a folder, but {str(path)!r} is a file. Name a folder for several files."
         )
+    if not there and target.suffix.lower() in (*SUFFIXES, ".pdf", ".svg"):
+        raise ArgumentError(
+            f"{argument} must be a folder, which holds several files, got {str(path)!r}, the name of a file. Leave out "
+            f"{target.suffix!r}."
+        )
     if not there and not target.parent.is_dir():
         raise ArgumentError(
             f"{argument} must be a folder in one that exists, but {_short(target.parent)} does not. Create it first."

@@ -200,7 +200,7 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     return DesignError(
         f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
         f"between runs, however many values of {budget!r} a run was scored at. Bring more seeds, or more "
-        f"benchmarks.{name}"
+        f"benchmarks.{name} If the rows are trials of a search, compare tuning curves: {advice('trials')}."
     )
 
 
