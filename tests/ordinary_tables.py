@@ -174,6 +174,19 @@ def copied() -> Table:
     return Table(frame.reset_index(drop=True), table.roles)
 
 
+def pivoted() -> Table:
+    """What `DataFrame.pivot` makes of long runs: benchmarks and seeds are the index."""
+    frame = long().frame.pivot(index=["dataset", "seed"], columns="method", values="test_acc")
+    return Table(frame, {"seed": "seed"}, open=("direction",), wide=True)
+
+
+def printed() -> Table:
+    """A paper's table: each cell is a mean and a standard deviation, as text."""
+    frame = long().frame.groupby(["dataset", "method"], sort=False)["test_acc"].agg(["mean", "std"])
+    cells = (100 * frame["mean"]).map("{:.1f}".format) + " ± " + (100 * frame["std"]).map("{:.1f}".format)
+    return Table(cells.unstack("method").reset_index(), open=("direction",), wide=True)
+
+
 def best_so_far() -> Table:
     """Trials of hyperparameter optimisers, whose data sets occur in several search spaces, as in HPO-B."""
     spaces = {"rf": BENCHMARKS[:8], "svm": BENCHMARKS[4:], "mlp": BENCHMARKS[::2]}
@@ -201,6 +214,7 @@ TABLES: dict[str, Callable[[], Table]] = {
     "few groups": few_groups,
     "judged": judged,
     "wide": wide,
+    "pivoted": pivoted,
     "ranks": ranks,
     "one benchmark": one_benchmark,
     "copied": copied,

@@ -195,7 +195,7 @@ def tidied(
     >>> [remark.code for remark in tidy.remarks]
     ['spread', 'summary_columns', 'methods_in_rows']
     """
-    table, remarks = _of_single_values(*_without_empty(_with_names(frame)), kept)
+    table, remarks = _of_single_values(*_without_empty(with_names(frame)), kept)
     if label is None and frame.index.name:
         label = str(frame.index.name)
     if wide is None:
@@ -231,10 +231,28 @@ def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) ->
 # --------------------------------------------------------------------------------------------------- rows and columns
 
 
-def _with_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with texts as names of columns, of which several levels are joined, and a named index as columns."""
+def with_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as names of columns, of which several levels are joined, and a named index as columns.
+
+    Raises
+    ------
+    DataError
+        If the columns have levels with names, as a pivoted table has: whose values they are would be lost.
+    """
     import pandas as pd
 
+    if isinstance(frame.columns, pd.MultiIndex):  # a level with one value is the name of the score
+        alone: list[Any] = [place for place, level in enumerate(frame.columns.levels) if len(level) == 1]
+        frame = frame.droplevel(alone[: frame.columns.nlevels - 1], axis=1)
+    if isinstance(frame.columns, pd.MultiIndex) and any(name is not None for name in frame.columns.names):
+        names = list(frame.columns.names)
+        kept = next((name for name in names if name is not None and role_of(str(name)) == "algorithm"), names[0])
+        others: list[Any] = [place if name is None else name for place, name in enumerate(names) if name != kept]
+        moved = others[0] if len(others) == 1 else others
+        raise DataError(
+            f"The columns have {len(names)} levels ({listed(names)}): one must remain, the algorithms. Bring "
+            f"{'the other' if len(others) == 1 else 'the others'} to the rows: df.stack({moved!r}).reset_index()."
+        )
     index = frame.index
     if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
         named_so = [name if name is not None else "" for name in index.names]

@@ -9,6 +9,7 @@ budgets. Where two readings are as good, both are shown and none is taken.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -132,6 +133,7 @@ class Guess:
             else:
                 lines.insert(0, f"{n} readings are as good, and none is taken without you.{shown}")
         elif self.known:
+            lines += ["No column has the names of the benchmarks."] if self.lacking == ("benchmark",) else []
             known = advice("typed", call=keywords_of(self.known), command=" ".join(command_of(self.known)))
             lines.append(f"What is known: {known}")
         lines += [*self.reasons]
@@ -194,7 +196,10 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
 def _as_pandas(table: Any) -> pd.DataFrame:
     """The table in memory, with names of text."""
     if isinstance(table, pd.DataFrame):
-        return table.rename(columns=str)
+        from lmemtest.bench.data.forms import with_names
+
+        unlevelled = not isinstance(table.columns, pd.MultiIndex)
+        return table.rename(columns=str) if unlevelled and table.index.names == [None] else with_names(table)
     return collected(as_frame(table, argument="table")).to_pandas()
 
 
@@ -444,6 +449,10 @@ def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
         said = [name for name in names if role_of(name) == role]
         if role not in found and len(said) == 1 and (role != "benchmark" or not is_text(table[said[0]])):
             found[role] = said[0]
+    if ("budget" in found or "seed" in found) and not any(
+        is_text(table[name]) or role_of(name) == "benchmark" for name in names
+    ):
+        return Guess(readings=(), lacking=("benchmark",), known=found)  # the rows have no names
     reasons: tuple[str, ...] = ()
     ends = [roles["direction"]] if roles["direction"] is not None else ["maximize", "minimize"]
     if len(ends) > 1:
@@ -473,7 +482,9 @@ def refuse_without_roles(table: Any, given: Mapping[str, Any], function: str, me
     `function` is the call with ``{}`` for the roles.
     """
     if not (hasattr(table, "columns") or isinstance(table, Mapping)):
-        raise ArgumentError(message)
+        read = isinstance(table, (str, os.PathLike))
+        step = "Read the file: lmemtest.read_runs(path, ...)" if read else "Make it a dataframe: pandas.DataFrame(...)"
+        raise ArgumentError(f"{message} {step}.")
     if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
         raise ArgumentError(f"{message} Columns: {listed(as_frame(table).collect_schema().names())}.")
     from lmemtest.bench.data.recognised import recognised

@@ -457,7 +457,7 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = ""
     missing = [name for name in NEEDED if name not in given]
     if not missing:
         return Runs(table, **given)
-    if missing == ["score", "algorithm"] and _has_few_texts(table):
+    if missing == ["score", "algorithm"] and (_has_few_texts(table) or _is_of_cells(table)):
         if "ignore" in given:
             raise ArgumentError(
                 "ignore is for a table with a row for each score. Leave these columns out of a table with a column for "
@@ -481,6 +481,18 @@ def _has_few_texts(table: Any) -> bool:
     table = nw.from_native(table, pass_through=True)
     schema = table.collect_schema() if hasattr(table, "collect_schema") else {}
     return sum(not dtype.is_numeric() for dtype in schema.values()) < 2
+
+
+def _is_of_cells(table: Any) -> bool:
+    """Whether a table of text has a column of scores for each algorithm, such as 81.2 ± 0.3, as papers print them."""
+    if not hasattr(table, "set_axis"):
+        return False
+    from lmemtest.bench.data.forms import tidied
+
+    try:
+        return tidied(table).methods is not None
+    except DataError:  # told when the runs are made in earnest
+        return True
 
 
 def require_runs(runs: Any, function: str = "{}") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
+from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied, with_names
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.roles import role_of
 from lmemtest.core.caller import advice, named, setting
@@ -104,6 +104,8 @@ def from_wide(
     if methods is not None:
         check_choice(methods, "methods", METHODS)
     given = frame.frame if isinstance(frame, Tidy) else frame
+    if type(given).__module__.startswith("pandas") and given.index.names != [None]:
+        given = with_names(given)
     table = as_frame(_with_text_labels(given), argument="frame")
     names = list(table.collect_schema().names())
     described: list[tuple[str, tuple[str, ...]]] = [("seed", (seed,))] if isinstance(seed, str) else []

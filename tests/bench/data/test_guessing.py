@@ -10,13 +10,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ordinary_tables import NAMES, TABLES, Table, copied, cross_validation, families, long, ranks, two_metrics, wide
+from ordinary_tables import (
+    NAMES,
+    TABLES,
+    Table,
+    copied,
+    cross_validation,
+    families,
+    long,
+    printed,
+    ranks,
+    two_metrics,
+    wide,
+)
 
 import lmemtest as lt
 from lmemtest.bench.data.guessing import guess
 from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.evaluation.evaluated import Evaluation
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DataError
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -204,3 +216,39 @@ def test_python_and_the_command_line_show_the_same_roles(make: Callable[[], Tabl
         said.setdefault(option[2:], []).append(value)
     flat = {name: value if isinstance(value, list) else [value] for name, value in roles_in(python).items()}
     assert said == flat
+
+
+def test_a_table_as_papers_print_it_is_read_with_the_direction_alone() -> None:
+    frame = printed().frame
+    with pytest.raises(ArgumentError, match=r"\n  lmemtest\.analyze\(df, direction='maximize'\)\n"):
+        lt.analyze(frame)
+    runs = first_step(frame, direction="maximize")
+    numbers = frame.set_index("dataset").map(lambda cell: float(cell.split()[0]))
+    wanted = lt.Runs.from_wide(numbers.reset_index(), direction="maximize")
+    pd.testing.assert_frame_equal(runs.to_frame(), wanted.to_frame(), check_dtype=False)
+
+
+def test_levels_of_columns_that_were_pivoted_are_not_lost() -> None:
+    """Seeds in the columns are no algorithms; a level with the name of the score alone is left out."""
+    frame = long().frame
+    pivot = frame.pivot_table(index="dataset", columns=["method", "seed"], values="test_acc")
+    message = r"The columns have 2 levels \(method, seed\).* to the rows: df\.stack\('seed'\)\.reset_index\(\)\."
+    for call in (lt.analyze, lt.Runs.from_wide):
+        with pytest.raises(DataError, match=message):
+            call(pivot, direction="maximize")
+    back = pivot.stack("seed").reset_index()
+    assert set(first_step(back, direction="maximize", seed="seed").algorithms) == set(frame["method"])
+    alone = frame.pivot_table(index=["dataset", "seed"], columns="method", values=["test_acc"])
+    assert len(lt.Runs.from_wide(alone, seed="seed", direction="maximize").algorithms) == frame["method"].nunique()
+
+
+@pytest.mark.parametrize(("table", "step"), [("runs.csv", "lmemtest.read_runs"), (np.eye(3), "pandas.DataFrame")])
+def test_what_is_no_table_is_told_how_to_become_one(table: Any, step: str) -> None:
+    with pytest.raises(ArgumentError, match=step):
+        lt.analyze(table)
+
+
+def test_columns_of_runs_whose_rows_have_no_names_are_not_read_as_algorithms() -> None:
+    frame = pd.DataFrame({"step": range(6), "ppo-s0": np.arange(6.0), "sac-s0": np.arange(6.0)})
+    with pytest.raises(ArgumentError, match="No column has the names of the benchmarks"):
+        lt.analyze(frame)
