@@ -226,6 +226,8 @@ class OneLook:
         Its name; empty where nothing was planned.
     alpha, level : float
         Of the whole study, and of this look.
+    maximum : int or None
+        Units at the end, where looks come when they like up to it: after every number of them.
     """
 
     sizes: tuple[int, ...]
@@ -234,12 +236,16 @@ class OneLook:
     spending: str
     alpha: float
     level: float
+    maximum: int | None = None
 
 
-def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
-    """The look that a table is: planned at these numbers, noted in a ledger, or the last of so many without a plan."""
-    if looks is not None and looked is not None:
-        raise ArgumentError(f"{named('looks')} are planned and {named('looked')} are counted or in a ledger: give one.")
+def one_look(runs: Runs, *, looks: Any, maximum: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
+    """The look that a table is: one of those planned, noted in a ledger, or the last of so many without a plan."""
+    if looked is not None and (looks is not None or maximum is not None):
+        raise ArgumentError(
+            f"{named('looks')} and {named('maximum')} are planned, and {named('looked')} are counted or in a ledger: "
+            "give one."
+        )
     sample = runs.study.sampled
     n, unit, spending = runs.study.count(sample.column), sample.noun, "obrien_fleming"
     if looked is not None and not isinstance(looked, str | os.PathLike):
@@ -247,7 +253,7 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
         level = alpha / (place * (place + 1))  # of looks 1, 2, ... without an end: they add up to alpha
         return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=level)
     if looked is None:
-        sizes = planned_among(looks, n, plural(unit), "these runs")
+        sizes, _ = planned_among(looks, maximum, n, plural(unit), "these runs")
     else:
         plan, made, extended = read_study(path := ledger_path(looked, "looked"))
         if plan is None or plan.method != "spending" or plan.unit != unit or plan.alpha != alpha:
@@ -270,7 +276,8 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
     family = 2 if adjust == "none" else len(runs.levels(runs.algorithm))
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
-    return OneLook(sizes=sizes, place=sizes.index(n) + 1, unit=unit, spending=name, alpha=alpha, level=level)
+    found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum}
+    return OneLook(**found, unit=unit, spending=name, alpha=alpha, level=level)
 
 
 def schedule_of(

@@ -22,7 +22,7 @@ import lmemtest as lt
 from lmemtest.bench.looks.monitor import extend
 from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
-from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 from lmemtest.report.document import plain
@@ -435,7 +435,9 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     assert noted.look.sizes == (6, 12, 18, 24)
     with pytest.raises(ArgumentError, match=r"looked must be a ledger whose last look is at the 6 benchmarks of these"):
         lt.analyze(runs(6), looked=str(ledger))
-    with pytest.raises(ArgumentError, match=r"looks are planned and looked are counted or in a ledger: give one"):
+    with pytest.raises(
+        ArgumentError, match=r"looks and maximum are planned, and looked are counted or in a ledger: give one"
+    ):
         lt.analyze(runs(12), looked=2, looks=(6, 12))
     with pytest.raises(ArgumentError, match=r"looked must be a number, or the ledger of planned looks by benchmark"):
         lt.analyze(runs(12), looked=ledger, alpha=0.1)
@@ -453,6 +455,30 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     for looked in (0, True):
         with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
             lt.analyze(runs(12), looked=looked)
+
+
+def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
+    """The level is that of a study with a look after every benchmark: fewer looks have less chance to err."""
+    analysis = lt.analyze(runs(12), maximum=18)
+    assert analysis.alpha == pytest.approx(level_of_pairs(12, range(2, 19), 0.05, 3), rel=1e-12)
+    assert 0.0 < analysis.alpha < lt.analyze(runs(12), looks=(12, 18)).alpha
+    assert "maximum=18" in analysis.call
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert (
+        f"The runs may be looked at after any number of benchmarks up to 18: {format_number(analysis.alpha, 3)} is the "
+        "level that O'Brien-Fleming-like spending (Lan & DeMets 1983) of 5 % for the whole study gives a look at 12."
+    ) in text
+    pairs = analysis.pairs.estimates.pairs(maximum=18, alpha=0.05)
+    assert pairs.alpha == pytest.approx(analysis.alpha, rel=1e-12)
+    assert pairs.notes[-1].startswith("A look at 12 of up to 18 levels of benchmark, after any number of them: ")
+    for options, words in (
+        ({"maximum": 10}, r"maximum must be the number of benchmarks at the end, .* these runs, 12: got 10"),
+        ({"maximum": 2000}, r"maximum must be a whole number"),
+        ({"maximum": 18, "looks": (12, 18)}, r"maximum alone plans the end, and looks come when they like: give one"),
+        ({"maximum": 18, "looked": 2}, r"looks and maximum are planned, and looked are counted"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            lt.analyze(runs(12), **options)
 
 
 def test_pairs_at_a_look_need_errors_that_count_benchmarks() -> None:
