@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from harness import ALPHA, Array, at_most, each, printed, rate_of
+from harness import ALPHA, Array, at_least, at_most, covers, each, printed, rate_of
 from scipy import special, stats
 from study import NAMES, runs_of_scores
 
@@ -430,7 +430,39 @@ def test_the_final_interval_covers(spending: str, apart: float) -> None:
     assert 0.93 <= share <= 0.97
 
 
+def coverage_of_pairs(apart: tuple[float, ...], spending: str, n: int = 400) -> dict[str, float]:
+    """Of all intervals together at the end of a study that stops by itself, looks every 5 of 20 benchmarks.
+
+    Stage-wise intervals of `final`, and repeated ones of `pairs` at the last look.
+    """
+    sizes, i_j = range(5, 21, 5), np.triu_indices(len(apart), 1)
+    truth = np.subtract(*np.array(apart)[np.array(i_j)])
+
+    def study(rng: np.random.Generator) -> dict[str, bool]:
+        found = looked_at(scores_of(rng, len(apart), 20, apart=apart), sizes, maximum=20, spending=spending)
+        final, pairs = found.final(), found.pairs
+        above = float((final["estimate"] - truth)[np.flatnonzero(truth)].mul(np.sign(truth[truth != 0.0])).mean())
+        repeated = float((pairs["estimate"] - truth)[np.flatnonzero(truth)].mul(np.sign(truth[truth != 0.0])).mean())
+        return {"stage-wise": covers(final, truth).all(), "repeated": covers(pairs, truth).all(),
+                "above the truth": above, "above the truth, repeated": repeated}  # fmt: skip
+
+    return dict(rate_of(study, n, each(43)))
+
+
+PAIRS_COVERED = [(apart, spending) for apart in ((0.0, 0.0, 1.5), (0.0, 0.3, 0.6, 1.2, 1.8))
+                 for spending in ("obrien_fleming", "pocock")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("apart", "spending"), PAIRS_COVERED)
+def test_intervals_of_several_pairs_cover_at_the_end(apart: tuple[float, ...], spending: str) -> None:
+    found = coverage_of_pairs(apart, spending)
+    for name in ("stage-wise", "repeated"):
+        assert at_least(found[name], 400)
+    assert abs(found["above the truth"]) < 0.05
+
+
 if __name__ == "__main__":
+    printed(coverage_of_pairs, PAIRS_COVERED)
     printed(of_t_tests, DESIGNS)
     printed(of_t_tests, FAR_FROM_NORMAL)
     printed(coverage, COVERAGE)

@@ -23,7 +23,7 @@ from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
-from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level
+from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level, score_of
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -173,20 +173,25 @@ class Schedule:
         worse = np.where(table["left_ahead"], table["right"], table["left"])[table["decided"]]
         return ~table["decided"] & ~table["left"].isin(worse) & ~table["right"].isin(worse)
 
-    def predicted_power(self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series) -> Array:
-        """The chance that an open pair is significant at the end, if it goes on as it went: a flat prior, Brownian."""
-        if self.maximum is None or sizes[-1] >= self.maximum or not open_pairs.any():
+    def predicted_power(
+        self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series, at: int | None
+    ) -> Array:
+        """The chance that an open pair is significant at so many units, if it goes on as it went.
+
+        With Brownian motion and a flat prior, scores at n2 units given z at n1 are normal: mean z sqrt(n2 / n1),
+        variance (n2 - n1) / n1.
+        """
+        if at is None or sizes[-1] >= at or not open_pairs.any():
             return np.full(len(table), np.nan)
-        share = sizes[-1] / self.maximum
-        ahead = (*sizes, *(n for n in self.planned if n > sizes[-1]))
+        ahead = (*sizes, *(n for n in self.planned if sizes[-1] < n < at), at)
         if self.method == "evalue":
-            last = critical_t(self.alpha / open_pairs.sum(), self.maximum, EXPECTED)
+            last = critical_t(self.alpha / open_pairs.sum(), at, EXPECTED)
         else:
-            shares = [n / self.maximum for n in ahead]
+            shares = [n / self._total for n in ahead]
             last = critical_scores(shares, self.alpha / open_pairs.sum(), self.spending)[-1]
-        z = -special.ndtri(0.5 * np.maximum(table["p_look"].to_numpy(dtype=float), 1e-300))
-        sd = np.sqrt((1.0 - share) / share)
-        power = special.ndtr((z / np.sqrt(share) - last) / sd) + special.ndtr((-z / np.sqrt(share) - last) / sd)
+        more = at / sizes[-1]
+        mean, sd = score_of(table["p_look"]) * np.sqrt(more), np.sqrt(more - 1.0)
+        power = special.ndtr((mean - last) / sd) + special.ndtr((-mean - last) / sd)
         return np.where(open_pairs & (table["n"] == sizes[-1]), power, np.nan)
 
     @property

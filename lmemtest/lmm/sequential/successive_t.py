@@ -55,6 +55,15 @@ _LEAST = 1e-12  # what is spent at a look, at least
 _LEVELS = np.append(np.geomspace(1e-9, 0.5, 60), [0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
 
 
+def score_of(p_value: ArrayLike) -> Array:
+    """Normal scores of two-sided p-values.
+
+    >>> score_of([0.05, 1.0]).round(2) + 0.0
+    array([1.96, 0.  ])
+    """
+    return -special.ndtri(0.5 * np.clip(np.asarray(p_value, dtype=float), 1e-300, 1.0))
+
+
 def cosine(z: Array, n: int) -> Array:
     """``|c_n|`` of the t-test of n values whose p-value has the normal score z."""
     t = t_quantile(special.ndtr(-z), n - 1.0)
@@ -246,7 +255,7 @@ def repeated_p(p_value: ArrayLike, sizes: Sequence[int], total: int, spending: s
 
     p = np.asarray(p_value, dtype=float)
     squares, logs = _levels_by_boundary(tuple(sizes), total, spending)
-    z2 = special.ndtri(0.5 * np.clip(p, 1e-300, 1.0)) ** 2
+    z2 = score_of(p) ** 2
     if len(squares) < 2:
         return np.where(np.isnan(p), np.nan, 1.0)
     found = np.exp(PchipInterpolator(squares, logs)(np.clip(z2, squares[0], squares[-1])))

@@ -23,6 +23,7 @@ from lmemtest.bench.looks.monitor import extend
 from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs
+from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 from lmemtest.report.document import plain
@@ -120,15 +121,33 @@ def test_the_best_stops_when_all_others_are_worse() -> None:
 
 
 def test_the_end_of_a_pair_has_a_median_unbiased_estimate() -> None:
-    assert study((8, 16), k=2, maximum=20).final is None
-    end = study((8, 16), k=2, maximum=16).final
+    assert not len(study((8, 16), k=2, maximum=20).final())
+    end = study((8, 16), k=2, maximum=16).final().iloc[0]
     x = np.diff(scores(16, k=2).mean(axis=2), axis=1)[:, 0]
     assert end["ci_low"] < end["estimate"] < end["ci_high"]
     assert end["estimate"] == pytest.approx(-x.mean(), abs=0.05 * x.std())
-    only = lt.monitor(runs(16, k=2), maximum=16).final
+    only = lt.monitor(runs(16, k=2), maximum=16).to_frame("final").iloc[0]
     limits = stats.ttest_1samp(-x, 0.0).confidence_interval()
     np.testing.assert_allclose([only["estimate"], only["ci_low"], only["ci_high"]], [-x.mean(), *limits], rtol=1e-8)
     assert only["p_value"] == pytest.approx(stats.ttest_1samp(x, 0.0).pvalue, rel=1e-8)
+
+
+def test_each_of_several_pairs_ends_where_it_reached_its_own_boundary() -> None:
+    found = study((6, 12, 16), maximum=16)
+    end, table = found.final(), found.to_frame()
+    assert end[["left", "right"]].to_numpy().tolist() == table[["left", "right"]].to_numpy().tolist()
+    assert end["n"].tolist() == [16, 6, 6]
+    pairs = {look.n: {pair[:2]: pair[2:] for pair in look.pairs} for look in found.looks}
+    critical = boundaries((6, 12, 16), 16, 0.05 / 3)[0]
+    for row in end.to_dict("records"):
+        sizes = [n for n in (6, 12, 16) if n <= row["n"]]
+        before = critical_scores(np.array(sizes) / 16, 0.05 / 3)[:-1].tolist()
+        test = pairs[row["n"]][row["left"], row["right"]]
+        wanted = estimate_at_end(*test[:3], [n / 16 for n in sizes], before, 0.05 / 3)
+        np.testing.assert_allclose([row["estimate"], row["ci_low"], row["ci_high"]], wanted, rtol=1e-9)
+        reached = [stats.norm.isf(0.5 * pairs[n][row["left"], row["right"]][3]) for n in sizes]
+        assert (np.array(reached[:-1]) < critical[: len(sizes) - 1]).all()
+        assert row["n"] == 16 or reached[-1] >= critical[len(sizes) - 1]
 
 
 def test_seeds_are_added_on_fixed_benchmarks() -> None:
@@ -201,6 +220,30 @@ def test_nothing_is_to_run_at_the_end_and_without_planned_looks_a_number_is_aske
     with pytest.raises(ArgumentError, match=r"n must be a whole number of at least 1, got None"):
         study((8,), method="evalue").next()
     assert study((8,), method="evalue").next(4).n == 4
+
+
+def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next_look() -> None:
+    x = np.random.default_rng(8).normal(size=(10, 4, 1)) + np.array([0.0, 0.1, 0.6, 0.7])[:, None]
+    found = lt.monitor(runs_of_scores(x), maximum=30, looks=10)
+    assert found.to_frame()["decided"].sum() == 0
+    table = found.next(costs={"A": 4.0}).to_frame().set_index("algorithm")
+    last = critical_scores([1 / 3, 2 / 3], 0.05 / 6)[-1]
+    pairs = found.to_frame().set_index(["left", "right"])["p_look"]
+    z = stats.norm.isf(0.5 * pairs)
+    chance = pd.Series(stats.norm.sf(last - z * np.sqrt(2.0)) + stats.norm.cdf(-last - z * np.sqrt(2.0)), pairs.index)
+    for name in "ABCD":
+        own = [name in pair for pair in pairs.index]
+        assert table["expected"][name] == pytest.approx(chance[own].sum(), rel=1e-9)
+    assert table["cost"].tolist() == [40.0, 10.0, 10.0, 10.0]
+    first = (table["expected"] / table["cost"]).idxmax()
+    assert found.next(costs={"A": 4.0}).sentences()[-1].startswith(f"{first} tells most for its cost: ")
+    for costs, words in (
+        ({"Z": 1.0}, r"costs are by algorithm \(A, B, C, D\), got 'Z'"),
+        (0, r"costs must be a finite number above 0, got 0"),
+        ({"A": "x"}, r"costs must be a finite number above 0, got 'x': of A on one unit"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            found.next(costs=costs)
 
 
 # ---------------------------------------------------------------------- extension
