@@ -28,6 +28,7 @@ from lmemtest.bench.looks.schedule import (
     read_study,
     schedule_of,
 )
+from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
 from lmemtest.bench.power.plan import Plan
 from lmemtest.bench.power.stages import BENCHMARK, FAMILY, SEED, TASK
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
@@ -537,10 +538,9 @@ def monitor(
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
         add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
-    elif earlier is None:
-        alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
-        return replace(found, notes=(alone, *found.notes))
-    return found
+    alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
+    first = path is None and earlier is None
+    return replace(found, notes=(*_on_seeds(runs, unit), *(alone,) * first, *found.notes))
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
@@ -599,6 +599,21 @@ def _sample_of(runs: Runs, unit: str) -> Blocks:
         score=runs.score,
         direction=runs.direction,
         notes=notes,
+    )
+
+
+def _on_seeds(runs: Runs, unit: str) -> tuple[str, ...]:
+    """What luck that seeds share over benchmarks does to the claim: it stays the same from look to look."""
+    try:
+        found = shared_seeds(runs) if unit == "benchmark" and seeds_cross(runs) else None
+    except DesignError:  # nothing shows it
+        return ()
+    if found is None or found.verdict != "shown":
+        return ()
+    return (
+        f"Runs with one seed share luck over benchmarks ({found.test}), and further benchmarks do not average it out: "
+        f"what is decided is about these {found.n_seeds} seeds. Draw new ones for each benchmark, or decide at planned "
+        f"looks by a model that has this luck: {advice('planned_looks')}.",
     )
 
 

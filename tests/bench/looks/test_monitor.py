@@ -164,6 +164,16 @@ def test_seeds_are_added_on_fixed_benchmarks() -> None:
         lt.monitor(runs_of_scores(x[:2]), unit="seed", maximum=9, earlier=first)
 
 
+def test_luck_that_seeds_share_over_benchmarks_is_said() -> None:
+    x = scores(12, seeds=3)
+    lucky = x + 2.0 * np.random.default_rng(5).normal(size=(1, 3, 3))
+    found = lt.monitor(runs_of_scores(lucky), maximum=20)
+    assert found.notes[0].startswith("Runs with one seed share luck over benchmarks (F(")
+    assert "what is decided is about these 3 seeds" in found.notes[0]
+    assert len(lt.monitor(runs_of_scores(x), maximum=20).notes) == 2  # the first look, at a number not planned
+    assert len(lt.monitor(runs_of_scores(lucky, seed_shared=False), maximum=20).notes) == 2
+
+
 def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
     table = runs(10).to_frame()
     turned = table.sample(frac=1.0, random_state=1).assign(score=lambda t: 1000.0 * t["score"])
