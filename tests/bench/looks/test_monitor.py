@@ -382,28 +382,30 @@ def test_a_look_after_a_stop_is_refused() -> None:
 
 @pytest.mark.level(2)
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_kill_in_the_middle_of_writing_leaves_the_ledger(tmp_path: Path) -> None:
-    ledger = tmp_path / "looks.jsonl"
+def test_a_loop_on_the_command_line_that_is_killed_while_it_writes_the_ledger(tmp_path: Path) -> None:
+    """A benchmark is added at a time; the second look is killed before its line is on the disk, and made again."""
+    ledger, table = tmp_path / "looks.jsonl", tmp_path / "runs.csv"
     program = textwrap.dedent(f"""
-        import os, signal, sys
-        sys.path[:0] = [{str(PACKAGE.parent)!r}, {str(Path(__file__).parents[2])!r}, {str(Path(__file__).parent)!r}]
-        import lmemtest as lt
-        from test_monitor import runs
-        if len(sys.argv) > 2:
+        import os, runpy, signal, sys
+        sys.path[:0] = [{str(PACKAGE.parent)!r}]
+        if sys.argv[1] == "killed":
             os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
-        lt.monitor(runs(int(sys.argv[1])), maximum=24, ledger={str(ledger)!r})
+        sys.argv[:2] = ["lmemtest"]
+        runpy.run_module("lmemtest", run_name="__main__")
     """)
-
-    def look(*words: str) -> int:
-        return subprocess.run([sys.executable, "-c", program, *words], check=False, capture_output=True).returncode
-
-    assert look("6") == 0
-    whole = ledger.read_bytes()
-    assert look("12", "killed") == -signal.SIGKILL
-    assert ledger.read_bytes() == whole
-    assert look("12") == 0
-    assert ledger.read_bytes().startswith(whole)
-    assert len(ledger.read_text().splitlines()) == 3
+    command = ["monitor", str(table), "--yes", "--maximum", "8", "--looks", "1", "--ledger", str(ledger)]
+    before = b""
+    for n, how, code in ((6, "", 0), (7, "killed", -signal.SIGKILL), (7, "", 0), (8, "", 0)):
+        runs(n).to_frame().rename(columns={"score": "loss"}).to_csv(table, index=False)
+        answer = subprocess.run([sys.executable, "-c", program, how, *command], check=False, capture_output=True)
+        assert answer.returncode == code, answer.stderr
+        assert ledger.exists()
+        whole = ledger.read_bytes()
+        assert whole.startswith(before)
+        assert (whole == before) == (how == "killed")
+        before = whole
+    assert [json.loads(line)["look"]["n"] for line in before.splitlines()[1:]] == [6, 7, 8]
+    assert study((6, 7, 8), maximum=8, looks=1).decision == json.loads(before.splitlines()[-1])["look"]["decision"]
 
 
 # ---------------------------------------------------------------------- refusals
