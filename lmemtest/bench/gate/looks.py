@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.gate.difference import LIKE_THESE
-from lmemtest.bench.looks.ledger import LOOK, add_to_ledger, ledger_path, read_ledger
+from lmemtest.bench.looks.ledger import LOOK, add_to_ledger, ledger_path, read_ledger, require_kept
 from lmemtest.bench.looks.schedule import EXPECTED, METHODS
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_choice
-from lmemtest.core.words import counted, format_level, listed
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.lmm.sequential.evalues import critical_one_sided, log_evalue
 from lmemtest.lmm.sequential.successive_t import level_of_look, planned_among, require_level
@@ -149,12 +149,7 @@ def with_earlier_looks(
 def _nested(metric: str, last: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
     """Refuse tables that do not hold the tasks of the last look, unchanged; whether they are just these."""
     found = dict(zip(now["tasks"], now["difference"], strict=True))
-    lost = [task for task in last["tasks"] if task not in found]
-    if lost:
-        raise NestingError(
-            f"{counted(len(lost), 'task')} of the last look {'is' if len(lost) == 1 else 'are'} not in these tables: "
-            f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
-        )
+    require_kept(last["tasks"], found, "task", "these tables")
     scale = tolerance([*found.values(), *last["difference"]])
     for task, was in zip(last["tasks"], last["difference"], strict=True):
         if not abs(found[task] - was) <= scale:

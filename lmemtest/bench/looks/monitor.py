@@ -14,7 +14,7 @@ import pandas as pd
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path
+from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path, require_kept
 from lmemtest.bench.looks.schedule import (
     ENDED,
     EXPECTED,
@@ -639,12 +639,7 @@ def _require_nested(blocks: Blocks, last: Look, plan: Schedule) -> bool:
             f"{joined(new)} came after the first look. The family of pairs is fixed there: begin another study for "
             "further algorithms."
         )
-    lost = [name for name in last.units if name not in blocks.names]
-    if lost:
-        raise NestingError(
-            f"{counted(len(lost), plan.unit)} of the last look {'is' if len(lost) == 1 else 'are'} not in these runs: "
-            f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
-        )
+    require_kept(last.units, blocks.names, plan.unit, "these runs")
     at = np.isin(blocks.names, last.units)
     for name, x in zip(blocks.algorithms, blocks.scores[at].T, strict=True):
         if name in last.means and not abs(float(x.mean()) - last.means[name]) <= tolerance([*x, last.means[name]]):

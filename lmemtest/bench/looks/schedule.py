@@ -285,26 +285,13 @@ def one_look(runs: Runs, *, looks: Any, maximum: Any, looked: Any, alpha: float,
     return OneLook(**found, unit=unit, spending=name, alpha=alpha, level=level)
 
 
-def schedule_of(
-    *,
-    algorithms: tuple[str, ...],
-    unit: str,
-    maximum: Any,
-    looks: Any,
-    goal: Any,
-    control: Any,
-    method: Any,
-    spending: Any,
-    alpha: Any,
-    futility: Any,
-    **facts: Any,
-) -> Schedule:
-    """The schedule that arguments ask for, checked."""
-    check_choice(goal, "goal", GOALS)
-    check_choice(method, "method", METHODS)
-    check_choice(spending, "spending", tuple(SPENDING))
-    alpha, futility = check_fraction(alpha, "alpha"), check_fraction(futility, "futility")
-    if maximum is None and method == "spending":
+def schedule_of(*, looks: Any, maximum: Any, **facts: Any) -> Schedule:
+    """The schedule that arguments ask for, checked; `facts` are the other attributes."""
+    unit, goal, control, algorithms = (facts[name] for name in ("unit", "goal", "control", "algorithms"))
+    for name, options in (("goal", GOALS), ("method", METHODS), ("spending", tuple(SPENDING))):
+        check_choice(facts[name], name, options)
+    facts |= {name: check_fraction(facts[name], name) for name in ("alpha", "futility")}
+    if maximum is None and facts["method"] == "spending":
         raise ArgumentError(
             f"{named('maximum')} must be given, the number of {plural(unit)} at the end, planned before the first look "
             f"(without an end: {setting('method', 'evalue')})."
@@ -314,19 +301,7 @@ def schedule_of(
         raise ArgumentError(f"control must be one of the algorithms ({', '.join(algorithms)}), got {control!r}.")
     if control is not None and goal != "all":
         raise ArgumentError(f"{named('control')} asks for all comparisons with it: leave {named('goal')} out.")
-    return Schedule(
-        algorithms=algorithms,
-        unit=unit,
-        maximum=maximum,
-        planned=planned_sizes(looks, maximum),
-        goal=goal,
-        control=control,
-        method=method,
-        spending=spending,
-        alpha=alpha,
-        futility=futility,
-        **facts,
-    )
+    return Schedule(maximum=maximum, planned=planned_sizes(looks, maximum), **facts)
 
 
 def planned_sizes(looks: Any, maximum: int | None) -> tuple[int, ...]:
