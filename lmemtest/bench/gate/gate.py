@@ -13,6 +13,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.gate.bars import reached
 from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
+from lmemtest.bench.gate.difference import units_of
 from lmemtest.bench.gate.looks import EVALUE, check_looks, level_at, with_earlier_looks
 from lmemtest.bench.gate.metric import judged, margin_of, observed, unit_of
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
@@ -234,8 +235,9 @@ def gate(
     places = {name: observed(name, commons[name][0], runs, names, ways[name]) for name in metrics}
     n_blocking = sum(check["tier"] != ADVISORY for check in checks)
     if planned:
-        counts = (len(set(unit_of(commons[name][0], places[name], runs))) for name in metrics)
-        units = "families" if runs.family else "tasks"
+        parts = [(commons[name][0], place) for name, place in places.items() if len(place)]
+        counts = [len(set(unit_of(rows, place, runs))) for rows, place in parts] or [0]
+        units = "families" if runs.family and units_of(runs) else "tasks"
         level, on_look = level_at(looks, maximum, counts, units, rules.alpha, n_blocking)
         rules = replace(rules, alpha=level)
     each = 1.0 - (1.0 - rules.power) / n_blocking  # so that all of them pass together

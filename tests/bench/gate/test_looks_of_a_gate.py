@@ -70,6 +70,8 @@ def test_looks_at_families_count_families() -> None:
     assert found.to_frame()["ci_low"][0] == alone["ci_low"][0]
     with pytest.raises(ArgumentError, match=r"the numbers of families at all planned looks, .* these tables, 8: got"):
         in_families(24, looks=(24, 30))
+    with pytest.raises(ArgumentError, match=r"the numbers of tasks at all planned looks, .* these tables, 6: got"):
+        in_families(6, looks=(2, 10))  # two families are no sample
     with pytest.raises(ArgumentError, match=r"without e-values over families: plan numbers of families, looks"):
         in_families(24, method="evalue")
     bar = {"critical": {"accuracy": {"bar": 0.5, "share": "60 %"}}}
