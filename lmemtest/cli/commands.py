@@ -125,6 +125,7 @@ def _root(
         "vcov",
         "ddf",
         "looks",
+        "maximum",
         "looked",
         "variants",
         *WRITTEN,
@@ -167,7 +168,7 @@ def _compared(arguments: SimpleNamespace, step: Step) -> Runs:
 def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
-    names = "formula population curves dispersion alpha adjust vcov ddf looks looked"
+    names = "formula population curves dispersion alpha adjust vcov ddf looks maximum looked"
     options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
     if options.get("looked", "").isdecimal():
         options["looked"] = int(options["looked"])
@@ -179,7 +180,7 @@ def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     "paper",
     (
         *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "looks"),
-        *("looked", "overwrite", "output"),
+        *("maximum", "looked", "overwrite", "output"),
     ),
     "Figures, tables and sentences for a paper.",
     calls="report.analysis:analyze",
@@ -684,7 +685,8 @@ def monitor(arguments: SimpleNamespace, step: Step) -> Result:
             "ignore",
             "seed_own",
         ),
-        *("tasks", "alpha", "power", "max_broken", "allow", "looks", "method", "ledger", "markdown", *WRITTEN),
+        *("tasks", "alpha", "power", "max_broken", "allow", "looks", "maximum", "method", "ledger", "markdown"),
+        *WRITTEN,
     ),
     "Is a new version worse than the old one?",
     calls="bench.gate.gate:gate",
@@ -716,7 +718,7 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow looks method ledger")
+    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow looks maximum method ledger")
     options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore")}
     options |= {name: values_by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:

@@ -218,7 +218,8 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "sources.at_most": ([str], "SOURCE=NUMBER", f"Largest numbers; {_EACH}"),
     "sources.alpha": (float, "NUMBER", "One less the level of each interval."),
     # looks
-    "maximum": (int, "N", "Benchmarks (or seeds) at the end, planned before the first look."),
+    "maximum": (int, "N", "Benchmarks at the end, planned before the first look; looks come when they like up to it."),
+    "monitor.maximum": (int, "N", "Benchmarks (or seeds) at the end, planned before the first look."),
     "looks": ([int], "N", f"Benchmarks at a planned look, the last at the end; {_EACH}"),
     "looked": (str, "N|FILE", "How often the table was looked at so far, without a plan; or the ledger of monitor."),
     "monitor.looks": ([int], "N", "A look every N of them; or repeated, at these numbers."),
@@ -235,6 +236,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "old": (Path, "OLD", "Runs of the old version, with columns of the same names."),
     "margin": ([str], "[NAME=]NUMBER", f"Loss that is not acceptable: 0.01, 1%, acc=0.01; {_EACH}"),
     "gate.policy": (Path, "FILE", "Rules in TOML: metrics in tiers, margins, bars, required tasks."),
+    "gate.maximum": (int, "N", "Tasks at the end, planned before the first look; looks come when they like up to it."),
     "gate.looks": ([int], "N", f"Tasks at a planned look, the last at the end; {_EACH}"),
     "gate.method": (("evalue",), "", "Without a plan, at every look as tasks are added: e-values."),
     "gate.ledger": (Path, "FILE", "Of e-values: where looks are noted, one file for each version."),

@@ -494,6 +494,7 @@ def analyze(
     vcov: str | None = None,
     ddf: str = "satterthwaite",
     looks: Sequence[int] | None = None,
+    maximum: int | None = None,
     looked: int | str | os.PathLike[str] | None = None,
     variants: str = "few",
     trials: Any = None,
@@ -532,6 +533,9 @@ def analyze(
         Numbers of benchmarks at all planned looks, that of these runs among them: `alpha` is then of the whole study,
         and decisions are made at what O'Brien-Fleming-like spending gives this look, for each pair as for `monitor`,
         which remembers the looks that were made.
+    maximum : int, optional
+        Instead of `looks`, where only the number of benchmarks at the end is planned: looks come when they like, and
+        results may choose when. The level is that of a look after every number of benchmarks up to this one.
     looked : int or path, optional
         How often the table was looked at while it grew, this time included: without a plan the k-th look has
         1/(k (k + 1)) of `alpha`, shares that add up to one. Or the ledger of `monitor`, whose looks and spending give
@@ -577,10 +581,10 @@ def analyze(
     """
     runs = as_runs(runs, roles, "analyze")
     study_alpha, look = check_fraction(alpha, "alpha"), None
-    if looks is not None or looked is not None:
+    if any(given is not None for given in (looks, maximum, looked)):
         from lmemtest.bench.looks.schedule import one_look
 
-        look = one_look(runs, looks=looks, looked=looked, alpha=study_alpha, adjust=adjust)
+        look = one_look(runs, looks=looks, maximum=maximum, looked=looked, alpha=study_alpha, adjust=adjust)
     alpha = study_alpha if look is None else look.level
     check_callable(progress, "progress", "the name of each step")
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
@@ -650,6 +654,7 @@ def analyze(
                 **options,
                 "alpha": study_alpha,
                 "looks": None if looks is None or look is None else look.sizes,
+                "maximum": maximum,
                 "looked": str(looked) if isinstance(looked, os.PathLike) else looked,
                 "curves": reduced_by,
             },

@@ -151,6 +151,7 @@ def _of_looks(analysis: Analysis) -> dict[str, Any]:
         "look": look,
         "study_level": percent(look.alpha),
         "look_at": f"{joined(map(str, look.sizes))} {plural(look.unit)}" if look.sizes else "",
+        "look_units": plural(look.unit),
         "alone": int(below(p_value, look.alpha).sum()),
         "survive": int(below(p_value, look.level).sum()),
     }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from harness import ALPHA, Array, at_most, each, printed, rate_of
+from harness import ALPHA, Array, at_least, at_most, covers, each, printed, rate_of
 from scipy import special, stats
 from study import NAMES, runs_of_scores
 
@@ -25,6 +25,7 @@ DESIGNS = {  # algorithms, looks, what is unusual
     "5 algorithms, 5 to 40 benchmarks, looks every 5": (5, range(5, 41, 5), ""),
     "10 algorithms, 5 to 20 benchmarks, looks every 5": (10, range(5, 21, 5), ""),
     "20 algorithms, 6 to 40 benchmarks, looks every 2": (20, range(6, 41, 2), ""),
+    "4 algorithms, looks at 3, 4, 9, 11, 20, 33, 40 benchmarks": (4, (3, 4, 9, 11, 20, 33, 40), ""),
     "5 algorithms, 6 to 40 benchmarks, looks every 1, two variants of one": (5, range(6, 41), "correlated"),
     "5 algorithms, 6 to 40 benchmarks, looks every 1, one erratic": (5, range(6, 41), "erratic"),
 }
@@ -41,11 +42,18 @@ CALLS = {  # through the public call, with moderated standard errors
     "5 algorithms, two variants of one": (5, range(5, 21, 5), "correlated"),
     "5 algorithms, shared seeds": (5, range(5, 21, 5), "seeds"),
     "12 algorithms, looks at 4, 8, 12 benchmarks": (12, range(4, 13, 4), ""),
+    "3 algorithms, looks every 1 of 6 to 20 benchmarks": (3, range(6, 21), ""),
+    "8 algorithms, one erratic, looks every 5 of 10 to 40 benchmarks": (8, range(10, 41, 5), "erratic"),
+    "20 algorithms, looks at 10, 20, 40 benchmarks": (20, (10, 20, 40), ""),
+    "4 algorithms, looks every 3 of 6 to 15 families of 2 benchmarks": (4, range(6, 16, 3), "families"),
 }
 
 
 def scores_of(rng: np.random.Generator, k: int, n: int, kind: str = "", apart: Sequence[float] = ()) -> Array:
-    """Benchmarks x algorithms x seeds: each algorithm has its own luck on each benchmark."""
+    """Benchmarks x algorithms x seeds: each algorithm has its own luck on each benchmark, or in each family of two."""
+    if kind == "families":
+        own = np.repeat(rng.standard_normal((n, k, 1)), 2, axis=0) + 0.5 * rng.standard_normal((2 * n, k, 1))
+        return own + 0.5 * rng.standard_normal((2 * n, k, 2))
     own = rng.standard_normal((n, k, 1))
     if kind == "correlated":
         own[:, 1] = own[:, 0] + 0.1 * rng.standard_normal((n, 1))
@@ -62,21 +70,19 @@ def scores_of(rng: np.random.Generator, k: int, n: int, kind: str = "", apart: S
     return x
 
 
-def looked_at(x: Array, sizes: Sequence[int], **options: Any) -> Any:
-    """The last look of a study of these scores."""
-    found, (n, k, seeds) = None, x.shape
-    table = pd.DataFrame({"task": np.repeat(np.arange(n), k * seeds), "tool": np.tile(np.repeat(NAMES[:k], seeds), n),
-                          "rep": np.tile(np.arange(seeds), n * k), "loss": x.ravel()})  # fmt: skip
+def looked_at(x: Array, sizes: Sequence[int], each: int = 1, **options: Any) -> Any:
+    """The last look of a study of these scores; of families, if `each` is the number of benchmarks in one."""
+    found, families = None, np.arange(len(x)) // each
     for size in sizes:
-        runs = lt.Runs(table[: size * k * seeds], score="loss", direction="minimize", algorithm="tool",
-                       benchmark="task", seed="rep")  # fmt: skip
-        found = lt.monitor(runs, earlier=found, **options)
+        now = slice(size * each)
+        columns = {"family": families[now, None, None]} if each > 1 else {}
+        found = lt.monitor(runs_of_scores(x[now], **columns), earlier=found, **options)
         if found.decision == "stop":
             break
     return found
 
 
-def of_t_tests(k: int, sizes: range, kind: str, n: int = 4000) -> dict[str, float]:
+def of_t_tests(k: int, sizes: Sequence[int], kind: str, n: int = 4000) -> dict[str, float]:
     """Studies with a false pair by paired t-tests of one score per benchmark: at looks, by e-values, as if alone."""
     rng, (i, j) = np.random.default_rng(32), np.triu_indices(k, 1)
     x = np.array([scores_of(rng, k, sizes[-1], kind)[:, :, 0] for _ in range(n)])
@@ -112,11 +118,14 @@ def test_heavy_tails_keep_the_level_and_skewness_harms_looks_more_than_one_test(
         assert ALPHA < found["at the end alone"] < found["O'Brien-Fleming"] < 0.15
 
 
-def of_calls(k: int, sizes: range, kind: str, n: int = 200) -> float:
+def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> float:
     """The same through `monitor`."""
 
     def study(rng: np.random.Generator) -> bool:
-        return bool(looked_at(scores_of(rng, k, sizes[-1], kind), sizes, maximum=sizes[-1]).pairs["decided"].any())
+        x = scores_of(rng, k, sizes[-1], kind)
+        found = looked_at(x, sizes, len(x) // sizes[-1], maximum=sizes[-1])
+        assert found.schedule.unit == ("family" if kind == "families" else "benchmark")
+        return bool(found.pairs["decided"].any())
 
     return float(rate_of(study, n, each(32)))
 
@@ -184,6 +193,45 @@ def test_each_pair_spends_for_itself(design: str) -> None:
     found = of_range_tests(*RANGES[design])
     assert at_most(found["each pair spends"], 4000)
     assert found["each pair spends"] < found["the family spends"]
+
+
+def of_looks_at_will(k: int, end: int, n: int = 4000) -> dict[str, float]:
+    """Studies with a false pair where only the maximum is planned: looks at random, or chosen by results; Tukey's test.
+
+    Who is led by results looks after every benchmark once some pair is at 10 % by itself. "As planned" takes each look
+    for the first of those at it and at the end.
+    """
+    rng, names = np.random.default_rng(42), ("at random", "by results", "as planned, by results")
+    reached = np.zeros((n, 3), dtype=bool)
+    at_will = [level_of_pairs(size, range(2, end + 1), ALPHA, k) for size in range(2, end + 1)]
+    planned = [level_of_pairs(size, sorted({size, end}), ALPHA, k) for size in range(2, end + 1)]
+    for part in np.array_split(np.arange(n), 20):
+        x = rng.standard_normal((len(part), end, k))
+        random = rng.random((len(part), end + 1)) < 0.3
+        random[:, end], led = True, np.zeros(len(part), dtype=bool)
+        for i, size in enumerate(range(2, end + 1)):
+            mean = x[:, :size].mean(axis=1)
+            rest = x[:, :size] - mean[:, None] - x[:, :size].mean(axis=2, keepdims=True)
+            rest += mean.mean(axis=1)[:, None, None]
+            df = (size - 1) * (k - 1)
+            t = np.ptp(mean, axis=1) / np.sqrt(2.0 * (rest**2).sum(axis=(1, 2)) / df / size)
+            p_raw = 2.0 * stats.t.sf(t, df)
+            p, looks = range_p(p_raw, k), led | (size == end)
+            reached[part] |= np.array([random[:, size] & (p < at_will[i]), looks & (p < at_will[i]),
+                                       looks & (p < planned[i])]).T  # fmt: skip
+            led |= p_raw < 0.1
+    return dict(zip(names, reached.mean(axis=0).tolist(), strict=True))
+
+
+AT_WILL = {"2 algorithms, up to 20": (2, 20), "4 algorithms, up to 40": (4, 40), "10 algorithms, up to 40": (10, 40)}
+
+
+@pytest.mark.parametrize("design", AT_WILL)
+def test_with_a_maximum_alone_looks_may_come_at_will(design: str) -> None:
+    found = of_looks_at_will(*AT_WILL[design])
+    assert at_most(found["at random"], 4000)
+    assert at_most(found["by results"], 4000)
+    assert found["as planned, by results"] > found["by results"]
 
 
 def of_gates(lost: float, sizes: Sequence[int], n: int = 4000) -> dict[str, float]:
@@ -382,13 +430,48 @@ def test_the_final_interval_covers(spending: str, apart: float) -> None:
     assert 0.93 <= share <= 0.97
 
 
+def coverage_of_pairs(apart: tuple[float, ...], spending: str, n: int = 200) -> dict[str, float]:
+    """Of all intervals together at the end of a study that stops by itself, looks every 5 of 20 benchmarks.
+
+    Stage-wise intervals of `final`, and repeated ones of `pairs` at the last look; the share of estimates that are
+    further from zero than the true differences.
+    """
+    truth = np.subtract(*np.array(apart)[np.array(np.triu_indices(len(apart), 1))])
+    far = truth != 0.0
+
+    def study(rng: np.random.Generator) -> dict[str, float]:
+        x = scores_of(rng, len(apart), 20, apart=apart)
+        found = looked_at(x, range(5, 21, 5), maximum=20, spending=spending)
+        out = {}
+        for name, table in (("stage-wise", found.final()), ("repeated", found.pairs)):
+            out[name] = bool(covers(table, truth).all())
+            out[f"{name}, beyond"] = float((table["estimate"][far] / truth[far] > 1.0).mean())
+        return out
+
+    return dict(rate_of(study, n, each(43)))
+
+
+PAIRS_COVERED = [(apart, spending) for apart in ((0.0, 0.0, 1.5), (0.0, 0.3, 0.6, 1.2, 1.8))
+                 for spending in ("obrien_fleming", "pocock")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("apart", "spending"), PAIRS_COVERED)
+def test_intervals_of_several_pairs_cover_at_the_end(apart: tuple[float, ...], spending: str) -> None:
+    found = coverage_of_pairs(apart, spending)
+    for name in ("stage-wise", "repeated"):
+        assert at_least(found[name], 200)
+    assert 0.4 < found["stage-wise, beyond"] < 0.6
+
+
 if __name__ == "__main__":
     printed(of_t_tests, DESIGNS)
     printed(of_t_tests, FAR_FROM_NORMAL)
     printed(coverage, COVERAGE)
+    printed(coverage_of_pairs, PAIRS_COVERED)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
     printed(of_pairs, PAIRS)
     printed(of_range_tests, RANGES)
+    printed(of_looks_at_will, AT_WILL)
     printed(of_gates, GATES)
     printed(races, RACES)

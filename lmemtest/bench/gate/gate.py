@@ -13,8 +13,9 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.gate.bars import reached
 from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
+from lmemtest.bench.gate.difference import units_of
 from lmemtest.bench.gate.looks import EVALUE, check_looks, level_at, with_earlier_looks
-from lmemtest.bench.gate.metric import judged, margin_of, observed
+from lmemtest.bench.gate.metric import judged, margin_of, observed, unit_of
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
 from lmemtest.bench.gate.tiers import over_tiers, with_verdicts
 from lmemtest.bench.gate.versions import (
@@ -59,6 +60,7 @@ def gate(
     max_broken: float | None = None,
     allow: str | Iterable[str] | None = None,
     looks: Sequence[int] | None = None,
+    maximum: int | None = None,
     method: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
 ) -> Answer:
@@ -112,8 +114,10 @@ def gate(
         Decide although tasks or runs of the old version are missing from the new one; let a version pass whose scores
         are those of the old one.
     looks : sequence of int, optional
-        Numbers of tasks at all planned looks, that of these tables among them: `alpha` is then of all looks together,
-        and this one has what O'Brien-Fleming-like spending gives it.
+        Numbers of tasks (of families, where tasks come in them) at all planned looks, that of these tables among them:
+        `alpha` is then of all looks together, and this one has what O'Brien-Fleming-like spending gives it.
+    maximum : int, optional
+        Instead of `looks`, where only their number at the end is planned: looks come when they like up to it.
     method : {"evalue"}, optional
         For a gate without a plan, looked at again and again while tasks are added: e-values of one-sided t-tests, which
         hold at every look, for ever, and find less.
@@ -224,14 +228,18 @@ def gate(
     checks: Sequence[dict[str, Any]] = rules.checks or [
         {"tier": CRITICAL, "metric": name, "margin": margin_of(name, margin)} for name in metrics
     ]
-    path, on_look = check_looks(looks, method, ledger, rules, bool(runs.family)), ""
+    planned, on_look = looks is not None or maximum is not None, ""
+    path = check_looks(planned, method, ledger, rules, bool(runs.family))
     owns = {name: rows_of(scores, runs, name, metric) for name in metrics}
     commons = {name: common_rows(own, runs, names) for name, own in owns.items()}
     places = {name: observed(name, commons[name][0], runs, names, ways[name]) for name in metrics}
-    if looks is not None:
-        level, on_look = level_at(looks, places, rules.alpha)
-        rules = replace(rules, alpha=level)
     n_blocking = sum(check["tier"] != ADVISORY for check in checks)
+    if planned:
+        parts = [(commons[name][0], place) for name, place in places.items() if len(place)]
+        counts = [len(set(unit_of(rows, place, runs))) for rows, place in parts] or [0]
+        units = "families" if runs.family and units_of(runs) else "tasks"
+        level, on_look = level_at(looks, maximum, counts, units, rules.alpha, n_blocking)
+        rules = replace(rules, alpha=level)
     each = 1.0 - (1.0 - rules.power) / n_blocking  # so that all of them pass together
     rows, missing, notes = list[dict[str, Any]](), list[str](), list(runs.notes)
     for check in checks:

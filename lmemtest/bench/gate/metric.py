@@ -106,6 +106,11 @@ def judged(
             shrunk = rows.assign(score=scores.where(rows[runs.algorithm] != old, share * scores))
             about, scales, notes = difference(name, shrunk, runs, names, tasks)
             above = sign * about["estimate"]
+        if any_time and not scales:
+            raise DesignError(
+                "e-values need tasks that are independent, and here runs with one seed share its effect over tasks. "
+                f"Plan the looks, {named('looks')}, or draw new seeds for each task"
+            )
     except LmemtestError as error:
         reason = str(error)
         return out | {"reason": reason[:1].lower() + reason[1:].removesuffix(".")}, ()
@@ -131,14 +136,12 @@ def judged(
         "p_worse": float(upper_tail(-test["t_ratio"], df)),
         "p_any_loss": float(p_any_loss),
     }
+    above_by_task = place["difference"] + (math.copysign(size, mean_old) * place["old"] if relative else size)
     if any_time:
-        tests = at_any_time(above, gain, se, df, alpha)
-        half = tests.pop("half")
-        out |= tests | {"ci_low": above - out["margin"] - half, "ci_high": above - out["margin"] + half}
+        out |= at_any_time(above_by_task.to_numpy(), place["difference"].to_numpy(), out["margin"], alpha)
     if tasks == LIKE_THESE:
-        slope = math.copysign(size, mean_old) if relative else 0.0
-        own = pd.DataFrame({"loss": -place["difference"], "gain": place["difference"] + slope * place["old"]})
-        units = own.groupby(_unit_of(rows, place, runs), sort=False)
+        own = pd.DataFrame({"loss": -place["difference"], "gain": above_by_task})
+        units = own.groupby(unit_of(rows, place, runs), sort=False)
         out |= {} if any_time else counted_losses(units["loss"].max(), out["margin"], max_broken, alpha)
         near = bool(below(out["p_not_worse"], alpha)) and above <= SAFE * half
         out["doubt"] = SKEWED_LOSSES if near and too_skewed(units["gain"].mean()) else ""
@@ -214,7 +217,7 @@ def observed(name: str, rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]
     return out[["metric", "task", "old", "new", "difference", "n_old", "n_new"]]
 
 
-def _unit_of(rows: pd.DataFrame, place: pd.DataFrame, runs: Runs) -> Any:
+def unit_of(rows: pd.DataFrame, place: pd.DataFrame, runs: Runs) -> Any:
     """The unit of the sample that each task belongs to: itself, or its family."""
     families = units_of(runs_of(rows, runs)) if runs.family else ()
     if not families:

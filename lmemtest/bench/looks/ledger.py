@@ -10,12 +10,13 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from lmemtest.core.caller import named
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.core.words import counted, listed
+from lmemtest.errors import ArgumentError, DataError, NestingError
 
 PLAN, LOOK, EXTENSION = "schedule", "look", "extension"  # what a line may hold
 Record = dict[str, Any]
@@ -81,6 +82,15 @@ def add_to_ledger(path: Path, plan: Mapping[str, Any], record: Record) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def require_kept(last: Iterable[str], now: Collection[str], unit: str, of: str) -> None:
+    """Refuse runs that lost units of the last look; `of` names them in the error: "these runs"."""
+    if lost := [name for name in last if name not in now]:
+        raise NestingError(
+            f"{counted(len(lost), unit)} of the last look {'is' if len(lost) == 1 else 'are'} not in {of}: "
+            f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
+        )
 
 
 def _digest(text: str) -> str:

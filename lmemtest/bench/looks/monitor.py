@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path
+from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path, require_kept
 from lmemtest.bench.looks.schedule import (
     ENDED,
     EXPECTED,
@@ -29,6 +28,7 @@ from lmemtest.bench.looks.schedule import (
     read_study,
     schedule_of,
 )
+from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
 from lmemtest.bench.power.plan import Plan
 from lmemtest.bench.power.stages import BENCHMARK, FAMILY, SEED, TASK
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
@@ -36,9 +36,9 @@ from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
-from lmemtest.core.rounding import below, tolerance
+from lmemtest.core.rounding import below, in_tie_order, tolerance
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.validate import among, check_choice, check_number, check_positive_int
 from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import (
     capitalised,
@@ -50,12 +50,13 @@ from lmemtest.core.words import (
     p_text,
     percent,
     plural,
+    suggest,
 )
 from lmemtest.errors import ArgumentError, DesignError, NestingError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.decisions import decisions_of
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end, upper_p
-from lmemtest.lmm.sequential.successive_t import crossing
+from lmemtest.lmm.sequential.successive_t import crossing, score_of
 
 if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
@@ -80,9 +81,6 @@ class Monitoring(Result):
         Who is better, over all looks so far.
     decision : {"stop", "go on", "cannot be decided", "undecided at the end"}
         What to do now.
-    final : dict of str to float or None
-        At the end of a study of one pair with spending: the median-unbiased ``estimate``, ``ci_low``, ``ci_high`` and
-        the stage-wise ``p_value``.
     notes : tuple of str
     """
 
@@ -91,10 +89,10 @@ class Monitoring(Result):
     pairs: pd.DataFrame
     decisions: Decisions
     decision: str
-    final: dict[str, float] | None = None
     notes: tuple[str, ...] = ()
 
-    parts: ClassVar[dict[str, str]] = {"pairs": "pairs", "looks": "_looks", "path": "_path", "boundary": "_boundary"}
+    parts: ClassVar[dict[str, str]] = {"pairs": "pairs", "looks": "_looks", "path": "_path", "boundary": "_boundary",
+                                    "final": "final"}  # fmt: skip
     figure: ClassVar[str | None] = "looks_plot"
 
     @property
@@ -120,32 +118,66 @@ class Monitoring(Result):
         """Signed normal scores of the tests of each look alone, positive where the left has the higher mean."""
         rows = [(look.n, *pair[:3], pair[5]) for look in self.looks for pair in look.pairs]
         table = pd.DataFrame(rows, columns=["n", "left", "right", "estimate", "p_look"])
-        z = -special.ndtri(0.5 * table.pop("p_look").clip(1e-300))
-        return table.assign(z=np.copysign(z, table["estimate"]))
+        return table.assign(z=np.copysign(score_of(table.pop("p_look")), table["estimate"]))
 
     def _boundary(self) -> pd.DataFrame:
         """The score that a first pair needs at looks so far and at planned ones; missing where none is enough."""
         plan, sizes = self.schedule, (*self.sizes, *self.remaining)
         return pd.DataFrame({"n": sizes, "z": plan.scores(sizes), "done": [n <= self.sizes[-1] for n in sizes]})
 
-    def next(self, n: int | None = None) -> Answer:
+    def final(self) -> pd.DataFrame:
+        """Estimates at the end of a study with planned looks: where one stops because one is large, it is too large.
+
+        Each pair ends at the look where it reached the boundary of the first step, which it has to itself, or at the
+        last one that tested it. Outcomes are ordered by stages.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per pair: ``left``, ``right``, ``n`` (units at its end), ``estimate`` (median-unbiased), ``ci_low``,
+            ``ci_high`` (simultaneous over pairs), ``p_value`` (stage-wise, of this pair alone). No rows before the end.
+        """
+        plan, rows = self.schedule, []
+        if plan.method == "spending" and self.decision in (STOP, ENDED):
+            level = plan.alpha / len(plan.family)
+            shares = [n / (plan.maximum or 1) for n in self.sizes]
+            critical = plan.critical(self.sizes, level)
+            # Brownian boundaries that spend the same, since the ends are those of Brownian motion
+            brownian = critical_scores(shares, level, plan.spending).tolist()
+            for names in plan.family:
+                tests = [pair[2:] for look in self.looks for pair in look.pairs if pair[:2] == names]
+                scores = score_of([test[3] for test in tests])
+                reached = np.flatnonzero(scores >= critical[: len(tests)])
+                k = int(reached[0]) if reached.size else len(tests) - 1
+                ends = estimate_at_end(*tests[k][:3], shares[: k + 1], brownian[:k], level)
+                p_value = min(1.0, 2.0 * upper_p(float(scores[k]), shares[: k + 1], brownian[:k]))
+                rows.append((*names, self.sizes[k], *ends, p_value))
+        return pd.DataFrame(rows, columns=["left", "right", "n", "estimate", "ci_low", "ci_high", "p_value"])
+
+    def next(self, n: int | None = None, *, costs: float | Mapping[str, float] = 1.0) -> Answer:
         """The runs that the next look needs: of algorithms that can still change the answer.
+
+        New units are alike before they are run, so that none tells more than another; on each, as many seeds as on the
+        earlier ones. Algorithms differ in what they tell.
 
         Parameters
         ----------
         n : int >= 1, optional
             Units to add; by default as many as the next planned look has more.
+        costs : float > 0, or mapping of str to float > 0
+            Of an algorithm on one unit.
 
         Returns
         -------
         Answer
             One row per algorithm: ``algorithm``, ``run`` (whether a pair of it that matters is open),
-            ``predicted_power`` (the largest of these pairs), ``n_new`` (units on which it is to run).
+            ``predicted_power`` (to be decided at the end, the largest of these pairs), ``expected`` (how many of these
+            pairs the next look decides, in the mean), ``n_new`` (units on which it is to run), ``cost``.
 
         Raises
         ------
         ArgumentError
-            If `n` breaks its rule, or more units than the maximum would be had.
+            If an argument breaks its rule, or more units than the maximum would be had.
 
         Examples
         --------
@@ -159,18 +191,31 @@ class Monitoring(Result):
         ahead = self.remaining[0] - self.sizes[-1] if self.remaining else 0
         over = self.decision in (STOP, ENDED)
         n = ahead if n is None and (ahead or over) else check_positive_int(n, "n")
-        _require_within(self.sizes[-1] + n, self.schedule)
-        open_pairs = self.pairs[self.schedule.open_pairs(self.pairs) & (not over)]
+        plan, at = self.schedule, self.sizes[-1] + n
+        _require_within(at, plan)
+        cost_of = _costs_of(costs, plan.algorithms)
+        still = plan.open_pairs(self.pairs) & (not over)
+        decided_then = plan.predicted_power(self.pairs, self.sizes, still, at)
         rows = []
-        for name in self.schedule.algorithms:
-            own = open_pairs[(open_pairs["left"] == name) | (open_pairs["right"] == name)]
-            rows.append({"algorithm": name, "run": bool(len(own)), "predicted_power": own["predicted_power"].max(),
-                         "n_new": n * bool(len(own))})  # fmt: skip
-        table, unit = pd.DataFrame(rows), self.schedule.unit
+        for name in plan.algorithms:
+            own = still & (self.pairs["left"].eq(name) | self.pairs["right"].eq(name))
+            n_new = n * bool(own.any())
+            rows.append({"algorithm": name, "run": bool(own.any()),
+                         "predicted_power": self.pairs.loc[own, "predicted_power"].max(),
+                         "expected": float(np.nansum(decided_then[own])), "n_new": n_new,
+                         "cost": n_new * cost_of[name]})  # fmt: skip
+        table, unit = pd.DataFrame(rows), plan.unit
         needed = table.loc[table["run"], "algorithm"].tolist()
         left = table.loc[~table["run"], "algorithm"].tolist()
         findings = [f"Run {joined(needed)} on {counted(n, f'further {unit}')}." if needed else "No further runs."]
         findings += [f"{joined(left)} cannot change the answer any more." for _ in left[:1] if needed]
+        if len(needed) > 2:
+            ratios = table[table["run"]].assign(ratio=table["expected"] / table["cost"]).to_dict("records")
+            first = in_tie_order(ratios, lambda row: float(row["ratio"]), descending=True)[0]
+            findings.append(
+                f"{first['algorithm']} tells most for its cost: {format_number(first['expected'], 2)} of its pairs are "
+                "decided at that look, in the mean."
+            )
         return Answer(question="monitor", title="The next runs", tables={"runs": table}, findings=tuple(findings),
                       values={"unit": unit, "n": n})  # fmt: skip
 
@@ -221,8 +266,8 @@ class Monitoring(Result):
         ahead = (sizes[-1], *self.remaining)
         critical = plan.critical((*sizes, *self.remaining), plan.alpha / len(plan.family))[len(sizes) :]
         table = self.pairs[self.pairs["n"].eq(sizes[-1]) & ~self.pairs["decided"]][["left", "right", "p_look"]]
-        z = -special.ndtri(0.5 * table["p_look"].clip(1e-300).to_numpy())
-        table = table.assign(level=[crossing(at, ahead, critical) for at in z]).drop(columns="p_look")
+        z = score_of(table.pop("p_look"))
+        table = table.assign(level=[crossing(at, ahead, critical) for at in z])
         units: tuple[str, ...] = ()
         if runs is not None:
             blocks = _sample_of(runs, plan.unit)
@@ -281,12 +326,11 @@ class Monitoring(Result):
         sentences = [first]
         sentences += [f"{name} is better than {joined(worse)}." for name in self.decisions.levels
                       if (worse := self._beaten(name))]  # fmt: skip
-        if self.final is not None:
-            value, low, high = (format_number(self.final[key]) for key in ("estimate", "ci_low", "ci_high"))
-            row = table.iloc[0]
+        for row in self.final().to_dict("records") if len(table) == 1 else ():
+            value, low, high = (format_number(row[key]) for key in ("estimate", "ci_low", "ci_high"))
             sentences.append(
                 f"{row['left']} less {row['right']}: median-unbiased estimate {value} ({percent(1.0 - plan.alpha)} CI "
-                f"{low} to {high}, stage-wise {p_text(self.final['p_value'])})."
+                f"{low} to {high}, stage-wise {p_text(row['p_value'])})."
             )
         if len(still) and self.remaining and self.decision != STOP:
             sentences.append(f"Next planned look: {self.remaining[0]} {plural(plan.unit)}.")
@@ -332,6 +376,16 @@ def _over(looks: tuple[Look, ...], unit: str) -> DesignError:
         "left for a further look. Begin a new study with new units; or next time plan a larger maximum, extend before "
         f"the last look ({advice('extension')}), or use {setting('method', 'evalue')}, which has no end."
     )
+
+
+def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
+    """What an algorithm on one unit costs, by its name."""
+    given = costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs)
+    for name, cost in given.items():
+        if not among(name, names):
+            raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(str(name), names)}")
+        check_number(cost, "costs", low=0.0, open="low", meaning=f"of {name} on one unit")
+    return {name: float(given.get(name, 1.0)) for name in names}
 
 
 def _require_within(n: int, plan: Schedule) -> None:
@@ -484,10 +538,9 @@ def monitor(
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
         add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
-    elif earlier is None:
-        alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
-        return replace(found, notes=(alone, *found.notes))
-    return found
+    alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
+    first = path is None and earlier is None
+    return replace(found, notes=(*_on_seeds(runs, unit), *(alone,) * first, *found.notes))
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
@@ -549,6 +602,21 @@ def _sample_of(runs: Runs, unit: str) -> Blocks:
     )
 
 
+def _on_seeds(runs: Runs, unit: str) -> tuple[str, ...]:
+    """What luck that seeds share over benchmarks does to the claim: it stays the same from look to look."""
+    try:
+        found = shared_seeds(runs) if unit == "benchmark" and seeds_cross(runs) else None
+    except DesignError:  # nothing shows it
+        return ()
+    if found is None or found.verdict != "shown":
+        return ()
+    return (
+        f"Runs with one seed share luck over benchmarks ({found.test}), and further benchmarks do not average it out: "
+        f"what is decided is about these {found.n_seeds} seeds. Draw new ones for each benchmark, or decide at planned "
+        f"looks by a model that has this luck: {advice('planned_looks')}.",
+    )
+
+
 def _require_same_plan(now: Schedule, plan: Schedule) -> None:
     was, given = asdict(plan), asdict(now)
     for name in was:
@@ -571,12 +639,7 @@ def _require_nested(blocks: Blocks, last: Look, plan: Schedule) -> bool:
             f"{joined(new)} came after the first look. The family of pairs is fixed there: begin another study for "
             "further algorithms."
         )
-    lost = [name for name in last.units if name not in blocks.names]
-    if lost:
-        raise NestingError(
-            f"{counted(len(lost), plan.unit)} of the last look {'is' if len(lost) == 1 else 'are'} not in these runs: "
-            f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
-        )
+    require_kept(last.units, blocks.names, plan.unit, "these runs")
     at = np.isin(blocks.names, last.units)
     for name, x in zip(blocks.algorithms, blocks.scores[at].T, strict=True):
         if name in last.means and not abs(float(x.mean()) - last.means[name]) <= tolerance([*x, last.means[name]]):
@@ -618,7 +681,7 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
     """The result of the looks so far; the decision of the last one is written into it."""
     sizes, table = tuple(look.n for look in looks), plan.tested(looks)
     open_pairs = plan.open_pairs(table)
-    table["predicted_power"] = plan.predicted_power(table, sizes, open_pairs)
+    table["predicted_power"] = plan.predicted_power(table, sizes, open_pairs, plan.maximum)
     hopeless = table.loc[open_pairs, "predicted_power"].lt(plan.futility)
     ended = plan.maximum is not None and sizes[-1] >= plan.maximum
     decision = STOP if not open_pairs.any() else ENDED if ended else FUTILE if hopeless.all() else GO_ON
@@ -641,15 +704,6 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
         factor="algorithm",
         test="t-tests at several looks",
     )
-    final = None
-    if plan.method == "spending" and len(table) == 1 and decision in (STOP, ENDED):
-        row, shares = table.iloc[0], [n / (plan.maximum or 1) for n in sizes]
-        # Brownian boundaries that spend the same, since the ends are those of Brownian motion
-        critical = critical_scores(shares, plan.alpha, plan.spending)[:-1].tolist()
-        ends = estimate_at_end(row["estimate"], row["se"], row["df"], shares, critical, plan.alpha)
-        z = -float(special.ndtri(0.5 * max(row["p_look"], 1e-300)))
-        final = dict(zip(("estimate", "ci_low", "ci_high"), ends, strict=True))
-        final["p_value"] = min(1.0, 2.0 * upper_p(z, shares, critical))
     dropped = [name for name in plan.algorithms if name not in looks[-1].means]
     notes = []
     if dropped:
@@ -658,6 +712,4 @@ def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
         )
     if plan.method == "spending" and sizes[-1] not in plan.planned:
         notes.append(f"A look at {sizes[-1]} was not planned: it holds if results did not choose its time.")
-    return Monitoring(
-        schedule=plan, looks=looks, pairs=table, decisions=decided, decision=decision, final=final, notes=tuple(notes)
-    )
+    return Monitoring(schedule=plan, looks=looks, pairs=table, decisions=decided, decision=decision, notes=tuple(notes))

@@ -23,7 +23,7 @@ from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
-from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level
+from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level, score_of
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -173,20 +173,25 @@ class Schedule:
         worse = np.where(table["left_ahead"], table["right"], table["left"])[table["decided"]]
         return ~table["decided"] & ~table["left"].isin(worse) & ~table["right"].isin(worse)
 
-    def predicted_power(self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series) -> Array:
-        """The chance that an open pair is significant at the end, if it goes on as it went: a flat prior, Brownian."""
-        if self.maximum is None or sizes[-1] >= self.maximum or not open_pairs.any():
+    def predicted_power(
+        self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series, at: int | None
+    ) -> Array:
+        """The chance that an open pair is significant at so many units, if it goes on as it went.
+
+        With Brownian motion and a flat prior, scores at n2 units given z at n1 are normal: mean z sqrt(n2 / n1),
+        variance (n2 - n1) / n1.
+        """
+        if at is None or sizes[-1] >= at or not open_pairs.any():
             return np.full(len(table), np.nan)
-        share = sizes[-1] / self.maximum
-        ahead = (*sizes, *(n for n in self.planned if n > sizes[-1]))
+        ahead = (*sizes, *(n for n in self.planned if sizes[-1] < n < at), at)
         if self.method == "evalue":
-            last = critical_t(self.alpha / open_pairs.sum(), self.maximum, EXPECTED)
+            last = critical_t(self.alpha / open_pairs.sum(), at, EXPECTED)
         else:
-            shares = [n / self.maximum for n in ahead]
+            shares = [n / self._total for n in ahead]
             last = critical_scores(shares, self.alpha / open_pairs.sum(), self.spending)[-1]
-        z = -special.ndtri(0.5 * np.maximum(table["p_look"].to_numpy(dtype=float), 1e-300))
-        sd = np.sqrt((1.0 - share) / share)
-        power = special.ndtr((z / np.sqrt(share) - last) / sd) + special.ndtr((-z / np.sqrt(share) - last) / sd)
+        more = at / sizes[-1]
+        mean, sd = score_of(table["p_look"]) * np.sqrt(more), np.sqrt(more - 1.0)
+        power = special.ndtr((mean - last) / sd) + special.ndtr((-mean - last) / sd)
         return np.where(open_pairs & (table["n"] == sizes[-1]), power, np.nan)
 
     @property
@@ -226,6 +231,8 @@ class OneLook:
         Its name; empty where nothing was planned.
     alpha, level : float
         Of the whole study, and of this look.
+    maximum : int or None
+        Units at the end, where looks come when they like up to it: after every number of them.
     """
 
     sizes: tuple[int, ...]
@@ -234,12 +241,16 @@ class OneLook:
     spending: str
     alpha: float
     level: float
+    maximum: int | None = None
 
 
-def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
-    """The look that a table is: planned at these numbers, noted in a ledger, or the last of so many without a plan."""
-    if looks is not None and looked is not None:
-        raise ArgumentError(f"{named('looks')} are planned and {named('looked')} are counted or in a ledger: give one.")
+def one_look(runs: Runs, *, looks: Any, maximum: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
+    """The look that a table is: one of those planned, noted in a ledger, or the last of so many without a plan."""
+    if looked is not None and (looks is not None or maximum is not None):
+        raise ArgumentError(
+            f"{named('looks')} and {named('maximum')} are planned, and {named('looked')} are counted or in a ledger: "
+            "give one."
+        )
     sample = runs.study.sampled
     n, unit, spending = runs.study.count(sample.column), sample.noun, "obrien_fleming"
     if looked is not None and not isinstance(looked, str | os.PathLike):
@@ -247,7 +258,7 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
         level = alpha / (place * (place + 1))  # of looks 1, 2, ... without an end: they add up to alpha
         return OneLook(sizes=(), place=place, unit=unit, spending="", alpha=alpha, level=level)
     if looked is None:
-        sizes = planned_among(looks, n, plural(unit), "these runs")
+        sizes, _ = planned_among(looks, maximum, n, plural(unit), "these runs")
     else:
         plan, made, extended = read_study(path := ledger_path(looked, "looked"))
         if plan is None or plan.method != "spending" or plan.unit != unit or plan.alpha != alpha:
@@ -270,29 +281,17 @@ def one_look(runs: Runs, *, looks: Any, looked: Any, alpha: float, adjust: str |
     family = 2 if adjust == "none" else len(runs.levels(runs.algorithm))
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
-    return OneLook(sizes=sizes, place=sizes.index(n) + 1, unit=unit, spending=name, alpha=alpha, level=level)
+    found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum}
+    return OneLook(**found, unit=unit, spending=name, alpha=alpha, level=level)
 
 
-def schedule_of(
-    *,
-    algorithms: tuple[str, ...],
-    unit: str,
-    maximum: Any,
-    looks: Any,
-    goal: Any,
-    control: Any,
-    method: Any,
-    spending: Any,
-    alpha: Any,
-    futility: Any,
-    **facts: Any,
-) -> Schedule:
-    """The schedule that arguments ask for, checked."""
-    check_choice(goal, "goal", GOALS)
-    check_choice(method, "method", METHODS)
-    check_choice(spending, "spending", tuple(SPENDING))
-    alpha, futility = check_fraction(alpha, "alpha"), check_fraction(futility, "futility")
-    if maximum is None and method == "spending":
+def schedule_of(*, looks: Any, maximum: Any, **facts: Any) -> Schedule:
+    """The schedule that arguments ask for, checked; `facts` are the other attributes."""
+    unit, goal, control, algorithms = (facts[name] for name in ("unit", "goal", "control", "algorithms"))
+    for name, options in (("goal", GOALS), ("method", METHODS), ("spending", tuple(SPENDING))):
+        check_choice(facts[name], name, options)
+    facts |= {name: check_fraction(facts[name], name) for name in ("alpha", "futility")}
+    if maximum is None and facts["method"] == "spending":
         raise ArgumentError(
             f"{named('maximum')} must be given, the number of {plural(unit)} at the end, planned before the first look "
             f"(without an end: {setting('method', 'evalue')})."
@@ -302,19 +301,7 @@ def schedule_of(
         raise ArgumentError(f"control must be one of the algorithms ({', '.join(algorithms)}), got {control!r}.")
     if control is not None and goal != "all":
         raise ArgumentError(f"{named('control')} asks for all comparisons with it: leave {named('goal')} out.")
-    return Schedule(
-        algorithms=algorithms,
-        unit=unit,
-        maximum=maximum,
-        planned=planned_sizes(looks, maximum),
-        goal=goal,
-        control=control,
-        method=method,
-        spending=spending,
-        alpha=alpha,
-        futility=futility,
-        **facts,
-    )
+    return Schedule(maximum=maximum, planned=planned_sizes(looks, maximum), **facts)
 
 
 def planned_sizes(looks: Any, maximum: int | None) -> tuple[int, ...]:

@@ -68,6 +68,7 @@ def pairs(
     vcov: str | None = None,
     alpha: float | None = None,
     looks: Sequence[int] | None = None,
+    maximum: int | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Test all pairwise differences.
@@ -95,6 +96,8 @@ def pairs(
         Numbers of benchmarks (of what moderated standard errors count) at all planned looks, that of these means among
         them: `alpha` is then of all looks together, and that of the result what O'Brien-Fleming-like spending gives
         this one.
+    maximum : int, optional
+        Instead of `looks`, where only their number at the end is planned: looks come when they like up to it.
     rng : int, numpy.random.Generator or None
         For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
@@ -152,8 +155,8 @@ def pairs(
     table = {name: em.frame[name].array.take(left) for name in em.by}
     table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
-    if looks is not None:
-        alpha, on_looks = _at_look(em, looks, alpha, 2 if adjust == "none" else n_means)
+    if looks is not None or maximum is not None:
+        alpha, on_looks = _at_look(em, looks, maximum, alpha, 2 if adjust == "none" else n_means)
         on_errors = (*on_errors, on_looks)
     return _compared(
         "pairs", em, table, L, apart, adjust=adjust, alpha=alpha, rng=generator, n_means=n_means, notes=on_errors
@@ -582,20 +585,19 @@ def _compared(
     )
 
 
-def _at_look(em: Estimates, looks: Sequence[int], alpha: float, n_means: int) -> tuple[float, str]:
-    """The level that this one of several planned looks has, and what to say of it."""
+def _at_look(em: Estimates, looks: Any, maximum: Any, alpha: float, n_means: int) -> tuple[float, str]:
+    """The level that this one of several looks has, and what to say of it."""
     if em.moderate is None:
         raise ArgumentError(
-            f"looks={looks!r:.60} needs standard errors that count what is added from look to look: moderated ones, of "
-            "emmeans(..., vcov='moderated')."
+            "a level over several looks needs standard errors that count what is added from look to look: moderated "
+            "ones, of emmeans(..., vcov='moderated')."
         )
     n, unit = em.moderate.robust.n_clusters, em.moderate.robust.label
     units = f"levels of {unit}"
-    sizes = planned_among(looks, n, units, "these means")
+    sizes, place = planned_among(looks, maximum, n, units, "these means")
     level = require_level(level_of_pairs(n, sizes, alpha, n_means), n, sizes, units)
     return level, (
-        f"Look {sizes.index(n) + 1} of {len(sizes)} that are planned: {format_number(level, 3)} is the level that "
-        f"O'Brien-Fleming-like spending of {alpha:g} gives it."
+        f"{place}: {format_number(level, 3)} is the level that O'Brien-Fleming-like spending of {alpha:g} gives it."
     )
 
 

@@ -45,6 +45,7 @@ LARGEST_Z = 7.2  # normal scores beyond it, p-values below 6e-13, are beyond any
 _CELLS = 90
 _NODES = 14  # of the Gauss rule over the angle
 _REACH = 7.5  # standard deviations of the angle
+_MOST_LOOKS = 1000  # after every unit: some seconds
 
 _EDGES = np.linspace(0.0, LARGEST_Z, _CELLS + 1)
 _MIDDLES = 0.5 * (_EDGES[1:] + _EDGES[:-1])
@@ -52,6 +53,15 @@ _WIDTH = LARGEST_Z / _CELLS
 _TAILS = 2.0 * special.ndtr(-_EDGES)
 _LEAST = 1e-12  # what is spent at a look, at least
 _LEVELS = np.append(np.geomspace(1e-9, 0.5, 60), [0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
+
+
+def score_of(p_value: ArrayLike) -> Array:
+    """Normal scores of two-sided p-values.
+
+    >>> score_of([0.05, 1.0]).round(2) + 0.0
+    array([1.96, 0.  ])
+    """
+    return -special.ndtri(0.5 * np.clip(np.asarray(p_value, dtype=float), 1e-300, 1.0))
 
 
 def cosine(z: Array, n: int) -> Array:
@@ -77,8 +87,10 @@ def passage(n: int, d: int) -> Array:
         i, j = np.nonzero(high > low)
         low, high = low[i, j], high[i, j]
         if d == 1:
-            beyond_low, beyond_high = (upper_tail(np.sqrt(n) * np.tan(edge), n) for edge in (low, high))
-            out[i, j + 1] += beyond_low - beyond_high
+            edges = np.array([low, high])
+            beyond, inner = (edges < 0.0).astype(float), np.abs(edges) < most
+            beyond[inner] = upper_tail(np.sqrt(n) * np.tan(edges[inner]), n)
+            out[i, j + 1] += beyond[0] - beyond[1]
             continue
         half = 0.5 * (high - low)
         phi = 0.5 * (high + low)[:, None] + half[:, None] * node
@@ -156,18 +168,33 @@ def boundaries(sizes: Sequence[int], total: int, levels: ArrayLike, spending: st
     return out
 
 
-def planned_among(looks: Any, n: int, units: str, of: str) -> tuple[int, ...]:
-    """The numbers of units at all planned looks, checked: they ascend, and `n`, that of what is looked at, is one.
+def planned_among(looks: Any, maximum: Any, n: int, units: str, of: str) -> tuple[tuple[int, ...], str]:
+    """The numbers of units at all looks that may be made, checked, and in words which of them that at `n` units is.
 
-    `units` and `of` name these in the error: "tasks", "these tables".
+    `looks` are all planned ones, which ascend and have `n` among them. With a `maximum` alone they come when they like:
+    after every number of units up to it, since fewer looks have less chance to err. `units` and `of` name these in
+    errors: "tasks", "these tables".
     """
+    if maximum is not None:
+        if looks is not None:
+            raise ArgumentError(
+                f"{named('looks')} are all planned, the last at the end; {named('maximum')} alone plans the end, and "
+                "looks come when they like: give one."
+            )
+        if check_positive_int(maximum, "maximum", minimum=2, maximum=_MOST_LOOKS) < n:
+            raise ArgumentError(
+                f"{named('maximum')} must be the number of {units} at the end, planned before the first look, at least "
+                f"that of {of}, {n}: got {maximum}. What is beyond a plan has no level."
+            )
+        return tuple(range(2, maximum + 1)), f"A look at {n} of up to {maximum} {units}, after any number of them"
     sizes = tuple(check_positive_int(size, "looks", minimum=2) for size in looks) if several(looks) else ()
     if n not in sizes or list(sizes) != sorted(set(sizes)):
         raise ArgumentError(
             f"{named('looks')} must ascend, the numbers of {units} at all planned looks, and have that of {of}, {n}: "
-            f"got {looks!r:.60}."
+            f"got {looks!r:.60}. Where looks do not keep to a plan: those made, {n}, and the number at the end; or "
+            f"{named('maximum')}, that number alone, from the first look on."
         )
-    return sizes
+    return sizes, f"Look {sizes.index(n) + 1} of {len(sizes)} that are planned"
 
 
 def require_level(level: float, n: int, sizes: Sequence[int], units: str) -> float:
@@ -228,7 +255,7 @@ def repeated_p(p_value: ArrayLike, sizes: Sequence[int], total: int, spending: s
 
     p = np.asarray(p_value, dtype=float)
     squares, logs = _levels_by_boundary(tuple(sizes), total, spending)
-    z2 = special.ndtri(0.5 * np.clip(p, 1e-300, 1.0)) ** 2
+    z2 = score_of(p) ** 2
     if len(squares) < 2:
         return np.where(np.isnan(p), np.nan, 1.0)
     found = np.exp(PchipInterpolator(squares, logs)(np.clip(z2, squares[0], squares[-1])))

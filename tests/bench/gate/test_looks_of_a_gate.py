@@ -41,6 +41,91 @@ def test_a_planned_look_has_the_level_of_spending_on_one_side() -> None:
     assert gate(30, looks=(30,)).alpha == pytest.approx(0.05, rel=1e-3)
 
 
+def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
+    found = gate(12, maximum=30)
+    assert found.alpha == pytest.approx(0.5 * level_of_look(12, range(2, 31), 0.1))
+    assert 0.0 < found.alpha < gate(12, looks=(12, 30)).alpha
+    assert found.look == "A look at 12 of up to 30 tasks, after any number of them, by spending of 0.05."
+
+
+def test_each_of_several_metrics_spends_for_itself() -> None:
+    (new, old), (other, _) = tables(12), tables(12, GAINS[::-1])
+    new, old = new.assign(f1=other["accuracy"]), old.assign(f1=old["accuracy"])
+    margins = {"accuracy": MARGIN, "f1": MARGIN}
+    found = lt.gate(new, old, margin=margins, score=[*margins], benchmark="task", looks=range(2, 31))
+    assert found.alpha == pytest.approx(level_of_look(12, range(2, 31), 0.05))
+    assert 0.5 * found.alpha == pytest.approx(0.5 * level_of_look(12, range(2, 31), 2.0 * 0.05 / 2))
+
+
+def in_families(n: int, **options: Any) -> Any:
+    new, old = (table.assign(kind=np.arange(n) // 3) for table in tables(n))
+    return lt.gate(new, old, margin=MARGIN, score="accuracy", benchmark="task", family="kind", **options)
+
+
+def test_looks_at_families_count_families() -> None:
+    found = in_families(24, looks=(8, 10))
+    assert found.alpha == pytest.approx(0.5 * level_of_look(8, (8, 10), 0.1))
+    assert found.to_frame()["n"].tolist() == [8]
+    alone = in_families(24, alpha=found.alpha).to_frame()
+    assert found.to_frame()["ci_low"][0] == alone["ci_low"][0]
+    with pytest.raises(ArgumentError, match=r"the numbers of families at all planned looks, .* these tables, 8: got"):
+        in_families(24, looks=(24, 30))
+    with pytest.raises(ArgumentError, match=r"the numbers of tasks at all planned looks, .* these tables, 6: got"):
+        in_families(6, looks=(2, 10))  # two families are no sample
+    with pytest.raises(ArgumentError, match=r"without e-values over families: plan numbers of families, looks"):
+        in_families(24, method="evalue")
+    bar = {"critical": {"accuracy": {"bar": 0.5, "share": "60 %"}}}
+    with pytest.raises(ArgumentError, match=r"without a bar: ask for it once, at the last look, in a gate of its own"):
+        lt.gate(*tables(12), policy=bar, benchmark="task", looks=(12, 20))
+
+
+def test_e_values_are_of_independent_tasks() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(2, 12, 3)) + rng.normal(size=(2, 1, 3))  # versions, tasks, seeds that are shared by tasks
+    place = {"task": np.repeat(np.arange(12), 3), "seed": np.tile(range(3), 12)}
+    shared = [pd.DataFrame({**place, "accuracy": of_version.ravel()}) for of_version in x]
+    options = {"margin": MARGIN, "score": "accuracy", "benchmark": "task", "seed": "seed", "method": "evalue"}
+    found = lt.gate(*shared, **options)
+    assert found.decision == "cannot say"
+    assert found.to_frame()["reason"][0].startswith(
+        "e-values need tasks that are independent, and here runs with one seed"
+    )
+    own = lt.gate(*shared, seed_shared=False, **options).to_frame().iloc[0]
+    gains = np.subtract(*x.mean(axis=2))
+    assert own["ci_high"] - gains.mean() == pytest.approx(
+        critical_one_sided(0.05, 12, 1.0) * gains.std(ddof=1) / np.sqrt(12)
+    )
+
+
+def test_bounds_of_a_relative_margin_hold_at_any_time_above_the_border(tmp_path: Path) -> None:
+    (new, old), n = tables(20), 12
+    old, new = old.assign(accuracy=old["accuracy"] + 5.0), new.assign(accuracy=new["accuracy"] + 5.0)
+
+    def at(size: int, **options: Any) -> pd.Series:
+        roles = {"margin": "4%", "score": "accuracy", "benchmark": "task", "method": "evalue"}
+        return lt.gate(new[:size], old[:size], **roles, **options).to_frame().iloc[0]
+
+    x, gains = (new["accuracy"] - 0.96 * old["accuracy"])[:n], GAINS[:n]
+    row = at(n)
+    se = x.std(ddof=1) / np.sqrt(n)
+    half = critical_one_sided(0.05, n, 1.0) * se
+    np.testing.assert_allclose(
+        row[["ci_low", "ci_high"]].to_numpy(float) + row["margin"], [x.mean() - half, x.mean() + half]
+    )
+    ratios = [x.mean() / se, -gains.mean() / gains.std(ddof=1) * np.sqrt(n)]
+    wanted = np.exp(np.minimum(0.0, -log_evalue(ratios, n, 1.0, one_sided=True)))
+    np.testing.assert_allclose(row[["p_not_worse", "p_any_loss"]].to_numpy(float), wanted)
+    ledger = tmp_path / "gate.jsonl"
+    first, alone, later = at(n, ledger=ledger), at(20), at(20, ledger=ledger)
+    both = [first["ci_low"] + first["margin"], alone["ci_low"] + alone["margin"]]
+    assert later["ci_low"] + later["margin"] == pytest.approx(max(both), rel=1e-12)
+    old, new = old.assign(accuracy=old["accuracy"] - 100.0 * (old.index == 20)), new
+    old.loc[19, "accuracy"] -= 1000.0
+    new.loc[19, "accuracy"] -= 1000.0
+    with pytest.raises(NestingError, match=r"mean accuracy of the old version has changed its sign"):
+        at(20, ledger=ledger)
+
+
 def test_e_values_are_of_one_sided_t_tests_at_the_border() -> None:
     row = gate(12, method="evalue").to_frame().iloc[0]
     x, se = GAINS[:12], GAINS[:12].std(ddof=1) / np.sqrt(12)
@@ -138,8 +223,11 @@ def test_looks_of_a_gate_are_nested_and_errors_leave_the_ledger(tmp_path: Path) 
         (r"method must be 'spending' or 'evalue', got 'x'", {"method": "x"}),
         (r"Give one of them", {"looks": (12, 20), "method": "evalue"}),
         (r"ledger holds looks without a plan: method='evalue'", {"ledger": "a.jsonl", "looks": (12, 20)}),
-        (r"without tasks = 'these': leave that out", {"method": "evalue", "tasks": "these"}),
-        (r"without max_broken: leave that out", {"looks": (12, 20), "max_broken": 0.1}),
+        (r"without tasks = 'these': leave it out, or look once", {"method": "evalue", "tasks": "these"}),
+        (r"without max_broken: ask for it once, at the last look", {"looks": (12, 20), "max_broken": 0.1}),
+        (r"maximum alone plans the end, and looks come when they like: give one", {"looks": (12, 20), "maximum": 20}),
+        (r"maximum must be the number of tasks at the end, .* these tables, 12: got 10", {"maximum": 10}),
+        (r"Give one of them", {"maximum": 20, "method": "evalue"}),
     ],
 )
 def test_refusals(words: str, options: dict[str, Any]) -> None:

@@ -22,7 +22,8 @@ import lmemtest as lt
 from lmemtest.bench.looks.monitor import extend
 from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
-from lmemtest.lmm.means.adjust import adjust_raw
+from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs
+from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
 from lmemtest.report.document import plain
@@ -120,15 +121,33 @@ def test_the_best_stops_when_all_others_are_worse() -> None:
 
 
 def test_the_end_of_a_pair_has_a_median_unbiased_estimate() -> None:
-    assert study((8, 16), k=2, maximum=20).final is None
-    end = study((8, 16), k=2, maximum=16).final
+    assert not len(study((8, 16), k=2, maximum=20).final())
+    end = study((8, 16), k=2, maximum=16).final().iloc[0]
     x = np.diff(scores(16, k=2).mean(axis=2), axis=1)[:, 0]
     assert end["ci_low"] < end["estimate"] < end["ci_high"]
     assert end["estimate"] == pytest.approx(-x.mean(), abs=0.05 * x.std())
-    only = lt.monitor(runs(16, k=2), maximum=16).final
+    only = lt.monitor(runs(16, k=2), maximum=16).to_frame("final").iloc[0]
     limits = stats.ttest_1samp(-x, 0.0).confidence_interval()
     np.testing.assert_allclose([only["estimate"], only["ci_low"], only["ci_high"]], [-x.mean(), *limits], rtol=1e-8)
     assert only["p_value"] == pytest.approx(stats.ttest_1samp(x, 0.0).pvalue, rel=1e-8)
+
+
+def test_each_of_several_pairs_ends_where_it_reached_its_own_boundary() -> None:
+    found = study((6, 12, 16), maximum=16)
+    end, table = found.final(), found.to_frame()
+    assert end[["left", "right"]].to_numpy().tolist() == table[["left", "right"]].to_numpy().tolist()
+    assert end["n"].tolist() == [16, 6, 6]
+    pairs = {look.n: {pair[:2]: pair[2:] for pair in look.pairs} for look in found.looks}
+    critical = boundaries((6, 12, 16), 16, 0.05 / 3)[0]
+    for row in end.to_dict("records"):
+        sizes = [n for n in (6, 12, 16) if n <= row["n"]]
+        before = critical_scores(np.array(sizes) / 16, 0.05 / 3)[:-1].tolist()
+        test = pairs[row["n"]][row["left"], row["right"]]
+        wanted = estimate_at_end(*test[:3], [n / 16 for n in sizes], before, 0.05 / 3)
+        np.testing.assert_allclose([row["estimate"], row["ci_low"], row["ci_high"]], wanted, rtol=1e-9)
+        reached = [stats.norm.isf(0.5 * pairs[n][row["left"], row["right"]][3]) for n in sizes]
+        assert (np.array(reached[:-1]) < critical[: len(sizes) - 1]).all()
+        assert row["n"] == 16 or reached[-1] >= critical[len(sizes) - 1]
 
 
 def test_seeds_are_added_on_fixed_benchmarks() -> None:
@@ -143,6 +162,16 @@ def test_seeds_are_added_on_fixed_benchmarks() -> None:
     assert at_any_time == pytest.approx(min(1.0, np.exp(-log_evalue(t, 9, 1.0))), rel=1e-9)
     with pytest.raises(ArgumentError, match=r"benchmarks was 0, 1, 2, and is 0, 1 now"):
         lt.monitor(runs_of_scores(x[:2]), unit="seed", maximum=9, earlier=first)
+
+
+def test_luck_that_seeds_share_over_benchmarks_is_said() -> None:
+    x = scores(12, seeds=3)
+    lucky = x + 2.0 * np.random.default_rng(5).normal(size=(1, 3, 3))
+    found = lt.monitor(runs_of_scores(lucky), maximum=20)
+    assert found.notes[0].startswith("Runs with one seed share luck over benchmarks (F(")
+    assert "what is decided is about these 3 seeds" in found.notes[0]
+    assert len(lt.monitor(runs_of_scores(x), maximum=20).notes) == 2  # the first look, at a number not planned
+    assert len(lt.monitor(runs_of_scores(lucky, seed_shared=False), maximum=20).notes) == 2
 
 
 def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
@@ -201,6 +230,30 @@ def test_nothing_is_to_run_at_the_end_and_without_planned_looks_a_number_is_aske
     with pytest.raises(ArgumentError, match=r"n must be a whole number of at least 1, got None"):
         study((8,), method="evalue").next()
     assert study((8,), method="evalue").next(4).n == 4
+
+
+def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next_look() -> None:
+    x = np.random.default_rng(8).normal(size=(10, 4, 1)) + np.array([0.0, 0.1, 0.6, 0.7])[:, None]
+    found = lt.monitor(runs_of_scores(x), maximum=30, looks=10)
+    assert found.to_frame()["decided"].sum() == 0
+    table = found.next(costs={"A": 4.0}).to_frame().set_index("algorithm")
+    last = critical_scores([1 / 3, 2 / 3], 0.05 / 6)[-1]
+    pairs = found.to_frame().set_index(["left", "right"])["p_look"]
+    z = stats.norm.isf(0.5 * pairs)
+    chance = pd.Series(stats.norm.sf(last - z * np.sqrt(2.0)) + stats.norm.cdf(-last - z * np.sqrt(2.0)), pairs.index)
+    for name in "ABCD":
+        own = [name in pair for pair in pairs.index]
+        assert table["expected"][name] == pytest.approx(chance[own].sum(), rel=1e-9)
+    assert table["cost"].tolist() == [40.0, 10.0, 10.0, 10.0]
+    first = (table["expected"] / table["cost"]).idxmax()
+    assert found.next(costs={"A": 4.0}).sentences()[-1].startswith(f"{first} tells most for its cost: ")
+    for costs, words in (
+        ({"Z": 1.0}, r"costs are by algorithm \(A, B, C, D\), got 'Z'"),
+        (0, r"costs must be a finite number above 0, got 0"),
+        ({"A": "x"}, r"costs must be a finite number above 0, got 'x': of A on one unit"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            found.next(costs=costs)
 
 
 # ---------------------------------------------------------------------- extension
@@ -329,28 +382,30 @@ def test_a_look_after_a_stop_is_refused() -> None:
 
 @pytest.mark.level(2)
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_kill_in_the_middle_of_writing_leaves_the_ledger(tmp_path: Path) -> None:
-    ledger = tmp_path / "looks.jsonl"
+def test_a_loop_on_the_command_line_that_is_killed_while_it_writes_the_ledger(tmp_path: Path) -> None:
+    """A benchmark is added at a time; the second look is killed before its line is on the disk, and made again."""
+    ledger, table = tmp_path / "looks.jsonl", tmp_path / "runs.csv"
     program = textwrap.dedent(f"""
-        import os, signal, sys
-        sys.path[:0] = [{str(PACKAGE.parent)!r}, {str(Path(__file__).parents[2])!r}, {str(Path(__file__).parent)!r}]
-        import lmemtest as lt
-        from test_monitor import runs
-        if len(sys.argv) > 2:
+        import os, runpy, signal, sys
+        sys.path[:0] = [{str(PACKAGE.parent)!r}]
+        if sys.argv[1] == "killed":
             os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
-        lt.monitor(runs(int(sys.argv[1])), maximum=24, ledger={str(ledger)!r})
+        sys.argv[:2] = ["lmemtest"]
+        runpy.run_module("lmemtest", run_name="__main__")
     """)
-
-    def look(*words: str) -> int:
-        return subprocess.run([sys.executable, "-c", program, *words], check=False, capture_output=True).returncode
-
-    assert look("6") == 0
-    whole = ledger.read_bytes()
-    assert look("12", "killed") == -signal.SIGKILL
-    assert ledger.read_bytes() == whole
-    assert look("12") == 0
-    assert ledger.read_bytes().startswith(whole)
-    assert len(ledger.read_text().splitlines()) == 3
+    command = ["monitor", str(table), "--yes", "--maximum", "8", "--looks", "1", "--ledger", str(ledger)]
+    before = b""
+    for n, how, code in ((6, "", 0), (7, "killed", -signal.SIGKILL), (7, "", 0), (8, "", 0)):
+        runs(n).to_frame().rename(columns={"score": "loss"}).to_csv(table, index=False)
+        answer = subprocess.run([sys.executable, "-c", program, how, *command], check=False, capture_output=True)
+        assert answer.returncode == code, answer.stderr
+        assert ledger.exists()
+        whole = ledger.read_bytes()
+        assert whole.startswith(before)
+        assert (whole == before) == (how == "killed")
+        before = whole
+    assert [json.loads(line)["look"]["n"] for line in before.splitlines()[1:]] == [6, 7, 8]
+    assert study((6, 7, 8), maximum=8, looks=1).decision == json.loads(before.splitlines()[-1])["look"]["decision"]
 
 
 # ---------------------------------------------------------------------- refusals
@@ -435,7 +490,9 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     assert noted.look.sizes == (6, 12, 18, 24)
     with pytest.raises(ArgumentError, match=r"looked must be a ledger whose last look is at the 6 benchmarks of these"):
         lt.analyze(runs(6), looked=str(ledger))
-    with pytest.raises(ArgumentError, match=r"looks are planned and looked are counted or in a ledger: give one"):
+    with pytest.raises(
+        ArgumentError, match=r"looks and maximum are planned, and looked are counted or in a ledger: give one"
+    ):
         lt.analyze(runs(12), looked=2, looks=(6, 12))
     with pytest.raises(ArgumentError, match=r"looked must be a number, or the ledger of planned looks by benchmark"):
         lt.analyze(runs(12), looked=ledger, alpha=0.1)
@@ -453,6 +510,30 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     for looked in (0, True):
         with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
             lt.analyze(runs(12), looked=looked)
+
+
+def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
+    """The level is that of a study with a look after every benchmark: fewer looks have less chance to err."""
+    analysis = lt.analyze(runs(12), maximum=18)
+    assert analysis.alpha == pytest.approx(level_of_pairs(12, range(2, 19), 0.05, 3), rel=1e-12)
+    assert 0.0 < analysis.alpha < lt.analyze(runs(12), looks=(12, 18)).alpha
+    assert "maximum=18" in analysis.call
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert (
+        f"The runs may be looked at after any number of benchmarks up to 18: {format_number(analysis.alpha, 3)} is the "
+        "level that O'Brien-Fleming-like spending (Lan & DeMets 1983) of 5 % for the whole study gives a look at 12."
+    ) in text
+    pairs = analysis.pairs.estimates.pairs(maximum=18, alpha=0.05)
+    assert pairs.alpha == pytest.approx(analysis.alpha, rel=1e-12)
+    assert pairs.notes[-1].startswith("A look at 12 of up to 18 levels of benchmark, after any number of them: ")
+    for options, words in (
+        ({"maximum": 10}, r"maximum must be the number of benchmarks at the end, .* these runs, 12: got 10"),
+        ({"maximum": 2000}, r"maximum must be a whole number"),
+        ({"maximum": 18, "looks": (12, 18)}, r"maximum alone plans the end, and looks come when they like: give one"),
+        ({"maximum": 18, "looked": 2}, r"looks and maximum are planned, and looked are counted"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            lt.analyze(runs(12), **options)
 
 
 def test_pairs_at_a_look_need_errors_that_count_benchmarks() -> None:

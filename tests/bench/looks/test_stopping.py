@@ -1,4 +1,4 @@
-"""inspect_ai stops an evaluation when the comparison is decided: which items count, what is refused, the package."""
+"""inspect_ai and Optuna stop when the comparison is decided: which items count, what is refused, the packages."""
 
 from __future__ import annotations
 
@@ -81,6 +81,60 @@ def test_scores_that_are_no_numbers_and_items_without_a_baseline_are_refused() -
 def test_bad_arguments_are_refused(words: str, options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=words):
         lt.StopWhenDecided(**{"baseline": BASELINE, "looks": 10, **options})
+
+
+class Study:
+    """What the callback asks of an Optuna study: trials with a benchmark and its loss each."""
+
+    direction = SimpleNamespace(name="MINIMIZE")
+
+    def __init__(self, losses: list[tuple[str, float]], state: str = "COMPLETE") -> None:
+        self.stopped, self.trials = False, []
+        for k, (name, loss) in enumerate(losses):
+            self.trials.append(SimpleNamespace(number=k, state=SimpleNamespace(name=state), value=loss,
+                                               params={"benchmark": name}, user_attrs={}))  # fmt: skip
+
+    def get_trials(self, *, deepcopy: bool) -> list[Any]:
+        assert not deepcopy
+        return self.trials[::-1]
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def test_an_optuna_study_of_benchmarks_is_stopped_and_smaller_losses_are_better() -> None:
+    stopping = lt.StopWhenDecided(BASELINE, looks=10)
+    study = Study([(item, BASELINE[item] - 1.0 - 0.1 * (k % 2)) for k, item in enumerate(ITEMS[:15])])
+    study.trials[9].state = SimpleNamespace(name="RUNNING")
+    stopping(study, None)
+    assert stopping.found is None  # those behind one that runs do not count
+    study.trials[9].state = SimpleNamespace(name="COMPLETE")
+    stopping(study, None)
+    assert study.stopped
+    assert stopping.found.schedule.maximum == len(BASELINE)
+    assert stopping.found.sentences()[:2] == ("Stop: the pair is decided.", "this one is better than the baseline.")
+
+
+@pytest.mark.parametrize("names", [["i00", "i00"], ["x"], [None]], ids=str)
+def test_trials_that_are_no_benchmarks_are_refused(names: list[Any]) -> None:
+    with pytest.raises(DataError, match=r"trials must run on one benchmark of the baseline each, once, .* got "):
+        lt.StopWhenDecided(BASELINE, looks=10)(Study([(name, 1.0) for name in names]), None)
+
+
+@pytest.mark.level(2)
+def test_optuna_stops() -> None:
+    optuna = pytest.importorskip("optuna", reason="not of the tests' packages")
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    stopping = lt.StopWhenDecided(BASELINE, looks=10)
+    study = optuna.create_study(sampler=optuna.samplers.GridSampler({"benchmark": ITEMS}, seed=1))
+
+    def loss(trial: Any) -> float:
+        return BASELINE[trial.suggest_categorical("benchmark", ITEMS)] - 1.0 - 0.1 * (trial.number % 3)
+
+    study.optimize(loss, callbacks=[stopping])
+    assert stopping.found.decision == "stop"
+    assert stopping.found.schedule.direction == "minimize"
+    assert len(study.trials) == stopping.found.sizes[-1] < len(ITEMS)
 
 
 @pytest.mark.level(2)
