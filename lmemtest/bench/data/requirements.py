@@ -358,7 +358,7 @@ def require_crossing(runs: Runs) -> None:
 
 
 # With fewer, variances between families are those of three differences at most: no sample unless it is asked for. The
-# sizes behind it are in docs/developers/families.md.
+# sizes behind it are in docs/developers/benchmark-effects.md.
 FEWEST_FAMILIES = 5
 
 
