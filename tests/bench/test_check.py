@@ -314,7 +314,7 @@ def test_few_tests_are_said_to_be_few():
         report.summary()
     )
     unnamed = check(as_runs(table_of(trace=False), seed=None), checks=["ties", "scales", "seeds"])
-    assert unnamed.needs == ("a column that tells the runs apart, Runs(..., seed=...)",)
+    assert unnamed.needs == ("a column that distinguishes the runs, Runs(..., seed=...)",)
 
 
 def test_what_was_found_does_not_hide_what_was_not_looked_for():

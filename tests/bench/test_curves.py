@@ -284,7 +284,7 @@ def test_what_cannot_be_reduced_is_refused():
     apart = of(frame.assign(step=frame["step"] + 1000 * (frame["tool"] == "B")))
     with pytest.raises(DataError, match="the runs of t0, t1 have no budget in common"):
         apart.per_run("mean")
-    with pytest.raises(DesignError, match="name the column that tells them apart"):
+    with pytest.raises(DesignError, match="name the column that distinguishes them"):
         lt.recommend(
             lt.Runs(frame[["tool", "step", "acc"]], score="acc", direction="maximize", algorithm="tool", budget="step")
         )

@@ -601,7 +601,7 @@ def test_the_text_says_what_was_done():
     assert found.summary().startswith("Pairwise differences of loss at 2 horizons of budget")
     assert "step-down (Tukey and Shaffer) adjustment for the pairs of a horizon, Holm's sharing of" in found.summary()
     alone = horizons(runs_of(table_of()), [1, 8], across="none").summary()
-    assert "none over horizons: the error holds for each horizon by itself" in alone
+    assert "none over horizons: the error rate applies to each horizon separately" in alone
     assert found.horizons["1"].summary().startswith("Pairwise differences at 1")
 
 

@@ -449,7 +449,7 @@ def _columns(
     if wanted != "auto" and int(wanted) > most:
         raise ArgumentError(
             f"columns must be at most {most} with {most + 2} budgets, two less than there are, got {wanted}. Use "
-            "columns='auto', or columns='budgets' for means of their own at every budget."
+            "columns='auto', or columns='budgets' for separate means at every budget."
         )
     chosen = min(DEFAULT_COLUMNS, most) if wanted == "auto" else int(wanted)
     if bias_of is None:
@@ -464,8 +464,8 @@ def _columns(
     )
     if biases[chosen] > LARGE_BIAS and n_budgets <= MOST_MEANS:
         return None, [
-            f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has means of "
-            f"its own and nothing is said between budgets. columns={options[-1]} gives smooth curves."
+            f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has its own "
+            f"means, without interpolation. columns={options[-1]} gives smooth curves."
         ]
     return chosen, _bias_notes(chosen, biases[chosen])
 
@@ -495,7 +495,7 @@ def _bias_notes(columns: int, bias: float) -> list[str]:
         return []
     return [
         f"The curves ({columns} columns) depart from the observed differences by up to {written(bias, '.2g')} "
-        "standard errors, so read them as a smooth summary; columns='budgets' gives each budget means of its own."
+        "standard errors, so read them as a smooth summary; columns='budgets' gives each budget its own means."
     ]
 
 

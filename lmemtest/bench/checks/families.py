@@ -102,7 +102,7 @@ def _crossed(runs: Runs) -> list[Finding]:
         f"{several:,} of {len(seen):,} {tasks} are in several {plural(name)} (such as "
         f"{format_level(seen.idxmax())!r}), and each is taken as the same {spoken(benchmark)} there."
     )
-    remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them names of their own: {which}."
+    remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them unique names: {which}."
     severity = "warning" if numbers else "note"
     return [Finding(severity, "families", message, remedy, count=several)]
 

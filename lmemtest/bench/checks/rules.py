@@ -161,13 +161,13 @@ def duplicates(study: Study) -> list[Finding]:
     key = listed([str(name) for name in names if name is not None])
     forgotten = "a metafeature" if study.runs.budget else "a budget, a metafeature"
     repeats = (
-        f"Perhaps a column that tells them apart ({forgotten}) was not named: name it. If they are true repetitions, "
+        f"Perhaps a column that distinguishes them ({forgotten}) was not named: name it. If they are true repetitions, "
         "give each its own seed."
     )
 
     def copy(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} {'is a copy' if count == 1 else 'are copies'}"
-        remedy = f"Copies make the result look surer than it is: drop them with {advice('drop_duplicates')}."
+        remedy = f"Copies make the result look more certain than it is: drop them with {advice('drop_duplicates')}."
         return f"{rows} of another: {key} and score are the same.", remedy
 
     def rerun(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
@@ -214,7 +214,7 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
 
     advice = (
         "Check for a cap, a default value, or a seed that is not used: without any spread between seeds this "
-        "algorithm looks surer than it is."
+        "algorithm looks more certain than it is."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:

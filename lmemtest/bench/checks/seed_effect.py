@@ -308,7 +308,7 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
 def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tuple[str, str]]) -> str:
     if not runs.seed_shared and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         return (
-            "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
+            "each benchmark has its own seeds (seed_shared=False) and one run per algorithm and seed, so what the "
             "seed does cannot be distinguished from chance."
         )
     if not crossed and not scores.duplicated(["instance", "algorithm", "seed"]).any():
@@ -484,7 +484,7 @@ def _meaning(runs: Runs, crossed: bool, standardized: bool, pairing: VarianceRat
             "numbers on every benchmark. If seeds merely label repetitions, expect no effect."
         )
     else:
-        where = "There is one benchmark" if runs.seed_shared else "Each benchmark has seeds of its own"
+        where = "There is one benchmark" if runs.seed_shared else "Each benchmark has its own seeds"
         notes.append(
             f"{where}, so the seed shows in repeated rows. They must be new runs: copies of a run make any seed look "
             "decisive."

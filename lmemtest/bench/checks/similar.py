@@ -99,7 +99,7 @@ def algorithm_findings(table: pd.DataFrame, margin: float) -> list[Finding]:
             kind="similar_algorithms",
             message=f"{row['left']} and {row['right']} perform alike: they differ by less than "
             f"{format_number(margin)} ({p_text(row['p_value'])}).",
-            advice="Fine if they are meant to; otherwise see whether what tells them apart was switched on.",
+            advice="Fine if they are meant to; otherwise check that what distinguishes them was switched on.",
         )
         for row in table[table["equivalent"]].to_dict("records")
     ]
@@ -213,7 +213,7 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
     scaled = (centred / spread).loc[:, ~flat]
     if scaled.shape[1] < _FEWEST_BENCHMARKS:
         raise DataError(
-            f"Only {scaled.shape[1]} benchmarks were run by all algorithms and tell them apart; "
+            f"Only {scaled.shape[1]} benchmarks were run by all algorithms and distinguish them; "
             f"{_FEWEST_BENCHMARKS} are needed."
         )
     return scaled.sub(scaled.mean(axis=1), axis=0), notes

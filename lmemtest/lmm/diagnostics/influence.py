@@ -471,7 +471,7 @@ def _sentences(part: Answer) -> tuple[str, ...]:
         apart = advice("argument", name="dispersion")
         parts.append(
             f"Without {_name(part, loud.iloc[0])} the residual variance falls by {fall} %: most of the noise is "
-            f"there. Give each level a variance of its own ({apart}), or normalise the scores."
+            f"there. Give each level its own variance ({apart}), or normalise the scores."
         )
     if len(failed):
         parts.append(

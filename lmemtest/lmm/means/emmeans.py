@@ -378,7 +378,7 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
         )
     if ddf not in ("satterthwaite", "kenward-roger"):
         raise ArgumentError(
-            "moderated standard errors have degrees of freedom of their own, at most those of ddf='satterthwaite' or "
+            "moderated standard errors have their own degrees of freedom, at most those of ddf='satterthwaite' or "
             f"'kenward-roger', got ddf={ddf!r}. Leave ddf out, or use vcov='model'."
         )
     return vcov, None
