@@ -105,7 +105,7 @@ def test_a_builder_begins_with_the_model_of_another(runs, builder):
     one = runs.filter(**{runs.benchmark: runs.levels(runs.benchmark)[0]})
     assert refusal(lambda: ModelBuilder.of(one, model.dispersion(None).spec), DesignError) == (
         "the random effect (1 | task) has one group only (0), so a variance between groups cannot be estimated. Leave "
-        "it out, or bring more levels of task."
+        "it out, or add more levels of task."
     )
 
 
@@ -205,14 +205,14 @@ def test_words_of_a_term(builder, compose, words):
         (lambda b: b.random("task:tool:seed:step:prior"), DesignError,
          "the random effect (1 | task:tool:seed:step:prior) cannot be distinguished from the residual: its 432 "
          "groups are single rows of the 432, as many as there are residuals. The residual takes its place; leave it "
-         "out, or bring repeated runs."),
+         "out, or add repeated runs."),
         (lambda b: b.slope("algorithm", "benchmark:seed:budget:prior"), DesignError,
          "the random effect (1 + tool | task:seed:step:prior) cannot be distinguished from the residual: 144 groups "
-         "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or bring "
+         "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or add "
          "repeated runs."),
         (lambda b: b.random("version"), DesignError,
          "the random effect (1 | version) has one group only (v1), so a variance between groups cannot be "
-         "estimated. Leave it out, or bring more levels of version."),
+         "estimated. Leave it out, or add more levels of version."),
         (lambda b: b.slope("suite", "benchmark"), DesignError,
          "the slope of suite in (1 + suite | task) cannot be estimated: 'suite' is constant within every group of "
          "task. Choose groups within which it varies."),

@@ -256,7 +256,7 @@ def test_few_algorithms_cannot_show_that_benchmarks_are_alike():
     assert " ".join(found.sentences()) == (
         "With 3 algorithms no two of 4 benchmarks can be shown to be alike: the smallest possible p-value is 1.000."
     )
-    with pytest.raises(DesignError, match=re.escape("which needs 3 or more; there are 2. Bring more benchmarks.")):
+    with pytest.raises(DesignError, match=re.escape("which needs 3 or more; there are 2. Add more benchmarks.")):
         similar_benchmarks(as_runs(table_of(benchmarks=2)))
     with pytest.raises(DesignError, match="There are two algorithms only"):
         similar_benchmarks(as_runs(table_of(algorithms=2)))

@@ -136,12 +136,12 @@ def test_on_these_benchmarks_runs_are_the_sample() -> None:
         (
             lambda: runs_of(table(seeds=2).drop(index=1)),
             "run",
-            "how much runs differ, and A has one on t0. Bring",
+            "how much runs differ, and A has one on t0. Add",
         ),
         (
             lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")),
             "run",
-            "B has none on t0. Bring",
+            "B has none on t0. Add",
         ),
     ],
 )

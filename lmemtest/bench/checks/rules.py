@@ -105,7 +105,7 @@ def _direction(runs: Runs) -> list[Finding]:
             count=runs.n_rows,
             message=f"The score is called {runs.score!r}, and the direction is {runs.direction!r}; by its name a {end} "
             "score is good.",
-            advice=f"If so here, every decision is upside down: give {advice('value', name='direction', value=usual)}.",
+            advice=f"If so here, every decision is reversed: give {advice('value', name='direction', value=usual)}.",
         )
     ]
 
@@ -316,7 +316,7 @@ def _proportions(study: Study, kind: ScoreKind) -> Finding:
     unit = study.runs.benchmark
     paired = f", paired by {unit!r}" if unit else ", not paired, for no column says which scores belong together"
     advice = (
-        f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference is another one."
+        f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference changes."
         if unit
         else "Name the column of the items (questions, tasks) as the benchmark, if all algorithms met the same ones."
     )
@@ -452,7 +452,7 @@ def _folds(study: Study) -> list[Finding]:
             "somewhat for the folds of one cross-validation, badly for random or repeated splits (15 % of false "
             "findings instead of 5 % for ten splits that test on a tenth; Nadeau & Bengio 2003)."
         )
-        advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
+        advice = "Add more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
     return [Finding("note" if several else "warning", "folds", message, advice, count=folds)]
 
 

@@ -236,7 +236,7 @@ def _check_seeds(runs: Runs) -> None:
     if len(seeds) < 2:
         raise DesignError(
             f"there is one seed only ({seeds[0]!r}), so its effect cannot be distinguished from that of the algorithm. "
-            "Bring runs with other seeds."
+            "Add runs with other seeds."
         )
 
 
@@ -315,7 +315,7 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tup
         budgets = " (the scores at several budgets are one run)" if runs.budget else ""
         return (
             f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be "
-            "distinguished from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
+            "distinguished from chance. Add several benchmarks that were run with the same seeds, or repeat seeds."
         )
     whys = {why for _, why in reasons}
     if len(reasons) > 1 and len(whys) == 1:  # once for all algorithms, not once for each
@@ -323,7 +323,7 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tup
     else:
         because = " ".join(f"{name} cannot be tested: {why}." for name, why in reasons)
     return (
-        f"the effect of the seed cannot be distinguished from chance: {because} Bring benchmarks that "
+        f"the effect of the seed cannot be distinguished from chance: {because} Add benchmarks that "
         "were run "
         "with the same seeds, or repeat seeds."
     )
@@ -402,7 +402,7 @@ def _of_cells(
     if (columns := term.n_levels * term.k) >= len(y):
         raise DesignError(
             f"the seed effects have {columns:,} columns for {len(y):,} runs, so they cannot be distinguished from the "
-            "residual. Bring more benchmarks that were run with the same seeds."
+            "residual. Add more benchmarks that were run with the same seeds."
         )
     small, constant = absorbed_problem(y, algorithm, benchmark, seed, [], paired=paired)
     large, _ = absorbed_problem(y, algorithm, benchmark, seed, [term], paired=paired)

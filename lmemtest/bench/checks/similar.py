@@ -113,9 +113,7 @@ def _run_sd(runs: Runs) -> float:
     ss = float(((scores["score"] - grouped.transform("mean")) ** 2).sum())
     if df < 1 or ss <= 0:
         why = "no run was repeated" if df < 1 else "repeated runs have equal scores"
-        raise DesignError(
-            f"{why}, so there is no standard deviation of a run to measure alikeness by. Bring more seeds."
-        )
+        raise DesignError(f"{why}, so there is no standard deviation of a run to measure alikeness by. Add more seeds.")
     return float(np.sqrt(ss / df))
 
 
@@ -194,7 +192,7 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
         n = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
         raise DesignError(
             f"Benchmarks are compared by what sets them apart from the others, which needs {_FEWEST_BENCHMARKS} or "
-            f"more; there {'is one' if n == 1 else f'are {n}'}. Bring more benchmarks."
+            f"more; there {'is one' if n == 1 else f'are {n}'}. Add more benchmarks."
         )
     if len(runs.algorithms) < 3:
         raise DesignError("There are two algorithms only, and two orders of them are always alike or opposite.")

@@ -201,7 +201,7 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     )
     return DesignError(
         f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
-        f"between runs, however many values of {budget!r} a run was scored at. Bring more seeds, or more "
+        f"between runs, however many values of {budget!r} a run was scored at. Add more seeds, or more "
         f"benchmarks.{name}"
     )
 
@@ -546,7 +546,7 @@ def _require(runs: Runs, wanted: str) -> None:
     if not study.several_benchmarks:
         raise DesignError(
             f"population={wanted!r} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the "
-            "answer holds for it alone. Leave population out, or bring more benchmarks."
+            "answer holds for it alone. Leave population out, or add more benchmarks."
         )
     if wanted != "family":
         return
@@ -565,7 +565,7 @@ def _require(runs: Runs, wanted: str) -> None:
         raise DesignError(
             f"population='family' needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "
             f"of {':'.join(level)}. Take {advice('value', name='population', value='benchmark')} for claims about "
-            "these, or bring benchmarks of others."
+            "these, or add benchmarks of others."
         )
 
 
@@ -586,7 +586,7 @@ def _require_repeated(runs: Runs) -> None:
     raise DesignError(
         f"population='run' needs two runs of every algorithm on every {' x '.join(study.instance)}, to see how much "
         f"runs differ, and {lacks}. "
-        f"Bring more seeds, leave out what lacks them, or leave {named('population')} out: the answer then holds for "
+        f"Add more seeds, leave out what lacks them, or leave {named('population')} out: the answer then holds for "
         f"new {plural(str(runs.benchmark))}."
     )
 

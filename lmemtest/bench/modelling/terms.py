@@ -388,7 +388,7 @@ def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") ->
         one = f" ({only})" if only else ""
         return (
             f"the random effect {bar} has one group only{one}, so a variance between groups cannot be estimated. "
-            f"Leave it out, or bring more levels of {bar.group}."
+            f"Leave it out, or add more levels of {bar.group}."
         )
     if bar.diagonal or levels * width < n_rows:
         return ""
@@ -398,7 +398,7 @@ def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") ->
         what = f"{levels:,} groups with {width} effects each are {levels * width:,} numbers from {n_rows:,} rows"
     return (
         f"the random effect {bar} cannot be distinguished from the residual: {what}. The residual takes its place; "
-        "leave it out, or bring repeated runs."
+        "leave it out, or add repeated runs."
     )
 
 
