@@ -270,7 +270,7 @@ def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("Curves over seeds of 2 algorithms on 7 benchmarks by loss, minimize. Median over")
     assert "Bands over trials are for random search" in outcome.out
-    assert "at each budget by itself" in outcome.out
+    assert "at each budget separately" in outcome.out
     assert "budget" in pd.read_csv(folder / "out" / "tuning-curves.csv").columns
 
 

@@ -116,7 +116,7 @@ def tables() -> Iterator[tuple[str, lt.Runs]]:
             yield f"HPO-B, {scale}", hpob(folder, scale)
 
 
-# ---------------------------------------------------------------------- the verdicts of docs/developers/families.md
+# ------------------------------------------------------------ the verdicts of docs/developers/benchmark-effects.md
 
 
 SCRIPT = Path(__file__).parents[1] / "examples" / "four_verdicts.py"

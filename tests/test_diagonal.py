@@ -268,7 +268,7 @@ def test_a_variance_per_algorithm_takes_the_place_of_one_for_all(builder):
     assert spread.drop("diag(algorithm | benchmark)").formula() == "y ~ algorithm + (1 | benchmark)"
     assert equal.compare(spread).df == 3
     meaning = dict(zip(spread.to_frame()["term"], spread.to_frame()["meaning"], strict=True))
-    assert "each algorithm to a degree of its own" in meaning["diag(algorithm | benchmark)"]
+    assert "each algorithm to its own degree" in meaning["diag(algorithm | benchmark)"]
     assert "benchmark:algorithm" not in spread.explain()
 
 

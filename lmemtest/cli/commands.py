@@ -64,7 +64,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.add_typer(converter, short_help="Make a table of runs of what another tool wrote.")
+app.add_typer(converter, short_help="Convert the output of another tool to a table of runs.")
 
 
 def main() -> None:
@@ -94,13 +94,13 @@ def _version(context: typer.Context, wanted: bool) -> None:
 @app.callback()
 def _root(
     verbose: Annotated[
-        bool, typer.Option("--verbose", is_eager=True, help="With --version: packages, BLAS, processors, too.")
+        bool, typer.Option("--verbose", is_eager=True, help="With --version: also packages, BLAS and processors.")
     ] = False,
-    _: Annotated[bool, typer.Option("--version", callback=_version, help="Print the version and stop.")] = False,
+    _: Annotated[bool, typer.Option("--version", callback=_version, help="Print the version and exit.")] = False,
 ) -> None:
-    """Which of these algorithms is really better, on what, and how sure are we?
+    """Which of these algorithms is really better, on which benchmarks, and how certain is that?
 
-    Mixed-effects significance testing of benchmark runs: a table in, a ranking and a report out.
+    Mixed-effects significance testing of benchmark runs: from a table to a ranking and a report.
 
     \b
     Example:
@@ -108,7 +108,7 @@ def _root(
       lmemtest report runs.csv --score loss --direction minimize --algorithm tool --benchmark task -o out.html
     """
     if verbose:
-        raise typer.BadParameter("--verbose goes with --version: lmemtest --version --verbose.")
+        raise typer.BadParameter("--verbose needs --version: lmemtest --version --verbose.")
 
 
 @command(
@@ -136,11 +136,11 @@ def _root(
 def report(arguments: SimpleNamespace, step: Step) -> None:
     """Compare the algorithms of a table and write a report, by default as one HTML file.
 
-    The answer is printed in a few sentences; the last line is the path of the report. An existing file is replaced by
-    a complete one only. With --json and without -o no file is written.
+    The answer is printed in a few sentences; the last line is the path of the report. An existing file is replaced
+    only when the new one is complete. With --json and without -o no file is written.
 
-    Roles that are not given are guessed from names and structure and shown: on a terminal you are asked, and --yes
-    takes them.
+    Missing roles are guessed from names and structure and shown: on a terminal you are asked, elsewhere --yes accepts
+    them.
 
     \b
     Example:
@@ -186,11 +186,11 @@ def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     calls="report.analysis:analyze",
 )
 def paper(arguments: SimpleNamespace, step: Step) -> None:
-    """Write what a paper needs into a folder: figures, tables, the results and the methods in words, and references.
+    """Write the pieces of a paper into a folder: figures, tables, results and methods in words, and references.
 
-    Each is a file of its own that LaTeX takes by \\input; article.tex holds them all, and supplement.tex has two pages
-    on model, checks and limits. Files of an earlier call are replaced, but none that were changed since. The answer is
-    printed in a few sentences, and the paths at the end.
+    Each is a separate file for \\input in LaTeX; article.tex combines them, and supplement.tex has two pages on
+    model, checks and limits. Files of an earlier call are replaced, unless they were edited since. The answer is
+    printed in a few sentences, with the paths at the end.
 
     \b
     Example:
@@ -215,14 +215,14 @@ def paper(arguments: SimpleNamespace, step: Step) -> None:
     app,
     "explore",
     (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "no_browser"),
-    "Look at variants of the analysis in a browser.",
+    "Vary the analysis in a browser.",
     calls="bench.robustness.variant:variant",
 )
 def explore(arguments: SimpleNamespace, step: Step) -> None:
     """Open a page on which the analysis can be varied: benchmarks, algorithms, scales, options, roles.
 
-    Only this computer can open it, and it ends with Ctrl-C or the terminal. The options are the plan, whose verdict
-    stays in sight; variants are exploratory, and are counted. The page gives each of them as code.
+    Only this computer can open it; it ends with Ctrl-C or the terminal. The options are the plan, whose verdict stays
+    visible; variants are exploratory, and are counted. The page shows the code of each variant.
 
     \b
     Example:
@@ -277,16 +277,16 @@ def demo(arguments: SimpleNamespace, step: Step) -> None:
         write_report(analyze(load_hpo_runs(), progress=step), arguments, step)
 
 
-@command(app, "check", (*RUNS, "effect", "whole", *WRITTEN), "What can these runs answer, and what can spoil it?")
+@command(app, "check", (*RUNS, "effect", "whole", *WRITTEN), "What can these runs answer, and what are their problems?")
 def check(arguments: SimpleNamespace, step: Step) -> None:
-    """Say what a table can answer, for whom and with which command; then look for what can spoil a comparison.
+    """Say what a table can answer, for which population and with which command; then check for problems.
 
     The first screen has a line per question, with what blocks it and how many benchmarks, runs or seeds would unblock
-    it. Roles that are not given are guessed by names and structure, and shown; where several readings are as good, the
-    screen is for the first one, and there are no findings. Runs without a score count as failed in its commands. The
-    findings are columns without a role, missing, duplicate, tied or unpaired runs, scales. The exit code is 1 if there
-    are errors that stop a fit, 2 if the columns do not tell the roles of runs, and 0 otherwise. At most 60 lines of
-    findings are printed; with --all, or in a file with -o, there is every finding.
+    it. Missing roles are guessed by names and structure, and shown; where several readings are equally plausible, the
+    screen shows the first one, and there are no findings. Runs without a score count as failed in its commands.
+    Findings are columns without a role, missing, duplicate, tied or unpaired runs, and scales. The exit code is 1 if
+    errors prevent a fit, 2 if the columns do not determine the roles, and 0 otherwise. At most 60 lines of findings
+    are printed; --all, or a file with -o, has every finding.
 
     \b
     Example:
@@ -329,7 +329,7 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
     calls="bench.ranking.rank:rank",
 )
 def rank(arguments: SimpleNamespace, step: Step) -> Result:
-    """Rank the algorithms of a table and say which of them differ; with -o as a document, table or figure.
+    """Rank the algorithms of a table and say which differ; with -o as a document, table or figure.
 
     Every benchmark counts once, however many seeds it has. The ranking is printed with its pairs in sentences.
 
@@ -351,14 +351,14 @@ def rank(arguments: SimpleNamespace, step: Step) -> Result:
     app,
     "outperform",
     (*RUNS, "only", "control", "unpaired", "gamma", "alpha", "method", *WRITTEN),
-    "How often one algorithm is better than another.",
+    "How often a run of one algorithm beats a run of another.",
     calls="bench.outperforming.outperforming:outperforming",
 )
 def outperform(arguments: SimpleNamespace, step: Step) -> Result:
-    """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
+    """Estimate how often a run of one algorithm beats a run of another, and whether that is often enough to matter.
 
-    Runs are paired by their seed on each benchmark. All pairs of algorithms are compared, with intervals for all of
-    them together; the better one of a pair comes first. With -o as a document, table or figure.
+    Runs are paired by their seed on each benchmark. All pairs of algorithms are compared, with simultaneous
+    intervals; the better one of a pair comes first. With -o as a document, table or figure.
 
     \b
     Example:
@@ -420,9 +420,9 @@ def fit(arguments: SimpleNamespace, step: Step) -> None:
 def bands(arguments: SimpleNamespace, step: Step) -> None:
     """Estimate how good the best of k trials is, for each algorithm on each benchmark, with confidence bands.
 
-    Trials must be independent: random search. For adaptive optimisers give --unit seed with --seed and --budget. The
+    Trials must be independent: random search. For adaptive optimisers use --unit seed with --seed and --budget. The
     table and the figures are written into the folder, replacing files of an earlier call; the answer is printed in a
-    few sentences, and the paths at the end.
+    few sentences, with the paths at the end.
 
     \b
     Example:
@@ -487,14 +487,14 @@ def _quantile(text: str) -> str | float:
         *("failed", "score_failures"),
         *("scale", "adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
-    "Compare models by the items of tasks: these items, items like these, and tasks like these.",
+    "Compare models by their answers: these items, items like these, tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
 )
 def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     """Say which models differ on these tasks, and which differ for tasks like these.
 
-    Scores are 0 and 1 (solved or not) or between; items belong to tasks. Also: models that cannot be distinguished,
-    what repeated attempts alone change, and the smallest difference that such an evaluation finds. With -o as a
+    Scores are 0 and 1 (solved or not) or between; items belong to tasks. The answer includes groups of models that
+    cannot be distinguished, the noise of repeated attempts, and the smallest detectable difference. With -o as a
     document, table or figure.
 
     \b
@@ -520,14 +520,14 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     app,
     "mcnemar",
     (*TABLE, "model", "item", "task", "score", "drop_duplicates", "yes", "alpha", *WRITTEN),
-    "Compare two models on one task by the items on which one alone is right: the exact test.",
+    "Compare two models on one task by McNemar's exact test.",
     calls="bench.evaluation.mcnemar:mcnemar",
 )
 def mcnemar(arguments: SimpleNamespace, step: Step) -> Result:
-    """Test exactly whether two models are right equally often: McNemar's test, with the odds that go with it.
+    """Test exactly whether two models are right equally often: McNemar's test, with the odds.
 
-    Scores are 0 and 1, one of each model and item. With few items on which the models differ it is the better test;
-    for several tasks, attempts, judges or graded scores there is lmemtest evaluate.
+    Scores are 0 and 1, one for each model and item. Use it if the models differ on few items; for several tasks,
+    attempts, judges or graded scores use lmemtest evaluate.
 
     \b
     Example:
@@ -550,11 +550,11 @@ def mcnemar(arguments: SimpleNamespace, step: Step) -> Result:
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "yes"),
         *("k", "threshold", "cost", "adjust", "alpha", *WRITTEN),
     ),
-    "Compare models by repeated attempts: pass@k, pass^k, the majority of k.",
+    "Compare models by repeated attempts: pass@k, pass^k, majority of k.",
     calls="bench.evaluation.attempts:repeated_attempts",
 )
 def attempts(arguments: SimpleNamespace, step: Step) -> Result:
-    """Say what k attempts of a model at an item reach: at least one right, all of them, or most of them.
+    """Estimate the success of k attempts at an item: at least one right, all of them, or most of them.
 
     Also: how often two attempts agree, and how many attempts are worth their cost. With -o as a document, table or
     figure.
@@ -589,10 +589,10 @@ VOTE_COLUMNS = ("model_a", "model_b", "winner", "voter", "prompt")
     calls="bench.votes.votes:rate_votes",
 )
 def votes(given: SimpleNamespace, step: Step) -> Result:
-    """Rate models by votes on pairs of their answers, with ranks that the votes leave open.
+    """Rate models by votes on pairs of their answers, with the ranks compatible with the votes.
 
-    Votes of a voter or on a prompt are no independent draws: their columns make the errors honest. Columns that are
-    not given are taken by names and content, which is shown: on a terminal you are asked, and --yes takes them. With
+    Votes of one voter or on one prompt are dependent: name their columns for valid standard errors. Missing column
+    roles are guessed by names and content, and shown: on a terminal you are asked, elsewhere --yes accepts them. With
     -o as a document, table or figure.
 
     \b
@@ -638,11 +638,11 @@ def votes(given: SimpleNamespace, step: Step) -> Result:
     calls="bench.looks.monitor:monitor",
 )
 def monitor(arguments: SimpleNamespace, step: Step) -> Result:
-    """Look at a study while runs come in, at a level that holds for all looks: stop, go on, or cannot be decided.
+    """Look at a study while runs come in, at one level for all looks: stop, go on, or cannot be decided.
 
-    The number of benchmarks at the end is planned before the first look. Each look is added to the ledger, which holds
-    the plan, too, and is never rewritten. With --extension the table holds more than was planned, and what the looks
-    left of the level tests what is new.
+    The number of benchmarks at the end is planned before the first look. Each look is added to the ledger, which also
+    records the plan, and is never rewritten. With --extension the table holds more than was planned, and the new data
+    are tested at the level that the looks left.
 
     \b
     Example:
@@ -768,9 +768,9 @@ def _read_version(arguments: SimpleNamespace, path: Path) -> Any:
 def plan(arguments: SimpleNamespace, step: Step) -> Result:
     """Find the numbers of benchmarks, tuning runs, splits and seeds with the smallest standard error for a budget.
 
-    Or, with --target or --effect, those that reach it at the least cost. How much scores vary is given by --sd, or
-    estimated from a table: of runs of several algorithms, or of a variance study with --source. With -o as a document,
-    table or figure.
+    With --target or --effect: the cheapest numbers that reach it. Variances are given by --sd, or estimated from a
+    table: of runs of several algorithms, or of a variance study with --source. With -o as a document, table or
+    figure.
 
     \b
     Example:
@@ -816,7 +816,7 @@ def plan(arguments: SimpleNamespace, step: Step) -> Result:
     calls="bench.variation.variance_sources:variance_sources",
 )
 def sources(arguments: SimpleNamespace, step: Step) -> Result:
-    """Take the variation of scores apart by its sources: items, prompts and judges, or the seeds of trainings.
+    """Decompose the variation of scores by source: items, prompts and judges, or the seeds of trainings.
 
     With --model the sources are those of differences of models. With --project: the standard error with more of each
     source, and the best design for a cost. With -o as a document, table or figure.

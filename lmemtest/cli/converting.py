@@ -27,8 +27,8 @@ SUFFIXES = (".csv", ".parquet")
 
 converter = typer.Typer(
     name="convert",
-    help="Make a table of runs of what another tool wrote.\n\n"
-    "What was taken for what is printed, and then the command that compares the runs.",
+    help="Convert the output of another tool to a table of runs.\n\n"
+    "The interpretation of its columns is printed, and then the command that compares the runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -56,7 +56,7 @@ def _add(name: str, tool: Importer) -> None:
     named = " A file may be given by name: NAME=FILE, or NAME,NAME=FILE." if tool.by_name else ""
     convert.__doc__ = (
         f"Make a table of runs of {tool.reads}.\n\n"
-        f"What was taken for what is printed, and then the command that compares the runs.{named}"
+        f"The interpretation of its columns is printed, and then the command that compares the runs.{named}"
     )
     options = ("files", *map(option_of, tool.options), "score_failures", "raw_csv", "output")
     command(converter, name, options, f"{tool.reads}.", needed=("files",))(convert)

@@ -271,7 +271,7 @@ def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Rea
     told = guessed.told(roles, "", wide=options.wide)
     numbers = table.select_dtypes("number").shape[1]
     if "algorithm" in guessed.lacking and numbers > 1 and table.shape[1] - numbers <= 1:
-        message += " If each algorithm has a column of its own, give --wide."
+        message += " If each algorithm has its own column, use --wide."
     if guessed.sure:
         told += "\n--yes takes these roles without asking."
     raise ArgumentError(f"{message} {told}" if guessed.sure else f"{message}\n{told}".rstrip())

@@ -30,8 +30,8 @@ GROUPS = {
         "difficulty of the {noun} (shared by all algorithms)",
     ),
     "family_interaction": (
-        "an algorithm does better on some {noun} than on others, all algorithms to the same degree; so a comparison is "
-        "as sure as the number of {noun} allows",
+        "an algorithm does better on some {noun} than on others, all algorithms to the same degree; so the number of "
+        "{noun} limits the precision of a comparison",
         "advantages of algorithms that change between {noun}",
     ),
     "interaction": (_ADVANTAGE, "advantages of algorithms that change from {noun} to {noun}{within}"),

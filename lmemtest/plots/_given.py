@@ -117,7 +117,7 @@ def pair_matrix(
         cells["wins"] = external_counts(wins, levels, "wins")[order]
         cells["ties"] = np.zeros(p.shape) if ties is None else external_counts(ties, levels, "ties")[order]
     elif ties is not None:
-        raise ArgumentError("ties goes with counts of wins: give wins, too.")
+        raise ArgumentError("ties needs counts of wins: give wins, too.")
     return decisions, cells, (_unit(decisions), f"difference of {decisions.statistic}s", decisions.direction)
 
 

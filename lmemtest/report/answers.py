@@ -158,7 +158,7 @@ def outperforming_document(answer: Answer) -> Document:
     pairs = replace(whole, frame=frame.iloc[kept], notes=notes)
     sections = [Section("pairs", "Pairs", (pairs, *_pairs_figure(answer, head)))]
     if several:
-        parts = {"benchmarks": "Each benchmark by itself", "replicability": "Better on at least u benchmarks"}
+        parts = {"benchmarks": "Each benchmark separately", "replicability": "Better on at least u benchmarks"}
         folds = (folded(title, _first_pairs(answer, part, title)) for part, title in parts.items())
         sections.append(Section("benchmarks", "By benchmark", tuple(folds)))
     sentences = [rest[place] for place in kept] if len(rest) == count else rest

@@ -356,8 +356,8 @@ def _both_populations(analysis: Analysis) -> list[Block]:
     families = plural(analysis.runs.study.families[-1][-1])
     first, second = populations.phrases.values()
     text = (
-        f"{populations.overview} {populations.counts} Claims {first} are as sure as the number of {families} allows; "
-        f"claims {second} are surer, and say nothing about other {families}."
+        f"{populations.overview} {populations.counts} Claims {first} are limited by the number of {families}; "
+        f"claims {second} are more precise, and say nothing about other {families}."
     )
     return [paragraph(text), closed_if_long(table.title, table, MOST_PAIRS)]
 

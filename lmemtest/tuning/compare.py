@@ -59,7 +59,7 @@ def compare(
         Budgets: numbers of trials, or costs if costs are given. Default: every whole number of trials, or 64 costs,
         from one trial (of the dearer) to where a band becomes trivial.
     statistic, level, band, bounds, from_k
-        Of the curves, as in `lmemtest.tuning.curve`; the level is that of each band by itself, in (0, 1).
+        Of the curves, as in `lmemtest.tuning.curve`; the level is that of each band separately, in (0, 1).
     cost_a, cost_b : float or (n,) array of float, optional
         Cost of a trial in one unit (seconds, epochs, operations): its mean, taken as known, or that of each trial,
         whose mean is estimated. Give both or none.

@@ -310,16 +310,16 @@ def curve(
     k : array-like of float > 0, optional
         Numbers of configurations, real numbers allowed. Default: 1 to n, all of them up to 64 points.
     statistic : "median", "mean" or float in (0, 1), default "median"
-        What of the distribution of the best of k to show. A float q is its q-quantile in both directions: the best of
+        Statistic of the distribution of the best of k. A float q is its q-quantile in both directions: the best of
         k is at most the curve with probability q. So 0.9 is an optimistic curve to maximise and a pessimistic one to
         minimise, and at k = 1 both are the 0.9-quantile of the scores.
     level : float in (0, 1), default 0.8
-        Probability that the band holds for all k > 0 at once: exactly for quantiles of a continuous distribution, at
-        least for the mean and for scores with ties.
+        Simultaneous coverage of the band for all k > 0: exact for quantiles of a continuous distribution, at least this
+        for the mean and for scores with ties.
     band : {"ld_highest_density", "ld_equal_tailed", "ks", "dkw"}
         Shape of the band, see `lmemtest.tuning.band`.
     bounds : (low, high), optional
-        Smallest and largest score that can occur. The mean needs them: without, no limit on it exists.
+        Smallest and largest possible score. The mean needs them: without them it has no limits.
     from_k : float > 0, optional
         Calibrate the band for k >= from_k only, which makes it narrower there. Quantile curves only.
 

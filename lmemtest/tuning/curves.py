@@ -66,7 +66,7 @@ class TuningCurves(CurveResult):
     axis : {"trials", "cost", "budget"}
         What the budgets are.
     band_level : float
-        Of each band by itself: the level after adjusting for benchmarks.
+        Of each band separately: the level after adjusting for benchmarks.
     adjust : {"none", "bonferroni", "sidak"}
         Adjustment for the number of benchmarks.
     simultaneous : bool
@@ -182,7 +182,7 @@ class TuningCurves(CurveResult):
     def describe(self) -> str:
         """What the curves and their bands are, as a sentence."""
         if self.unit == "seed":
-            scope = "at all budgets at once (Bonferroni)" if self.simultaneous else "at each budget by itself"
+            scope = "at all budgets at once (Bonferroni)" if self.simultaneous else "at each budget separately"
             return (
                 f"{name_of(self.statistic).capitalize()} over seeds of the best score so far, with "
                 f"{percent(self.level)} limits from order statistics {scope}{self._adjusted()}."
@@ -196,7 +196,7 @@ class TuningCurves(CurveResult):
     def _adjusted(self) -> str:
         count = len(self.benchmarks)
         if self.adjust == "none" or count == 1:
-            return "; each curve by itself" if len(self.curves) > 1 else ""
+            return "; each curve separately" if len(self.curves) > 1 else ""
         name = {"bonferroni": "Bonferroni", "sidak": "Šidák"}[self.adjust]
         return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {percent(self.band_level)})"
 

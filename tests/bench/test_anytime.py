@@ -265,7 +265,7 @@ def test_auto_takes_the_fewest_columns_that_follow_the_differences():
     runs = as_runs(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
     jagged = anytime(runs)
     assert jagged.columns is None
-    assert "each budget has means of its own and nothing is said between budgets" in " ".join(jagged.notes)
+    assert "each budget has its own means, without interpolation" in " ".join(jagged.notes)
     notes = " ".join(anytime(runs, columns=3).notes)
     assert re.search(r"The curves \(3 columns\) depart from the observed differences by up to \d", notes)
     assert (smooth.scale, anytime(as_runs(table().query("budget <= 4"))).scale) == ("log", "linear")  # by doublings

@@ -202,7 +202,7 @@ def test_a_note_names_who_was_not_run_and_the_sentence_counts_apart() -> None:
         "On 2 of 8 benchmarks some algorithm was not run (t3: A0; t5: A1). Rows marked extrapolated are what the model "
         "expects of it there, as if it were missing by chance; an algorithm that failed there is probably worse."
     )
-    assert " of 20 intervals (simultaneous for each pair by itself) exclude zero" in " ".join(found.sentences())
+    assert " of 20 intervals (simultaneous for each pair separately) exclude zero" in " ".join(found.sentences())
     assert " ".join(found.sentences()).endswith(" 4 more are extrapolated to where an algorithm was not run.")
     complete = benchmark_effects(as_runs(study(7)), contrast="pairs")
     assert not complete.table["extrapolated"].any()
@@ -291,7 +291,7 @@ def test_what_is_refused() -> None:
     frame = study(1)
     assert refusal(lambda: benchmark_effects(as_runs(frame).filter(task="t0"))) == (
         "runs has one benchmark only, 't0', and benchmarks are compared by what differs between benchmarks. Give at "
-        "least two; many more are needed for a sure answer."
+        "least two; many more are needed for a precise answer."
     )
     assert refusal(
         lambda: benchmark_effects(as_runs(frame), formula="loss ~ tool + (1 | task)"), lt.errors.DesignError

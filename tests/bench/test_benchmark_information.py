@@ -195,7 +195,7 @@ def test_single_runs_everywhere_are_refused():
         benchmark_information(as_runs(table))
     why = "fewer than two algorithms ran there more than once, so chance cannot be judged."
     assert str(error.value) == (
-        f"no benchmark can be tested: B-0 and B-1: {why} Bring repeated runs (seeds) of the algorithms on the same "
+        f"no benchmark can be tested: B-0 and B-1: {why} Add repeated runs (seeds) of the algorithms on the same "
         "benchmark."
     )
 

@@ -105,7 +105,7 @@ def test_a_builder_begins_with_the_model_of_another(runs, builder):
     one = runs.filter(**{runs.benchmark: runs.levels(runs.benchmark)[0]})
     assert refusal(lambda: ModelBuilder.of(one, model.dispersion(None).spec), DesignError) == (
         "the random effect (1 | task) has one group only (0), so a variance between groups cannot be estimated. Leave "
-        "it out, or bring more levels of task."
+        "it out, or add more levels of task."
     )
 
 
@@ -150,11 +150,11 @@ def test_terms_are_explained(builder):
         "  tool: the mean of each algorithm, which is what is compared",
         "  step: the score goes up or down with step in a straight line, equally steep for all algorithms",
         "  tool:step: each algorithm follows step in its own way, so which is better can change with step",
-        "  prior: each level of prior has a mean of its own, the same amount higher or lower for all algorithms",
+        "  prior: each level of prior has its own mean, the same amount higher or lower for all algorithms",
         "  tool:prior: the differences between algorithms may be others at each level of prior",
         "  (1 | task): each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks like them",
         "  (1 | task:tool): an algorithm does better on some benchmarks than on others, all algorithms to the same "
-        "degree; so a comparison is as sure as the number of benchmarks allows",
+        "degree; so the number of benchmarks limits the precision of a comparison",
         "  (1 | task:seed): runs with the same seed on one benchmark may deviate together, whatever the algorithm",
         "  residual: a separate variance for each level of task",
         "  The formula does not show the residual variances by task: .fit() has them, and so does "
@@ -205,21 +205,21 @@ def test_words_of_a_term(builder, compose, words):
         (lambda b: b.random("task:tool:seed:step:prior"), DesignError,
          "the random effect (1 | task:tool:seed:step:prior) cannot be distinguished from the residual: its 432 "
          "groups are single rows of the 432, as many as there are residuals. The residual takes its place; leave it "
-         "out, or bring repeated runs."),
+         "out, or add repeated runs."),
         (lambda b: b.slope("algorithm", "benchmark:seed:budget:prior"), DesignError,
          "the random effect (1 + tool | task:seed:step:prior) cannot be distinguished from the residual: 144 groups "
-         "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or bring "
+         "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or add "
          "repeated runs."),
         (lambda b: b.random("version"), DesignError,
          "the random effect (1 | version) has one group only (v1), so a variance between groups cannot be "
-         "estimated. Leave it out, or bring more levels of version."),
+         "estimated. Leave it out, or add more levels of version."),
         (lambda b: b.slope("suite", "benchmark"), DesignError,
          "the slope of suite in (1 + suite | task) cannot be estimated: 'suite' is constant within every group of "
          "task. Choose groups within which it varies."),
         (lambda b: b.fixed("version"), DesignError,
          "'version' has the same value v1 in all rows, so it has no effect that could be seen. Leave it out."),
         (lambda b: b.fixed("benchmark").fixed("suite"), DesignError,
-         "the fixed term 'suite' adds nothing: the terms before it already tell its levels apart. Drop one of them."),
+         "the fixed term 'suite' adds nothing: the terms before it already determine its levels. Drop one of them."),
         (lambda b: b.fixed("benchmark").random("benchmark"), DesignError,
          "the random effect (1 | task) cannot be estimated beside the fixed terms, which give each of its groups a "
          "mean of its own (Intercept, tool, C(task)). Keep one of them."),
@@ -293,7 +293,7 @@ def test_a_column_with_the_name_of_another_role_needs_backticks(runs):
         lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
     )
     assert refusal(lambda: builder.random("benchmark"), ArgumentError) == (
-        "'benchmark' is a column of its own and also the role of the column 'task'. Write `benchmark` in backticks "
+        "'benchmark' is a column and also the role of the column 'task'. Write `benchmark` in backticks "
         "for the column, or 'task' for the role."
     )
     assert builder.random("`benchmark`").formula() == "loss ~ tool + (1 | benchmark)"

@@ -256,7 +256,7 @@ def test_few_algorithms_cannot_show_that_benchmarks_are_alike():
     assert " ".join(found.sentences()) == (
         "With 3 algorithms no two of 4 benchmarks can be shown to be alike: the smallest possible p-value is 1.000."
     )
-    with pytest.raises(DesignError, match=re.escape("which needs 3 or more; there are 2. Bring more benchmarks.")):
+    with pytest.raises(DesignError, match=re.escape("which needs 3 or more; there are 2. Add more benchmarks.")):
         similar_benchmarks(as_runs(table_of(benchmarks=2)))
     with pytest.raises(DesignError, match="There are two algorithms only"):
         similar_benchmarks(as_runs(table_of(algorithms=2)))
@@ -314,7 +314,7 @@ def test_few_tests_are_said_to_be_few():
         report.summary()
     )
     unnamed = check(as_runs(table_of(trace=False), seed=None), checks=["ties", "scales", "seeds"])
-    assert unnamed.needs == ("a column that tells the runs apart, Runs(..., seed=...)",)
+    assert unnamed.needs == ("a column that distinguishes the runs, Runs(..., seed=...)",)
 
 
 def test_what_was_found_does_not_hide_what_was_not_looked_for():

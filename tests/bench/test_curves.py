@@ -285,7 +285,7 @@ def test_what_cannot_be_reduced_is_refused():
     with pytest.raises(DataError, match="the runs of t0, t1 have no budget in common"):
         apart.per_run("mean")
     with pytest.raises(
-        DesignError, match=r"name the column that tells them apart\..* tuning curves: lmemtest\.tuning\.curves"
+        DesignError, match=r"name the column that distinguishes them\..* tuning curves: lmemtest\.tuning\.curves"
     ):
         lt.recommend(
             lt.Runs(frame[["tool", "step", "acc"]], score="acc", direction="maximize", algorithm="tool", budget="step")

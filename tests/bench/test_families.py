@@ -154,7 +154,7 @@ def test_check_asks_whether_numbers_of_tasks_mean_something() -> None:
     (finding,) = lt.check(runs_of(numbered), checks=["roles"]).findings
     assert finding.severity == "warning"
     assert finding.advice.endswith(
-        "give them names of their own: df['task'] = df['space'].astype(str) + '-' + df['task'].astype(str)."
+        "give them unique names: df['task'] = df['space'].astype(str) + '-' + df['task'].astype(str)."
     )
 
 
@@ -248,7 +248,7 @@ def test_notes_say_what_is_to_be_added_and_why_an_interval_is_approximate() -> N
 
 def test_no_clear_interval_is_none_against_the_overall_difference() -> None:
     found = lt.benchmark_effects(runs_of(table((2,) * 5, rng=3)), by="family")
-    assert found.sentences()[0] == "0 of 15 intervals (simultaneous for each algorithm by itself) exclude zero."
+    assert found.sentences()[0] == "0 of 15 intervals (simultaneous for each algorithm separately) exclude zero."
 
 
 def test_what_is_to_be_added_to_distributions_over_families_is_families() -> None:
@@ -399,7 +399,7 @@ def test_wrong_families_are_refused() -> None:
     frame["size"] = frame["task"].str[-1]
     assert refusal(lambda: lt.Runs(frame, family=["size", "space"], **ROLES), DataError) == (
         "family must go from coarse to fine, and 3 of 3 spaces are in several sizes, such as 'net'. If only their "
-        "names are the same, give them names of their own: df['space'] = df['size'].astype(str) + '-' + "
+        "names are the same, give them unique names: df['space'] = df['size'].astype(str) + '-' + "
         "df['space'].astype(str). If they do lie across the sizes, name one of the two columns as the family."
     )
     with pytest.raises(ArgumentError, match="no column of benchmarks is named"):

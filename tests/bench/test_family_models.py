@@ -47,7 +47,7 @@ def test_families_are_the_sample_beside_their_benchmarks() -> None:
         "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:tool) + (1 | task:seed)"
     )
     assert (got.population, got.claim) == ("family", "new spaces")
-    assert got.terms["meaning"].iloc[2].endswith("so a comparison is as sure as the number of spaces allows")
+    assert got.terms["meaning"].iloc[2].endswith("so the number of spaces limits the precision of a comparison")
     assert got.terms["meaning"].iloc[4].endswith("all algorithms to the same degree, beyond what the family explains")
     assert "the answer holds for new spaces" in got.notes[0]
 
@@ -70,7 +70,7 @@ def test_families_with_single_benchmarks_stay_out_of_the_fixed_part() -> None:
     got = lt.recommend(runs_of(lacking), population="benchmark")
     assert got.formula == "loss ~ tool + (1 | task)"
     assert "because some algorithm has no runs in some of them: tasks count as drawn from all" in got.notes[0]
-    assert "on the safe side" not in got.notes[0]
+    assert "conservative" not in got.notes[0]
 
 
 def test_few_families_are_no_sample_by_default() -> None:
@@ -116,9 +116,7 @@ def test_on_these_benchmarks_runs_are_the_sample() -> None:
     got = lt.recommend(runs, population="run")
     assert got.formula == "loss ~ tool * task + (1 | task:seed)"
     assert (got.population, got.claim, got.spec.dispersion) == ("run", "these 7 tasks", "task")
-    assert got.notes[0].startswith(
-        "Runs count as the sample, and each task has means and a residual variance of its own"
-    )
+    assert got.notes[0].startswith("Runs count as the sample, and each task has its own means and residual variance")
     pair = lt.ModelBuilder(runs).recommended(population="run").fit().emmeans("tool").pairs().to_frame().iloc[0]
     wide = frame.pivot_table(index=["task", "seed"], columns="tool", values="loss")
     difference = (wide["A"] - wide["B"]).groupby("task")
@@ -138,12 +136,12 @@ def test_on_these_benchmarks_runs_are_the_sample() -> None:
         (
             lambda: runs_of(table(seeds=2).drop(index=1)),
             "run",
-            "how much runs differ, and A has one on t0. Bring",
+            "how much runs differ, and A has one on t0. Add",
         ),
         (
             lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")),
             "run",
-            "B has none on t0. Bring",
+            "B has none on t0. Add",
         ),
     ],
 )

@@ -368,7 +368,7 @@ def test_without_any_common_budget_there_is_no_comparison():
     own = table.assign(budget=table["budget"] + (table["algorithm"] == "a1") * 0.5)
     message = (
         "No budget is common to all runs, and the scores are not best-so-far curves (some get worse, or the seed is "
-        "not known), so that the last score before a budget could stand in. Bring scores at common budgets, or take "
+        "not known), so that the last score before a budget could stand in. Add scores at common budgets, or take "
         "the running best of each run over budget."
     )
     for budgets in (None, [2]):
@@ -384,7 +384,7 @@ def test_without_any_common_budget_there_is_no_comparison():
 def test_one_budget_is_no_horizon():
     table = table_of(budgets=(4,))
     assert refusal(lambda: horizons(runs_of(table)), DataError) == (
-        "There is one budget only (budget = 4), so there are no horizons to compare. Bring scores at other budgets, or "
+        "There is one budget only (budget = 4), so there are no horizons to compare. Add scores at other budgets, or "
         "name this one: budgets=[...]."
     )
     assert horizons(runs_of(table), [4]).labels == ("4",)
@@ -413,7 +413,7 @@ def test_with_one_benchmark_the_runs_are_the_sample(roles):
 
 def test_one_benchmark_and_one_run_each_is_too_little():
     assert refusal(lambda: horizons(runs_of(table_of(benchmarks=1, seeds=1))), DataError) == (
-        "There is one benchmark and one run per algorithm, so a difference cannot be distinguished from chance. Bring "
+        "There is one benchmark and one run per algorithm, so a difference cannot be distinguished from chance. Add "
         "more seeds (they show what holds on this benchmark) or more benchmarks."
     )
     assert refusal(lambda: horizons(runs_of(table_of(benchmarks=1), seed=None)), DataError) == (
@@ -601,7 +601,7 @@ def test_the_text_says_what_was_done():
     assert found.summary().startswith("Pairwise differences of loss at 2 horizons of budget")
     assert "step-down (Tukey and Shaffer) adjustment for the pairs of a horizon, Holm's sharing of" in found.summary()
     alone = horizons(runs_of(table_of()), [1, 8], across="none").summary()
-    assert "none over horizons: the error holds for each horizon by itself" in alone
+    assert "none over horizons: the error rate applies to each horizon separately" in alone
     assert found.horizons["1"].summary().startswith("Pairwise differences at 1")
 
 

@@ -338,7 +338,7 @@ def test_a_metafeature_that_tells_kinds_of_benchmarks_apart_makes_no_instances()
     frame["kind"] = "k" + (frame["task"] % 2).astype(str)
     plain, kinds = (recommend(runs_of(frame, metafeatures=m)) for m in (("prior",), ("prior", "kind")))
     assert kinds.formula == plain.formula
-    assert kinds.notes[0].startswith("Each benchmark has one level of kind, which tells kinds of benchmarks apart")
+    assert kinds.notes[0].startswith("Each benchmark has one level of kind, which distinguishes kinds of benchmarks")
     assert kinds.notes[1:] == plain.notes
     odd = runs_of(
         frame.rename(columns={"algorithm": "al go", "kind": "my kind"}), algorithm="al go", metafeatures=("my kind",)

@@ -99,7 +99,7 @@ def test_algorithms_with_seeds_of_their_own_exchange_whole_runs():
     assert (exchange.stratum[taken] == exchange.stratum).all()
     assert sorted(taken) == list(range(48))
     test = permutation_test(runs, NAIVE, unit="run", n_draws=19, rng=1)
-    assert "algorithms have seeds of their own" in test.exchangeable
+    assert "algorithms have their own seeds" in test.exchangeable
 
 
 def test_all_arrangements_are_equally_likely():

@@ -36,7 +36,7 @@ def test_opposite_decisions_are_found_and_told():
     ranks, raw = map(found.significant, ("loss_rank", "loss"))
     assert counts == f"Significant differences: {ranks} by mean loss_rank and {raw} by mean loss."
     assert (ranks, raw) == tuple((found.p_value < 0.05).sum(axis=1))
-    assert best == "Who has the best mean differs: A by mean loss_rank; C by mean loss."
+    assert best == "The best mean differs: A by mean loss_rank; C by mean loss."
     assert rest[0] == "A is better than B by mean loss_rank (p < 0.001); B is better than A by mean loss (p = 0.012)."
     assert rest[1] == "A is better than C by mean loss_rank (p = 0.041); C is better than A by mean loss (p = 0.007)."
     assert rest[0] in found.summary()

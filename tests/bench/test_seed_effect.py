@@ -135,13 +135,13 @@ def test_budgets_that_some_runs_lack_are_left_out():
          "the runs to budgets that all of them reached: runs.filter(budget=[...])."),
         ({"n_benchmarks": 1}, lambda t: pd.concat([t.assign(budget=b) for b in (1, 2, 4)]), DesignError,
          "there is one benchmark and one run per algorithm and seed (the scores at several budgets are one run), so "
-         "what the seed does cannot be distinguished from chance. Bring several benchmarks that were run with the same "
+         "what the seed does cannot be distinguished from chance. Add several benchmarks that were run with the same "
          "seeds, or repeat seeds."),
         ({"n_benchmarks": 2, "n_seeds": 5}, lambda t: t.assign(seed=t["benchmark"] + "-" + t["seed"].astype(str)),
          DesignError, "the effect of the seed cannot be distinguished from chance: no algorithm can be tested: none of "
-         "its seeds comes back. Bring benchmarks that were run with the same seeds, or repeat seeds."),
+         "its seeds comes back. Add benchmarks that were run with the same seeds, or repeat seeds."),
         ({"n_seeds": 1}, lambda t: t, DesignError, "there is one seed only (0), so its effect cannot be distinguished "
-         "from that of the algorithm. Bring runs with other seeds."),
+         "from that of the algorithm. Add runs with other seeds."),
     ],
     ids=["no common budget", "one run per seed on one benchmark", "seeds of their own", "one seed"],
 )  # fmt: skip

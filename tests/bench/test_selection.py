@@ -385,7 +385,7 @@ def test_too_few_benchmarks_are_refused():
     assert refusal(lambda: select_model(as_runs(table(1, b=7)), validate="half")) == (
         "validate='half' needs at least 8 benchmarks, four to choose the terms on and four to test them, and this "
         "table has 7 benchmarks. Use validate=None and take the model from the design (lmemtest.recommend), or "
-        "bring more benchmarks."
+        "add more benchmarks."
     )
     words = refusal(lambda: select_model(as_runs(table(1), benchmark=None), validate="half"))
     assert "and this table names no benchmarks." in words

@@ -100,7 +100,7 @@ def test_what_is_not_identified_what_was_tested_and_what_is_a_precaution_are_sai
     assert left_out.seeds.verdict == "not shown"
     assert left_out.tested[0].startswith("(1 | rep:tool): ")
     assert "(F(8, 40) = " in left_out.tested[0]
-    assert left_out.tested[0].endswith("The term is held where p < 0.2.")
+    assert left_out.tested[0].endswith("The term is kept where p < 0.2.")
     assert not any("rep:tool" in text for text in left_out.left_out)
 
     seed = next(k for k in range(50) if shared_seeds(as_runs(table_of(luck=0.0, rng=k))).verdict == "precaution")
@@ -197,10 +197,10 @@ def test_the_builder_and_the_seed_check_heed_the_role():
     assert lt.ModelBuilder(shared).recommended().formula().endswith(TERMS)
     assert lt.ModelBuilder(own).recommended().formula().endswith("(1 | task:rep)")
     assert seed_effect(shared).affected
-    with pytest.raises(DesignError, match="each benchmark has seeds of its own"):
+    with pytest.raises(DesignError, match="each benchmark has its own seeds"):
         seed_effect(own)
     twice = pd.concat([table_of(), table_of(rng=1)])
-    assert "Each benchmark has seeds of its own" in seed_effect(as_runs(twice, seed_shared=False)).notes[0]
+    assert "Each benchmark has its own seeds" in seed_effect(as_runs(twice, seed_shared=False)).notes[0]
 
 
 def test_a_plan_has_new_seeds_on_every_benchmark():

@@ -337,7 +337,7 @@ def test_no_visible_difference_is_reliability_zero() -> None:
     ("make", "words"),
     [
         (lambda: as_runs(study(1)).filter(task="t0"), "runs has one benchmark only, 't0', and {task} by what differs "
-         "between benchmarks. Give at least two; many more are needed for a sure answer."),
+         "between benchmarks. Give at least two; many more are needed for a precise answer."),
         (lambda: as_runs(study(1), benchmark=None), "runs has no benchmark column, so nothing says what differs "
          "between benchmarks, by which {task}. Name it: Runs(..., benchmark=...). Columns: task, tool, seed, loss."),
         (lambda: as_runs(study(1, budgets=3).iloc[1:]), "not every run has a score at each of the 3 budgets, so means "

@@ -103,8 +103,8 @@ NEEDED = {
 
 
 def test_every_importer_is_here() -> None:
-    """But that of TensorBoard, which takes files alone and needs its package: tests/bench/data/test_importers.py."""
-    assert set(GOOD) | {"tensorboard"} == set(lt.importers.__all__)
+    """But those that take files alone: tests/bench/data/test_importers.py."""
+    assert set(GOOD) | {"sb3", "tensorboard"} == set(lt.importers.__all__)
 
 
 def refused(tool: str, content: Any) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import itertools
 import os
 import re
 import runpy
@@ -42,7 +43,7 @@ IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<target>[^)\s]+)\)")
 DRAWS = re.compile(r"\bplots\.\w+")  # in a block: it makes a figure
 FIGURES = ROOT / "docs" / "figures"
 FIGURE_DPI = 144  # two pixels per point, so text is sharp at the width of a page
-MOST_PAGES, MOST_WORDS = 30, 80_000  # of users: beside the API, the changelog and the developers' corner
+MOST_PAGES, MOST_WORDS = 30, 78_000  # of users: beside the API, the changelog and the developers' corner
 QUESTIONS = (
     *("comparisons", "rankings", "leaderboards", "outperforming", "evaluations", "gate"),
     *("checks", "scores", "failed-runs", "models", "benchmark-effects"),
@@ -285,6 +286,20 @@ def test_a_question_page_says_in_one_form_what_to_call_and_how_it_misleads() -> 
         if re.findall(r"^\*\*([^*]+)\.\*\*", opening, re.MULTILINE)[:4] != form:
             without.append(name)
     assert without == []
+
+
+def test_a_blank_line_ends_a_table_and_no_line_within_a_paragraph_begins_a_list() -> None:
+    """What follows a table becomes a row of it; a line that begins with "1. " or "* " after a line break, a list."""
+    offenders = []
+    for path in PAGES:
+        text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), path.read_text(encoding="utf-8"))
+        lines = text.split("\n")
+        for number, (before, line) in enumerate(itertools.pairwise(lines), start=2):
+            follows_table = before.startswith("|") and line.strip() and not line.startswith("|")
+            breaks = before[:1].isalpha() and re.match(r"(1\.|[*+]) ", line)
+            if follows_table or breaks:
+                offenders.append(f"{page_id(path)}, line {number}: {line:.40}")
+    assert offenders == []
 
 
 # ----------------------------------------------------------------------------------------------------- figures

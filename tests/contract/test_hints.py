@@ -267,7 +267,7 @@ def test_rank_knows_the_method_of_a_test():
     assert lt.rank(DATA, "friedman", direction="maximize").test == "nemenyi"
     assert lt.rank(DATA, test="hierarchical", direction="maximize", n_draws=100, rng=0).method == "bayesian"
     assert refusal(lambda: lt.rank(DATA, "lmem", test="wilcoxon", direction="maximize"), ArgumentError) == (
-        "test='wilcoxon' goes with method='frequentist'; the tests of 'lmem' are auto. Name one of them, or leave out "
+        "test='wilcoxon' belongs to method='frequentist'; the tests of 'lmem' are auto. Name one of them, or leave out "
         "method."
     )
 

@@ -118,7 +118,7 @@ def test_verbose_alone_is_told_its_place() -> None:
     command = [sys.executable, "-m", "lmemtest", "--verbose", "check", "runs.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "--verbose goes with --version: lmemtest --version --verbose." in done.stderr
+    assert "--verbose needs --version: lmemtest --version --verbose." in done.stderr
 
 
 def test_a_package_of_an_extra_that_is_absent_is_named_with_its_extra() -> None:

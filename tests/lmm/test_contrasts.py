@@ -185,8 +185,8 @@ def test_dunnett_is_referred_to_the_function_that_knows_a_control(em):
     ("adjust", "family", "note"),
     [
         ("mvt", "a family of 1 test, those that exist, ", "The multivariate t adjustment is for the differences that"),
-        ("tukey", "a family of 3 means, ", "The Tukey adjustment still counts these, which is on the safe side; leave"),
-        ("holm", "a family of 3 means, ", "The Holm adjustment still counts these, which is on the safe side; leave"),
+        ("tukey", "a family of 3 means, ", "The Tukey adjustment still counts these, which is conservative; leave"),
+        ("holm", "a family of 3 means, ", "The Holm adjustment still counts these, which is conservative; leave"),
         ("none", "a family of 3 means, ", None),
     ],
 )
@@ -271,10 +271,10 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
             "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
             "each, got 'polly'. Did you mean 'poly'?",
         ),
-        ("pairwise", "coefficients='pairwise' has a function of its own, with its adjustment: means.pairs()."),
+        ("pairwise", "coefficients='pairwise' has its own function, with its adjustment: means.pairs()."),
         (
             "trt.vs.ctrl",
-            "coefficients='trt.vs.ctrl' has a function of its own, with its adjustment: means.against(control).",
+            "coefficients='trt.vs.ctrl' has its own function, with its adjustment: means.against(control).",
         ),
     ],
 )

@@ -119,7 +119,7 @@ def test_groups_that_explain_everything_have_p_zero():
 def test_groups_that_never_come_back_are_refused():
     message = (
         "6 groups in 2 blocks of 6 rows leave 4 degrees of freedom between groups and 0 for chance; a test needs one "
-        "of each. Bring groups that occur in several blocks, or repeated rows."
+        "of each. Add groups that occur in several blocks, or repeated rows."
     )
     assert refusal(lambda: variance_ratio(np.arange(6.0), np.repeat([0, 1], 3), np.arange(6)), DesignError) == message
 

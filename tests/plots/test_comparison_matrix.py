@@ -153,7 +153,7 @@ def test_decisions_without_p_values_have_classes_of_their_own():
 
 
 def test_what_cannot_be_a_matrix_is_refused(make):
-    with pytest.raises(ArgumentError, match="ties goes with counts of wins"):
+    with pytest.raises(ArgumentError, match="ties needs counts of wins"):
         comparison_matrix_plot(MEANS, p_values(), ties=counts()[1])
     with pytest.raises(ArgumentError, match=r"wins must be a square pandas\.DataFrame"):
         comparison_matrix_plot(MEANS, p_values(), wins=3)

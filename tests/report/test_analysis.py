@@ -156,7 +156,7 @@ def test_residual_variances_by_benchmark_are_told(table: Make, as_runs: Make) ->
     text = " ".join(analysis.to_text().split())
     assert "a residual variance for each of the 8 levels of task (Pinheiro & Bates 2000)" in text
     assert "Residual variance by task" in text
-    assert "Each level of task has a residual variance of its own" in text
+    assert "Each level of task has its own residual variance" in text
     assert "every row the same residual variance" not in text
 
 

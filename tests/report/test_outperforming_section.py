@@ -96,7 +96,7 @@ def test_documents_hold_the_pairs_and_each_benchmark():
     found = lt.outperforming(runs({"A_1": np.full(6, 1.0), "<B>": np.zeros(6)}))
     text = content_of(found, ".md")
     assert text.startswith("# Probability that a run is better on the same benchmark, in acc")
-    assert "Each benchmark by itself" in text
+    assert "Each benchmark separately" in text
     assert "A\\_1" in content_of(found, ".tex")
     assert "<B>" not in content_of(found, ".html")
     assert json.loads(content_of(found, ".json"))["table"][0]["ci_low"] == found.table["ci_low"].iat[0]

@@ -28,7 +28,7 @@ EVIL = (
 def test_a_value_stands_as_it_is(name: str) -> None:
     (text,) = texts("model.dispersion", column=name, small="1 on B", large="3 on A")
     assert text == (
-        f"Each level of {name} has a residual variance of its own: the residual standard deviation is 3 on A and 1 on "
+        f"Each level of {name} has its own residual variance: the residual standard deviation is 3 on A and 1 on "
         "B. Scores of quiet levels therefore count for more than those of noisy ones in all that is estimated from "
         "single runs.",
     )

@@ -62,7 +62,7 @@ def test_seeds_that_are_a_sample_are_planned_anew_and_a_note_says_so():
     shared = dict(zip([(a, s) for a in "ABC" for s in range(5)], rng.normal(scale=2.0, size=15), strict=True))
     table["acc"] += [shared[pair] for pair in zip(table["tool"], table["seed"], strict=True)]
     section = study_size_section(lt.analyze(lt.Runs(table, **ROLES, seed_shared=True)))
-    assert "planned study has seeds of its own" in " ".join(section.blocks[1].notes)
+    assert "planned study has its own seeds" in " ".join(section.blocks[1].notes)
 
 
 def test_a_variance_of_zero_is_said_to_make_the_numbers_too_small():

@@ -1,7 +1,7 @@
 """Intervals of aggregate scores: how often they cover what other runs, or other benchmarks, would give.
 
 Ten benchmarks whose levels vary as much as the runs on them, normal or lognormal. Run as a program, it prints the table
-of docs/developers/aggregate-scores.md:
+of docs/developers/leaderboards.md:
 
     python tests/simulation/test_aggregate_coverage.py
 """

@@ -1,6 +1,6 @@
 """Families of benchmarks as the sample of single runs and of aggregate scores: coverage and false claims.
 
-`python tests/simulation/test_family_scores_size.py [TABLES]` prints the table of docs/developers/families.md.
+`python tests/simulation/test_family_scores_size.py [TABLES]` prints the table of docs/developers/benchmark-effects.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """False differences where benchmarks come in families: new families, new benchmarks of these, families ignored.
 
-`python tests/simulation/test_family_size.py [TABLES]` prints the tables of docs/developers/families.md and
+`python tests/simulation/test_family_size.py [TABLES]` prints the tables of docs/developers/benchmark-effects.md and
 docs/developers/validation.md.
 """
 

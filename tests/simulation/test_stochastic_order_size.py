@@ -1,6 +1,6 @@
 """Almost stochastic order: how often something is claimed where nothing is, with and without the permutation test.
 
-Run as a program, it prints the tables of docs/developers/aggregate-scores.md:
+Run as a program, it prints the tables of docs/developers/leaderboards.md:
 
     python tests/simulation/test_stochastic_order_size.py
 """

@@ -155,7 +155,7 @@ def test_the_table_shows_where_curves_can_be_compared():
     assert shown["k"].tolist() == [8, 8, 1, 1]
     text = tuning.curves(make(), **ROLES).summary()
     assert "Tuning curves of loss, minimize" in text
-    assert "each curve by itself" in text
+    assert "each curve separately" in text
 
 
 # ----------------------------------------------------------------------------------------------------- labels

@@ -123,7 +123,7 @@ class BenchmarkEffects(Result):
             return "not simultaneous"
         if len(self.comparisons) == 1 or (self.contrast == "mean" and len(self.comparisons) == 2):
             return "simultaneous"
-        return f"simultaneous for each {'algorithm' if self.contrast == 'mean' else 'pair'} by itself"
+        return f"simultaneous for each {'algorithm' if self.contrast == 'mean' else 'pair'} separately"
 
     @property
     def unit(self) -> str:

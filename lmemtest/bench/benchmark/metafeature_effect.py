@@ -194,7 +194,7 @@ def _by_model(
     if len(losses) < FEWEST:
         raise DataError(
             f"A model of benchmarks as a sample needs three or more, there are {len(losses)}. "
-            "method='outcomes' compares levels on each benchmark by itself."
+            "method='outcomes' compares levels on each benchmark separately."
         )
     # the mean of each run over the budgets; 0 where there is no run
     y, there = np.nansum(losses, axis=4) / n_budgets(losses)[:, None, None, None], ran(losses)
@@ -399,7 +399,7 @@ def _of_benchmarks(
     if not parts:
         raise DataError(
             f"No two levels of {metafeature} were run on {FEWEST} common benchmarks, so nothing can be "
-            "pooled. method='outcomes' compares levels on each benchmark by itself."
+            "pooled. method='outcomes' compares levels on each benchmark separately."
         )
     notes.append(
         f"The {m} intervals of the benchmarks are simultaneous by Šidák's inequality, have the noise of each level and "

@@ -330,7 +330,7 @@ def decision_sentence(result: Answer) -> str:
     if result.decision == "simple":
         return (
             f"{budget} changes {score} ({_tested(result, effect)}); no difference between algorithms in this "
-            f"effect was shown ({tested}){most}. Keep it in the model as an effect of its own, or compare at one "
+            f"effect was shown ({tested}){most}. Keep it in the model as a separate effect, or compare at one "
             f"budget.{_disagreement(result, effect)}"
         )
     text = f"No effect of {budget} on {score} was shown ({_tested(result, effect)})"

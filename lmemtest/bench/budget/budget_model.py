@@ -184,7 +184,7 @@ def _checked_form(budgets: pd.Series[Any], numeric: bool, form: str) -> tuple[st
     if n < 2:
         raise DataError(
             f"There is one budget only ({name} = {format_level(budgets.iloc[0])}), so its effect cannot be tested. "
-            "Bring scores of the same runs at other budgets."
+            "Add scores of the same runs at other budgets."
         )
     if form not in ("auto", "categorical") and not numeric:
         raise ArgumentError(f"form={form!r} needs numbers as budgets, and {name!r} has none. Use form='categorical'.")
@@ -217,7 +217,7 @@ def _check_common(runs: Runs, form: str) -> list[str]:
     if alone:
         raise DataError(
             f"{listed(alone)} ran at one budget only, so how budget acts on it is not known. "
-            f"Leave it out, {advice('some_values', column=runs.algorithm)}, or bring its scores at other budgets."
+            f"Leave it out, {advice('some_values', column=runs.algorithm)}, or add its scores at other budgets."
         )
     everywhere, common = (of(*map(set, of_algorithms.values())) for of in (set.union, set.intersection))
     if form == "categorical" and len(common) < len(everywhere):
@@ -472,7 +472,7 @@ def _tested(
     if np.isnan(p):
         raise DataError(
             f"The effect of {curves.runs.budget} is the same on all {n} {curves.sample} to the last digit, so how "
-            f"much it varies is not known. Check for copied rows: lmemtest.check(runs). Or bring more "
+            f"much it varies is not known. Check for copied rows: lmemtest.check(runs). Or add more "
             f"{curves.sample}."
         )
     better = worse = -1

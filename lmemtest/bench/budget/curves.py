@@ -45,7 +45,7 @@ MOST_CONDITIONS = 4
 MOST_MEANS = 60  # budgets with means of their own
 _ROUNDING = 1e-12  # of the largest score
 ONE_RUN = (
-    "There is one benchmark and one run per algorithm, so {so}. Bring more seeds (they show what holds on this "
+    "There is one benchmark and one run per algorithm, so {so}. Add more seeds (they show what holds on this "
     "benchmark) or more benchmarks."
 )
 
@@ -264,7 +264,7 @@ def _checked_ranges(runs: Runs) -> dict[str, tuple[float, float]]:
     if short:
         raise DataError(
             f"{listed(short)} has scores at fewer than {FEWEST_BUDGETS} budgets, which is no curve. Leave it out, "
-            f"runs.filter({runs.algorithm}=[...]), or bring its scores at other budgets."
+            f"runs.filter({runs.algorithm}=[...]), or add its scores at other budgets."
         )
     check_overlap(of_algorithms, "their curves cannot be compared")
     return {algorithm: (float(budgets[0]), float(budgets[-1])) for algorithm, budgets in of_algorithms.items()}
@@ -281,7 +281,7 @@ def check_overlap(of_algorithms: Mapping[str, Sequence[Any]], so: str) -> None:
     """Refuse algorithms whose ranges of budgets have nothing in common."""
     if max(budgets[0] for budgets in of_algorithms.values()) >= min(budgets[-1] for budgets in of_algorithms.values()):
         raise DataError(
-            f"The budgets of the algorithms do not overlap ({ranges_text(of_algorithms)}), so {so}. Bring scores of "
+            f"The budgets of the algorithms do not overlap ({ranges_text(of_algorithms)}), so {so}. Add scores of "
             "all "
             "algorithms at common budgets."
         )
@@ -390,7 +390,7 @@ def _degrees_of_freedom(runs: Runs) -> tuple[int, float, float]:
         free = study.count(sample.column, runs.algorithm) - b - a + 1
         if free < 1:
             raise DataError(
-                f"No two algorithms share two {sample.nouns}, so how much their difference varies is not known. Bring "
+                f"No two algorithms share two {sample.nouns}, so how much their difference varies is not known. Add "
                 f"scores of the same {sample.nouns} for all algorithms."
             )
         return b, float(b - 1), float(free)
@@ -449,7 +449,7 @@ def _columns(
     if wanted != "auto" and int(wanted) > most:
         raise ArgumentError(
             f"columns must be at most {most} with {most + 2} budgets, two less than there are, got {wanted}. Use "
-            "columns='auto', or columns='budgets' for means of their own at every budget."
+            "columns='auto', or columns='budgets' for separate means at every budget."
         )
     chosen = min(DEFAULT_COLUMNS, most) if wanted == "auto" else int(wanted)
     if bias_of is None:
@@ -464,8 +464,8 @@ def _columns(
     )
     if biases[chosen] > LARGE_BIAS and n_budgets <= MOST_MEANS:
         return None, [
-            f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has means of "
-            f"its own and nothing is said between budgets. columns={options[-1]} gives smooth curves."
+            f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has its own "
+            f"means, without interpolation. columns={options[-1]} gives smooth curves."
         ]
     return chosen, _bias_notes(chosen, biases[chosen])
 
@@ -495,7 +495,7 @@ def _bias_notes(columns: int, bias: float) -> list[str]:
         return []
     return [
         f"The curves ({columns} columns) depart from the observed differences by up to {written(bias, '.2g')} "
-        "standard errors, so read them as a smooth summary; columns='budgets' gives each budget means of its own."
+        "standard errors, so read them as a smooth summary; columns='budgets' gives each budget its own means."
     ]
 
 

@@ -30,7 +30,7 @@ _MOST_STEPS = 50  # budgets of a window at which curves are read off where runs 
 _REORDERED = "Horizons are in the order of their last budgets; a window comes after the horizons that lie in it."
 _NOTHING_IN_COMMON = (
     "No budget is common to all runs, and the scores are not best-so-far curves (some get worse, or the seed is not "
-    "known), so that the last score before a budget could stand in. Bring scores at common budgets, or take the "
+    "known), so that the last score before a budget could stand in. Add scores at common budgets, or take the "
     "running best of each run over {budget}."
 )
 
@@ -185,7 +185,7 @@ def _spread(runs: Runs, points: pd.DataFrame, common: pd.Series[bool]) -> list[f
     if len(budgets) < 2:
         raise DataError(
             f"There is one budget only ({runs.budget} = {format_level(budgets[0])}), so there are no horizons to "
-            "compare. Bring scores at other budgets, or name this one: budgets=[...]."
+            "compare. Add scores at other budgets, or name this one: budgets=[...]."
         )
     usable = budgets[common]
     if not len(usable) and _is_trace(runs):

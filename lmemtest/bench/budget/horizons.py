@@ -173,7 +173,7 @@ def at(
     over = (
         "Holm's sharing of the level over horizons: the error holds for all comparisons together"
         if across == "holm"
-        else "none over horizons: the error holds for each horizon by itself"
+        else "none over horizons: the error rate applies to each horizon separately"
     )
     facts = [
         f"p_value: {ADJUSTMENT_NAMES[adjust]} adjustment for the pairs of a horizon, {over}; alpha = {alpha:g}, "

@@ -167,7 +167,7 @@ def audit(
     unit : {"family", "benchmark", "instance", "run"} or a sequence of them
         What is exchanged: the algorithms' names on whole families of benchmarks, on whole benchmarks, on instances (a
         benchmark at one combination of metafeatures), or on single runs of the same seed (on any runs of the instance
-        where algorithms have seeds of their own). By default all that the table has columns for.
+        where algorithms have their own seeds). By default all that the table has columns for.
     alpha : float in (0, 1)
         Nominal level: a table is rejected if some pair has a Tukey-adjusted p-value below it (Satterthwaite degrees
         of freedom).

@@ -136,7 +136,7 @@ def benchmark_information(
     why = [_where(names, len(table), reason) for reason, names in untested.items()]
     if table["p_raw"].isna().all():
         raise DesignError(
-            f"no benchmark can be tested: {' '.join(why)} Bring repeated runs (seeds) of the algorithms on the same "
+            f"no benchmark can be tested: {' '.join(why)} Add repeated runs (seeds) of the algorithms on the same "
             "benchmark."
         )
     notes = [*averaged, *why]

@@ -119,7 +119,7 @@ TREE: tuple[tuple[str, str, str, Callable[[Subject], CheckOutcome]], ...] = (
     ("benchmarks", "scales", "Are scores of all benchmarks on one scale?", rules.judge_scales),
     ("benchmarks", "bounds", "Do scores sit on a floor or ceiling?", _bounds),
     ("benchmarks", "similar benchmarks", "Do benchmarks order the algorithms alike?", _similar_benchmarks),
-    ("benchmarks", "information", "Does every benchmark tell the algorithms apart?", _information),
+    ("benchmarks", "information", "Does every benchmark distinguish the algorithms?", _information),
     ("effects", "seeds", "Does the score of an algorithm depend on the seed?", _seeds),
     ("effects", "budget", "Does the score depend on the budget, and alike for all algorithms?", _budget),
 )
@@ -251,7 +251,7 @@ def _needs(subject: Subject) -> tuple[str, ...]:
     """What the table lacks for the statistical checks, the most useful first."""
     runs, needs = subject.runs, []
     if runs.seed is None and runs.budget is not None:
-        needs.append(f"a column that tells the runs apart, {advice('role', role='seed')}")
+        needs.append(f"a column that distinguishes the runs, {advice('role', role='seed')}")
     elif not (subject.cells["seeds"] > 1 if runs.seed else subject.scales["df"] > 0).any():
         needs.append(f"repeated runs of each algorithm on each benchmark, {advice('role', role='seed')}")
     if len(subject.scales) < _BENCHMARKS:

@@ -68,7 +68,7 @@ def _sizes(runs: Runs) -> list[Finding]:
             continue
         if n == 1:
             text = f"The family {name!r} has one level, so it groups nothing and says nothing about other {families}."
-            advice = "Bring runs on others, or leave the role out."
+            advice = "Add runs on others, or leave the role out."
         elif n >= study.count(runs.benchmark, *study.crossed):
             text = f"Each of the {n} levels of the family {name!r} holds one benchmark: the {tasks} are the families."
             advice = f"Leave the role out; claims are about new {tasks}, which is the same here."
@@ -81,7 +81,7 @@ def _sizes(runs: Runs) -> list[Finding]:
         found.append(
             _note(
                 study.sampled.notes[0],
-                f"Bring runs on others: {FEWEST_FAMILIES} {plural(name)} or more are a sample.",
+                f"Add runs on others: {FEWEST_FAMILIES} {plural(name)} or more are a sample.",
                 count=study.count(name),
             )
         )
@@ -102,7 +102,7 @@ def _crossed(runs: Runs) -> list[Finding]:
         f"{several:,} of {len(seen):,} {tasks} are in several {plural(name)} (such as "
         f"{format_level(seen.idxmax())!r}), and each is taken as the same {spoken(benchmark)} there."
     )
-    remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them names of their own: {which}."
+    remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them unique names: {which}."
     severity = "warning" if numbers else "note"
     return [Finding(severity, "families", message, remedy, count=several)]
 

@@ -105,7 +105,7 @@ def _direction(runs: Runs) -> list[Finding]:
             count=runs.n_rows,
             message=f"The score is called {runs.score!r}, and the direction is {runs.direction!r}; by its name a {end} "
             "score is good.",
-            advice=f"If so here, every decision is upside down: give {advice('value', name='direction', value=usual)}.",
+            advice=f"If so here, every decision is reversed: give {advice('value', name='direction', value=usual)}.",
         )
     ]
 
@@ -161,13 +161,13 @@ def duplicates(study: Study) -> list[Finding]:
     key = listed([str(name) for name in names if name is not None])
     forgotten = "a metafeature" if study.runs.budget else "a budget, a metafeature"
     repeats = (
-        f"Perhaps a column that tells them apart ({forgotten}) was not named: name it. If they are true repetitions, "
+        f"Perhaps a column that distinguishes them ({forgotten}) was not named: name it. If they are true repetitions, "
         "give each its own seed."
     )
 
     def copy(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} {'is a copy' if count == 1 else 'are copies'}"
-        remedy = f"Copies make the result look surer than it is: drop them with {advice('drop_duplicates')}."
+        remedy = f"Copies make the result look more certain than it is: drop them with {advice('drop_duplicates')}."
         return f"{rows} of another: {key} and score are the same.", remedy
 
     def rerun(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
@@ -214,7 +214,7 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
 
     advice = (
         "Check for a cap, a default value, or a seed that is not used: without any spread between seeds this "
-        "algorithm looks surer than it is."
+        "algorithm looks more certain than it is."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
@@ -316,7 +316,7 @@ def _proportions(study: Study, kind: ScoreKind) -> Finding:
     unit = study.runs.benchmark
     paired = f", paired by {unit!r}" if unit else ", not paired, for no column says which scores belong together"
     advice = (
-        f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference is another one."
+        f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference changes."
         if unit
         else "Name the column of the items (questions, tasks) as the benchmark, if all algorithms met the same ones."
     )
@@ -452,7 +452,7 @@ def _folds(study: Study) -> list[Finding]:
             "somewhat for the folds of one cross-validation, badly for random or repeated splits (15 % of false "
             "findings instead of 5 % for ten splits that test on a tenth; Nadeau & Bengio 2003)."
         )
-        advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
+        advice = "Add more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
     return [Finding("note" if several else "warning", "folds", message, advice, count=folds)]
 
 

@@ -236,7 +236,7 @@ def _check_seeds(runs: Runs) -> None:
     if len(seeds) < 2:
         raise DesignError(
             f"there is one seed only ({seeds[0]!r}), so its effect cannot be distinguished from that of the algorithm. "
-            "Bring runs with other seeds."
+            "Add runs with other seeds."
         )
 
 
@@ -308,14 +308,14 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
 def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tuple[str, str]]) -> str:
     if not runs.seed_shared and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         return (
-            "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
+            "each benchmark has its own seeds (seed_shared=False) and one run per algorithm and seed, so what the "
             "seed does cannot be distinguished from chance."
         )
     if not crossed and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         budgets = " (the scores at several budgets are one run)" if runs.budget else ""
         return (
             f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be "
-            "distinguished from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
+            "distinguished from chance. Add several benchmarks that were run with the same seeds, or repeat seeds."
         )
     whys = {why for _, why in reasons}
     if len(reasons) > 1 and len(whys) == 1:  # once for all algorithms, not once for each
@@ -323,7 +323,7 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tup
     else:
         because = " ".join(f"{name} cannot be tested: {why}." for name, why in reasons)
     return (
-        f"the effect of the seed cannot be distinguished from chance: {because} Bring benchmarks that "
+        f"the effect of the seed cannot be distinguished from chance: {because} Add benchmarks that "
         "were run "
         "with the same seeds, or repeat seeds."
     )
@@ -402,7 +402,7 @@ def _of_cells(
     if (columns := term.n_levels * term.k) >= len(y):
         raise DesignError(
             f"the seed effects have {columns:,} columns for {len(y):,} runs, so they cannot be distinguished from the "
-            "residual. Bring more benchmarks that were run with the same seeds."
+            "residual. Add more benchmarks that were run with the same seeds."
         )
     small, constant = absorbed_problem(y, algorithm, benchmark, seed, [], paired=paired)
     large, _ = absorbed_problem(y, algorithm, benchmark, seed, [term], paired=paired)
@@ -484,7 +484,7 @@ def _meaning(runs: Runs, crossed: bool, standardized: bool, pairing: VarianceRat
             "numbers on every benchmark. If seeds merely label repetitions, expect no effect."
         )
     else:
-        where = "There is one benchmark" if runs.seed_shared else "Each benchmark has seeds of its own"
+        where = "There is one benchmark" if runs.seed_shared else "Each benchmark has its own seeds"
         notes.append(
             f"{where}, so the seed shows in repeated rows. They must be new runs: copies of a run make any seed look "
             "decisive."

@@ -99,7 +99,7 @@ def algorithm_findings(table: pd.DataFrame, margin: float) -> list[Finding]:
             kind="similar_algorithms",
             message=f"{row['left']} and {row['right']} perform alike: they differ by less than "
             f"{format_number(margin)} ({p_text(row['p_value'])}).",
-            advice="Fine if they are meant to; otherwise see whether what tells them apart was switched on.",
+            advice="Fine if they are meant to; otherwise check that what distinguishes them was switched on.",
         )
         for row in table[table["equivalent"]].to_dict("records")
     ]
@@ -113,9 +113,7 @@ def _run_sd(runs: Runs) -> float:
     ss = float(((scores["score"] - grouped.transform("mean")) ** 2).sum())
     if df < 1 or ss <= 0:
         why = "no run was repeated" if df < 1 else "repeated runs have equal scores"
-        raise DesignError(
-            f"{why}, so there is no standard deviation of a run to measure alikeness by. Bring more seeds."
-        )
+        raise DesignError(f"{why}, so there is no standard deviation of a run to measure alikeness by. Add more seeds.")
     return float(np.sqrt(ss / df))
 
 
@@ -194,7 +192,7 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
         n = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
         raise DesignError(
             f"Benchmarks are compared by what sets them apart from the others, which needs {_FEWEST_BENCHMARKS} or "
-            f"more; there {'is one' if n == 1 else f'are {n}'}. Bring more benchmarks."
+            f"more; there {'is one' if n == 1 else f'are {n}'}. Add more benchmarks."
         )
     if len(runs.algorithms) < 3:
         raise DesignError("There are two algorithms only, and two orders of them are always alike or opposite.")
@@ -213,7 +211,7 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
     scaled = (centred / spread).loc[:, ~flat]
     if scaled.shape[1] < _FEWEST_BENCHMARKS:
         raise DataError(
-            f"Only {scaled.shape[1]} benchmarks were run by all algorithms and tell them apart; "
+            f"Only {scaled.shape[1]} benchmarks were run by all algorithms and distinguish them; "
             f"{_FEWEST_BENCHMARKS} are needed."
         )
     return scaled.sub(scaled.mean(axis=1), axis=0), notes

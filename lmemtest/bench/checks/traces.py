@@ -149,9 +149,7 @@ def trace_findings(found: Answer, study: Study) -> list[Finding]:
         )
     else:
         severity, kind = "note", "not_best_so_far"
-        advice = (
-            f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
-        )
+        advice = f"Fine if scores of budgets are separate; if the best so far is meant, take the running {best}."
     return [Finding(severity, kind, message, advice, count=worse)]
 
 

@@ -53,8 +53,8 @@ class Recognised:
     ----------
     code : str
         "mlflow", "wandb", "wandb_chart", "optuna", "sklearn", "inspect_ai", "lm_eval", "amlb", "hpob", "carps",
-        "rliable", "promptfoo", "deepeval", "tensorboard"; "items", "ratings" (answers of models to items), "battles",
-        "trajectories".
+        "rliable", "promptfoo", "deepeval", "tensorboard", "sb3"; "items", "ratings" (answers of models to items),
+        "battles", "trajectories".
     what : str
         The same in a sentence.
     columns : tuple of str

@@ -101,7 +101,7 @@ def check_families(runs: Runs) -> None:
         raise DataError(
             f"family must go from coarse to fine, and {int((seen > 1).sum())} of {len(seen)} {plural(fine)} are in "
             f"several {plural(coarse)}, such as {format_level(seen.idxmax())!r}. If only their names are the same, "
-            f"give them names of their own: {joined}. If they do lie across the {plural(coarse)}, name one of the two "
+            f"give them unique names: {joined}. If they do lie across the {plural(coarse)}, name one of the two "
             "columns as the family."
         )
 
@@ -358,7 +358,7 @@ def require_crossing(runs: Runs) -> None:
 
 
 # With fewer, variances between families are those of three differences at most: no sample unless it is asked for. The
-# sizes behind it are in docs/developers/families.md.
+# sizes behind it are in docs/developers/benchmark-effects.md.
 FEWEST_FAMILIES = 5
 
 

@@ -263,7 +263,7 @@ def _of_items(codes: dict[str, Index], levels: dict[str, tuple[str, ...]], colum
         example, n = levels["item"][rows[:-1][twice][0, 1]], int(twice.sum())
         raise DataError(
             f"{counted(n, 'item')} (such as {example}) {'is' if n == 1 else 'are'} in several {several}; an item is "
-            f"part of one {name}. If names like 1, 2, 3 merely number the items of each, give items names of their own."
+            f"part of one {name}. If names like 1, 2, 3 merely number the items of each, give items unique names."
         )
     if len(cluster) == len(rows):
         raise ArgumentError(

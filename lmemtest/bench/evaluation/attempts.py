@@ -235,7 +235,7 @@ def repeated_attempts(
             "pass@k: at least one of k attempts is right; pass^k: all are; maj@k: most are, ties counted by half; "
             "agree@k: all are scored alike. All are unbiased means over the draws of k attempts.",
             f"{percent(1.0 - alpha)} intervals, not simultaneous; shown for k = {ends}, the others are in to_frame(). "
-            f"Pairs, in to_frame('pairs'): {ADJUSTMENT_NAMES[adjust]} adjustment, for each statistic and k by itself;"
+            f"Pairs, in to_frame('pairs'): {ADJUSTMENT_NAMES[adjust]} adjustment, for each statistic and k separately;"
             " models that share a letter cannot be distinguished, pairs without a test included.",
         ),
         findings=(*_differences(tables["pairs"], counts[-1], where), *_worth(tables, best)),

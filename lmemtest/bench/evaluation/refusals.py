@@ -118,7 +118,7 @@ def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
     what = f"{counted(int(several.sum()), 'answer')} of {len(several):,} have several rows, for instance {example}"
     if "epoch" in used:
         raise DataError(
-            f"{what}. Rows must be unique: drop the copies, or name what else tells them apart (judge=...)."
+            f"{what}. Rows must be unique: drop the copies, or name what else distinguishes them (judge=...)."
         )
     tasks = (
         "if items of several tasks have the same names, " + advice("column", role="task") + "; "
@@ -182,9 +182,9 @@ def refuse_nothing(blocks: Blocks) -> None:
     low, high = np.nanmin(scores), np.nanmax(scores)
     if low == high:
         raise DesignError(
-            f"All scores are {low:g}, so nothing tells models apart. Add items that some model gets wrong."
+            f"All scores are {low:g}, so the models cannot be distinguished. Add items that some model gets wrong."
             if low > 0.0
-            else "All scores are 0, so nothing tells models apart. Add items that some model gets right."
+            else "All scores are 0, so the models cannot be distinguished. Add items that some model gets right."
         )
     if len(blocks.names) == 1 and not several:
         raise DesignError("There is one item, which says nothing about others. Add items.")
@@ -206,6 +206,6 @@ def refuse_nothing(blocks: Blocks) -> None:
             f"{name} {mean:.3g}" for name, mean in zip(blocks.algorithms, np.nanmean(scores, axis=0), strict=True)
         )
         raise DesignError(
-            f"Each model has one and the same score on all its items ({means}), so nothing says how sure their "
+            f"Each model has one and the same score on all its items ({means}), so nothing shows how uncertain their "
             "difference is. Add items that a model gets right and wrong by turns."
         )

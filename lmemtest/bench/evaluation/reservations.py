@@ -195,6 +195,6 @@ def _of_families(blocks: Blocks, n: int, column: str | None) -> list[str]:
     without = f"leave out {advice('argument', name='family')}"
     return [
         f"The {n} {families} are the sample of the second question: it is about tasks of new {families}. More tasks of "
-        f"the same {families} make the answer little surer; more {families} do. To take all tasks for one sample, "
-        f"{without}."
+        f"the same {families} make the answer hardly more precise; more {families} do. To take all tasks for one "
+        f"sample, {without}."
     ]

@@ -69,7 +69,7 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
     where, judges = "on this task" if one else where, " and judges" * read["judges_are_sample"]
     populations = {"these": "this task" if one else "these tasks"}
     samples = {
-        "these": f"{noun} {where}; {drawn}{judges} are the sample. Standard errors of each pair by itself"
+        "these": f"{noun} {where}; {drawn}{judges} are the sample. Separate standard errors for each pair"
         f"{' (delta method)' * odds}, Satterthwaite degrees of freedom."
     }
     if evaluation.fit is not None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 LIKE_THESE, THESE = "like these", "these"
 POPULATIONS = (LIKE_THESE, THESE)
 _NO_SCATTER = 1e-9  # of the largest score: what is below it is rounding
-_CONSTANT = "the differences do not vary at all, so nothing says how sure they are"
+_CONSTANT = "the differences do not vary at all, so their uncertainty cannot be estimated"
 
 
 def difference(

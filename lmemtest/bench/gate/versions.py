@@ -141,7 +141,7 @@ def of_tables(
     used = [*names, *scores]
     twice = [column for column in used if used.count(column) > 1]
     if twice:
-        raise ArgumentError(f"the column {twice[0]!r} has two roles. Give each role a column of its own.")
+        raise ArgumentError(f"the column {twice[0]!r} has two roles. Give each role its own column.")
     version = next(name for name in ("version", "version of code", "version (new, old)") if name not in shared)
     others = [name for name in shared if name not in (*used, *ignored)]
     table = pd.concat(

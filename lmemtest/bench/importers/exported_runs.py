@@ -339,7 +339,7 @@ def _of_table(
         kinds=kinds,
         said=said,
         notes=[*notes, *ended],
-        repeated=f"Name the column that tells these runs apart: {repeated}.",
+        repeated=f"Name the column that distinguishes these runs: {repeated}.",
         alone="Is another column the algorithm?",
     )
 

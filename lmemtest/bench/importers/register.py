@@ -68,6 +68,9 @@ IMPORTERS = {
     "tensorboard": Importer(
         "event_files", "event files of TensorBoard, or their folder", ("score", "direction", "names")
     ),
+    "sb3": Importer(
+        "monitor_files", "monitor.csv of Stable-Baselines3, or their folder", ("score", "direction", "names")
+    ),
     "wandb": Importer("exported_runs", "csv exports of Weights & Biases", _TRACKED),
     "mlflow": Importer("exported_runs", "search_runs() of MLflow, or its csv", _TRACKED),
 }

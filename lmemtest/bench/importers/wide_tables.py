@@ -104,7 +104,7 @@ def wide(
     if twice:
         raise DataError(
             f"The column {rows!r} must name every row by itself, but {listed(twice, most=3)} "
-            f"{'stands' if len(twice) == 1 else 'stand'} in several. Give a column that tells them apart, "
+            f"{'stands' if len(twice) == 1 else 'stand'} in several. Give a column that distinguishes them, "
             + advice("argument", name="benchmark")
             + ", or average them first."
         )

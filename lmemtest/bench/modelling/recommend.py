@@ -115,7 +115,7 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     the advantages at its levels may depend on each other in any way: helped by a good prior where a bad one hurts,
     for instance. Where that is too much to ask of the data (several metafeatures, more than four levels, single runs,
     fewer than six benchmarks) the instances of a benchmark are taken to differ to the same degree:
-    ``(1|benchmark) + (1|benchmark:algorithm) + (1|instance) + (1|instance:algorithm)``, which is on the safe side.
+    ``(1|benchmark) + (1|benchmark:algorithm) + (1|instance) + (1|instance:algorithm)``, which is conservative.
 
     Where benchmarks differ less in their mean scores than the algorithms' advantages on them would make them differ by
     chance, their difficulties are fixed effects. Ranks and z-scores are so by construction: what one algorithm gains
@@ -196,10 +196,12 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     """The error of runs of which each algorithm has one under each condition."""
     where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
     budget = runs.budget if runs.curve is None else runs.curve.budget
-    name = "" if runs.seed is not None else " If several runs are in the table, name the column that tells them apart."
+    name = (
+        "" if runs.seed is not None else " If several runs are in the table, name the column that distinguishes them."
+    )
     return DesignError(
         f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
-        f"between runs, however many values of {budget!r} a run was scored at. Bring more seeds, or more "
+        f"between runs, however many values of {budget!r} a run was scored at. Add more seeds, or more "
         f"benchmarks.{name} If the rows are trials of a search, compare tuning curves: {advice('trials')}."
     )
 
@@ -288,7 +290,7 @@ def _left_out_by_test(runs: Runs, seeds: Answer | None) -> tuple[str, ...]:
     pair = Bar.of((str(runs.seed), runs.algorithm))
     return (
         f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks ({seeds.test}). "
-        f"That is not evidence that there is none: a weak one may be missed. The term is held where p < "
+        f"That is not evidence that there is none: a weak one may be missed. The term is kept where p < "
         f"{seeds.level:g}.",
     )
 
@@ -393,15 +395,15 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
     if kinds and not blocks:
         question = f"{quote_name(runs.algorithm)!r}, {quote_name(kinds[0])!r}"
         notes.append(
-            f"Each benchmark has one level of {' and '.join(kinds)}, which tells kinds of benchmarks apart and is not "
-            "in the model. To ask whether kinds differ in who is better: "
+            f"Each benchmark has one level of {' and '.join(kinds)}, which distinguishes kinds of benchmarks and is "
+            "not in the model. To ask whether kinds differ in who is better: "
             f"lmemtest.ModelBuilder(runs).recommended().interaction({question})."
         )
     conditions, crossed = runs.study.conditions, runs.study.crossed
     if conditions:
         notes.append(
             f"Benchmarks count as the sample. The instances of one benchmark ({' x '.join(runs.study.instance)}) share "
-            f"it, so more levels of {' and '.join(conditions)} do not make the answer surer for new benchmarks."
+            f"it, so more levels of {' and '.join(conditions)} do not make the answer more precise for new benchmarks."
         )
     if crossed:
         notes.append(
@@ -457,7 +459,7 @@ class Population:
         if wanted == "run":
             these, task = _these(runs, str(runs.benchmark)), spoken(str(runs.benchmark))
             note = (
-                f"Runs count as the sample, and each {task} has means and a residual variance of its own, so the "
+                f"Runs count as the sample, and each {task} has its own means and residual variance, so the "
                 f"answer holds for {these} and says nothing about other {plural(str(runs.benchmark))}."
             )
             return cls(role="run", claim=these, notes=(note,))
@@ -470,7 +472,7 @@ class Population:
         n, name = runs.study.count(*enough[0]), plural(enough[0][-1])
         notes = [
             f"{name[0].upper()}{name[1:]} count as the sample ({n} of them), so the answer holds for {claim}. More "
-            f"{plural(str(runs.benchmark))} of the same {name} make it little surer; more {name} do. "
+            f"{plural(str(runs.benchmark))} of the same {name} make it hardly more precise; more {name} do. "
             f"{advice('value', name='population', value='benchmark')} asks about new {plural(str(runs.benchmark))} of "
             f"these {name}."
         ]
@@ -507,7 +509,7 @@ def _population_of_benchmarks(runs: Runs, few: tuple[Level, ...]) -> Population:
         start = f"The answer holds for {claim}, and says nothing about other {spaces}."
     if fixed is not None:
         how = (
-            f" Each level of {fixed} has means of its own, and the mean of an algorithm is over them, each weighted by "
+            f" Each level of {fixed} has its own means, and the mean of an algorithm is over them, each weighted by "
             f"its number of {tasks}."
         )
     else:
@@ -528,7 +530,7 @@ def _why_no_means(runs: Runs, level: Level) -> str | None:
         )
     if sizes.min() > 1:
         return None
-    return f"some have too few {tasks} for means of their own: {alike}, which is on the safe side"
+    return f"some have too few {tasks} for means of their own: {alike}, which is conservative"
 
 
 def _require(runs: Runs, wanted: str) -> None:
@@ -544,7 +546,7 @@ def _require(runs: Runs, wanted: str) -> None:
     if not study.several_benchmarks:
         raise DesignError(
             f"population={wanted!r} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the "
-            "answer holds for it alone. Leave population out, or bring more benchmarks."
+            "answer holds for it alone. Leave population out, or add more benchmarks."
         )
     if wanted != "family":
         return
@@ -563,7 +565,7 @@ def _require(runs: Runs, wanted: str) -> None:
         raise DesignError(
             f"population='family' needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "
             f"of {':'.join(level)}. Take {advice('value', name='population', value='benchmark')} for claims about "
-            "these, or bring benchmarks of others."
+            "these, or add benchmarks of others."
         )
 
 
@@ -584,7 +586,7 @@ def _require_repeated(runs: Runs) -> None:
     raise DesignError(
         f"population='run' needs two runs of every algorithm on every {' x '.join(study.instance)}, to see how much "
         f"runs differ, and {lacks}. "
-        f"Bring more seeds, leave out what lacks them, or leave {named('population')} out: the answer then holds for "
+        f"Add more seeds, leave out what lacks them, or leave {named('population')} out: the answer then holds for "
         f"new {plural(str(runs.benchmark))}."
     )
 

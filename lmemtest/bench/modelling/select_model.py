@@ -304,7 +304,7 @@ def _halves(runs: Runs, rng: np.random.Generator) -> tuple[tuple[Any, ...], tupl
         raise ArgumentError(
             f"validate='half' needs at least {FEWEST} benchmarks, four to choose the terms on and four to test them, "
             f"and this table {count}. Use validate=None and take the model from the design (lmemtest.recommend), or "
-            "bring more benchmarks."
+            "add more benchmarks."
         )
     order = rng.permutation(len(levels))
     first = len(levels) // 2

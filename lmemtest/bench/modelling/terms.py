@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ROLES = ("algorithm", "benchmark", "family", "seed", "budget")
 _BARS = ("|", "||")
-_SAMPLE = "so a comparison is as sure as the number of benchmarks allows"
+_SAMPLE = "so the number of benchmarks limits the precision of a comparison"
 _ADVANTAGE = "an algorithm does better on some benchmarks than on others"
 
 
@@ -72,7 +72,7 @@ def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
     role = _column_with(name, runs) if name in ROLES and not quoted else None
     if role is not None and name in columns and role != name:
         raise ArgumentError(
-            f"'{name}' is a column of its own and also the role of the column '{role}'. Write `{name}` in backticks "
+            f"'{name}' is a column and also the role of the column '{role}'. Write `{name}` in backticks "
             f"for the column, or '{role}' for the role."
         )
     if role is not None:
@@ -243,7 +243,7 @@ def _of_fixed(term: Term, runs: Runs) -> str:
     if term.columns == (runs.algorithm,):
         return "the mean of each algorithm, which is what is compared"
     if is_factor(term, runs):
-        return f"each level of {column} has a mean of its own, the same amount higher or lower for all algorithms"
+        return f"each level of {column} has its own mean, the same amount higher or lower for all algorithms"
     if term.is_plain:
         return f"the score goes up or down with {column} in a straight line, equally steep for all algorithms"
     return f"the score follows a curve in {column} ({term}), the same for all algorithms"
@@ -272,8 +272,8 @@ def _of_bar(bar: Bar, runs: Runs, sample: str = f"; {_SAMPLE}") -> str:
     if bar.diagonal:
         if bar.slopes[0].columns == (runs.algorithm,) and set(bar.groups) == {runs.benchmark}:
             return (
-                f"{_ADVANTAGE}, each algorithm to a degree of its own (a variance each); so a comparison is as sure as "
-                "the benchmarks show these two algorithms to be"
+                f"{_ADVANTAGE}, each algorithm to its own degree (a variance each); so the precision of a comparison "
+                "depends on how these two algorithms vary between benchmarks"
             )
         return (
             f"each {noun} has its own deviation at each level of {what}, independent of the others, with a variance "
@@ -388,7 +388,7 @@ def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") ->
         one = f" ({only})" if only else ""
         return (
             f"the random effect {bar} has one group only{one}, so a variance between groups cannot be estimated. "
-            f"Leave it out, or bring more levels of {bar.group}."
+            f"Leave it out, or add more levels of {bar.group}."
         )
     if bar.diagonal or levels * width < n_rows:
         return ""
@@ -398,7 +398,7 @@ def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") ->
         what = f"{levels:,} groups with {width} effects each are {levels * width:,} numbers from {n_rows:,} rows"
     return (
         f"the random effect {bar} cannot be distinguished from the residual: {what}. The residual takes its place; "
-        "leave it out, or bring repeated runs."
+        "leave it out, or add repeated runs."
     )
 
 
@@ -439,7 +439,7 @@ def _of_fixed_terms(spec: ModelSpec, design: Design) -> dict[Term | Bar, str]:
         new = basis[:, values > _TOLERANCE]
         if new.shape[1] == 0 and label != "Intercept":
             reasons[by_label[label]] = (
-                f"the fixed term '{label}' adds nothing: the terms before it already tell its levels apart. Drop one "
+                f"the fixed term '{label}' adds nothing: the terms before it already determine its levels. Drop one "
                 "of them."
             )
         before = np.hstack([before, new])

@@ -205,7 +205,7 @@ def _notes(kind: str, estimate: float, low: float, high: float, n: int) -> tuple
             return ("Two pairs do not tell the bias that Hedges' factor corrects; measure='cohen_d' has a value.",)
         return (f"The {spread} is 0, so nothing can be measured in it; measure='cliff_delta' needs no spread.",)
     if np.isnan(low):
-        return ("The differences do not vary, so they say nothing about how sure the estimate is.",)
+        return ("The differences do not vary, so the uncertainty of the estimate is unknown.",)
     notes = []
     if np.isinf(low) or np.isinf(high):
         notes.append(

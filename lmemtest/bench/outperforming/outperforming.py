@@ -185,7 +185,7 @@ def outperforming(
     published, is below one half in about 20 % of tables at a level of 5 %, a percentile bound in 3 to 11 %. A claim
     therefore also needs a permutation test, which is exact there, to reject that the distributions are equal; its
     statistic is the integral of the signed squares. Together they claim in 2.5 to 5.5 % at `tau` 0.5 and in 2 to 5 % at
-    0.2 (docs/developers/aggregate-scores.md). Runs of two algorithms that share seeds are compared as if they did not,
+    0.2 (docs/developers/leaderboards.md). Runs of two algorithms that share seeds are compared as if they did not,
     which makes fewer claims.
 
     What is done otherwise than in deepsig 1.2.8: the ratio is exact, not a sum over a grid of 199 points that leaves

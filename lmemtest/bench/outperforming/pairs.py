@@ -104,7 +104,7 @@ def _require(blocks: Blocks, left: Index, right: Index, met: NDArray[Any], *, pa
     instead = f", or {advice('unpaired')}" if paired else ""
     one, other = blocks.algorithms[left[pair]], blocks.algorithms[right[pair]]
     raise DesignError(
-        f"{one} and {other} have no {what}, so none of their runs can be compared. Bring such runs{instead}."
+        f"{one} and {other} have no {what}, so none of their runs can be compared. Add such runs{instead}."
     )
 
 

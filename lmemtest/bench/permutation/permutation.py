@@ -113,7 +113,7 @@ def permutation_test(
         For labels: what is exchanged; by default "family" where the runs have five families or more, else "benchmark".
         "family": the names of the algorithms on a whole family of benchmarks. "benchmark": on a whole benchmark.
         "instance": on a benchmark at one combination of metafeatures. "run": the names of single runs, among those with
-        the same seed on the same instance; where algorithms have seeds of their own, among all runs on the instance.
+        the same seed on the same instance; where algorithms have their own seeds, among all runs on the instance.
     alpha : float in (0, 1)
         For signs: chance of any false difference among all pairs in the sentences.
     n_draws : int, optional
@@ -518,7 +518,7 @@ def exchanged_in_words(runs: Runs, exchange: Relabelling) -> str:
     on = f" on the same instance ({instance})" if instance else ""
     if exchange.paired:
         return f"the names of the runs with the same {runs.seed}{on}, in {n} such groups"
-    return f"the names of whole runs{on}, in {n} such groups; algorithms have seeds of their own"
+    return f"the names of whole runs{on}, in {n} such groups; algorithms have their own seeds"
 
 
 def hypothesis_in_words(unit: str, n_algorithms: int) -> str:

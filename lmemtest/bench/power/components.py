@@ -411,7 +411,7 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
         elif intercept and groups == {seed, algorithm}:
             shared = variance
             notes.append(
-                f"{term.label} is a part of residual_sd: each benchmark of the planned study has seeds of its own. "
+                f"{term.label} is a part of residual_sd: each benchmark of the planned study has its own seeds. "
                 "With the same seeds on all benchmarks its share would not fall with their number."
             )
         elif intercept and groups & named and groups <= {*named, algorithm}:

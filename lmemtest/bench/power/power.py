@@ -546,7 +546,7 @@ def _plan_notes(source: Any, plan: VarianceComponents, effect: float, *, familie
             "The effect is 0: power is the share of false positives of one pair, and half of them have either sign."
         )
     if "tuning" in plan.sources:
-        notes.append("Every seed has a tuning run of its own here; plan() is for fewer tuning runs than seeds.")
+        notes.append("Every seed has its own tuning run here; plan() is for fewer tuning runs than seeds.")
     fit = source if hasattr(source, "design") else None
     if fit is None:
         return notes

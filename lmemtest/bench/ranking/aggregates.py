@@ -284,7 +284,7 @@ def aggregate_scores(
 
     Drawing as many runs as there are makes the variance of a mean too small by the factor (n - 1) / n. Simulated with
     10 benchmarks and normal scores, 95 % percentile intervals of the interquartile mean covered 89 % with 3 runs, 91 %
-    with 5 and 94 % with 20; with one fewer drawn 94 % each time (docs/developers/aggregate-scores.md). Intervals of the
+    with 5 and 94 % with 20; with one fewer drawn 94 % each time (docs/developers/leaderboards.md). Intervals of the
     median by "basic" and "bca" cover too rarely (80 to 90 %).
 
     Intervals of single algorithms that overlap do not say that two algorithms are alike; `estimates` compares them.

@@ -217,7 +217,7 @@ def rows_as_blocks(blocks: Blocks, alpha: float, rng: np.random.Generator) -> di
 def _trap_sentence(trap: Mapping[str, Any], blocks: Blocks, n_pairs: int, alpha: float) -> str:
     """What rows that count as blocks would say, and how often they would say it of nothing."""
     return (
-        f"If each of the {trap['n_rows']:,} rows counted as a {blocks.unit} of its own, Nemenyi's test would call "
+        f"If each of the {trap['n_rows']:,} rows counted as a separate {blocks.unit}, Nemenyi's test would call "
         f"{trap['n_significant']} of {n_pairs} pairs different. That test finds a difference in "
         f"{percent(trap['false_alarms'][0])} of tables in which the algorithms of whole {blocks.units} were exchanged "
         f"at random, at a nominal {percent(alpha)}; with the {trap['n_blocks']} {blocks.units} as the sample it is "

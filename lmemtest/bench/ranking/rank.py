@@ -207,7 +207,7 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
     method = check_choice(method_of_test if method is None else method, "method", (*TESTS, "all"))
     if method in TESTS and method_of_test != "lmem" and method_of_test != method:
         raise ArgumentError(
-            f"test={test!r} goes with method={method_of_test!r}; the tests of {method!r} are "
+            f"test={test!r} belongs to method={method_of_test!r}; the tests of {method!r} are "
             f"{', '.join(TESTS[method])}. Name one of them, or leave out method."
         )
     return method, test

@@ -115,7 +115,7 @@ def by_algorithms(runs: Runs, method: str | None, reference: Any, alpha: float, 
         tables={"table": table, "changes": changed},
         values={"of": "algorithms", "scores": tuple(everyone), "alpha": alpha},
         facts=(
-            f"Decisions at alpha = {alpha:.3g} for each pair by itself, so that fewer pairs alone change none. "
+            f"Decisions at alpha = {alpha:.3g} for each pair separately, so that fewer pairs alone change none. "
             "Standard errors draw on all algorithms and may change on any score.",
         ),
         findings=_findings(table, changed, tuple(everyone)),

@@ -239,7 +239,7 @@ def _best(means: pd.DataFrame, phrases: Mapping[str, str], among: str) -> str:
     if len(names) == 1:
         return f"{next(iter(names))} has the best mean {among}."
     parts = [f"{name} {joined(ways, most=_MOST)}" for name, ways in names.items()]
-    return f"Who has the best mean differs: {'; '.join(parts)}."
+    return f"The best mean differs: {'; '.join(parts)}."
 
 
 def _changes(variants: Variants, p_values: Array) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def project(
     """
     if study.of == "runs" or study.by or TOGETHER in "".join(study.sources["source"]):
         raise DesignError(
-            "a projection needs the sources of one study of trainings or of models, each with a variance of its own: "
+            "a projection needs the sources of one study of trainings or of models, each with its own variance: "
             "variance_sources(table, sources=[...], model=...)."
         )
     known = study.sources.dropna(subset="variance")

@@ -242,7 +242,7 @@ def require_benchmarks(runs: Any, task: str) -> Runs:
     if len(levels) < 2:
         raise ArgumentError(
             f"runs has one benchmark only, {levels[0]!r}, and {task} by what differs between benchmarks. Give at "
-            "least two; many more are needed for a sure answer."
+            "least two; many more are needed for a precise answer."
         )
     return runs
 

@@ -421,7 +421,7 @@ def _notes(codes: Codes, table: pd.DataFrame, design: str, left_over: int, unit:
             in_it = RESIDUAL in named and TOGETHER.join(names) not in named
             where = ", and the residual holds the sum of their variances" if in_it else ""
             notes.append(
-                f"{joined(names)} always change together{where}: vary one with the other fixed to tell them apart."
+                f"{joined(names)} always change together{where}: vary one with the other fixed to separate them."
             )
     lost = {names[0] for names in classes if len(names) == 1} - named
     new = lost & in_residual(table)

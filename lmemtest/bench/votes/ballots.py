@@ -45,7 +45,7 @@ def read_votes(
     used = [*given.values(), *style]
     if len(set(used)) < len(used):
         twice = next(name for name in used if used.count(name) > 1)
-        raise ArgumentError(f"The column {twice!r} has two roles. Each needs a column of its own.")
+        raise ArgumentError(f"The column {twice!r} has two roles. Each needs its own column.")
     for name in style:
         check_numeric(frame, name, argument="style")
     rows = as_pandas(frame.lazy().select(*used).collect()).reset_index(drop=True)
@@ -139,7 +139,7 @@ def _refuse_without_scale(a: Index, b: Index, outcome: Array, names: Sequence[st
     wins = np.bincount(a * k + b, (1.0 + outcome) / 2.0, k * k).reshape(k, k)
     wins += np.bincount(b * k + a, (1.0 - outcome) / 2.0, k * k).reshape(k, k)
     if not outcome.any():
-        raise DesignError("All votes are ties, so nothing tells the models apart.")
+        raise DesignError("All votes are ties, so the models cannot be distinguished.")
     part = connected_components(wins, connection="weak")[1]
     group = part == np.bincount(part).argmin()
     what = "are not connected with the other models by votes, directly or through others: they have no common scale"

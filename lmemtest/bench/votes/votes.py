@@ -203,7 +203,7 @@ def rate_votes(
             f"({columns['model_b']}) {won[1]}, ties {won[2]}.",
             f"Cluster-robust standard errors by {by}, at the median {wider} times those of independent votes; degrees "
             "of freedom: one less than the effective number of clusters behind a model.",
-            f"{level} intervals, each by itself; ranks by all pairs with {ADJUSTMENT_NAMES[adjust]} adjustment.",
+            f"{level} intervals, pointwise; ranks by all pairs with {ADJUSTMENT_NAMES[adjust]} adjustment.",
         ),
         findings=_findings(models, decisions, pairs, terms, level, alpha),
         notes=_notes(roles, columns, sizes, models),

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 # What to do where the spreads differ.
 NEXT_STEP = (
-    "Judge pairs by variances of their own (vcov='moderated'), or, from 12 benchmarks on, give each algorithm its "
+    "Judge pairs by their own variances (vcov='moderated'), or, from 12 benchmarks on, give each algorithm its "
     "variance in the formula (diag)."
 )
 # Exchanges of the algorithms: p-values of 0.001, in a tenth of a second.

@@ -200,7 +200,7 @@ def diagnose(
     if fit.nobs - fit.rank < _FEWEST_DF:
         raise DesignError(
             f"fit has {fit.nobs:,} rows and {fit.rank} fixed effects, which leaves {fit.nobs - fit.rank} residual "
-            f"degrees of freedom; a diagnosis needs at least {_FEWEST_DF}. Bring more runs, or use fewer fixed effects."
+            f"degrees of freedom; a diagnosis needs at least {_FEWEST_DF}. Add more runs, or use fewer fixed effects."
         )
     all_rows = rows_of(fit)
     score = score_of(fit, all_rows)

@@ -459,7 +459,7 @@ def _sentences(part: Answer) -> tuple[str, ...]:
         so = f"No {part.group} stands out more than chance explains"
         parts.append(
             f"{so}, so this is a matter of too little evidence and not of one {part.group}: call these comparisons "
-            "undecided, or bring more levels."
+            "undecided, or add more levels."
             if changing["n_clear"].any()
             else f"{so} and no p-value moves beyond {100 * CLEAR * part.alpha:.4g} %, so these are close calls: "
             "report the p-values, not the decisions."
@@ -471,7 +471,7 @@ def _sentences(part: Answer) -> tuple[str, ...]:
         apart = advice("argument", name="dispersion")
         parts.append(
             f"Without {_name(part, loud.iloc[0])} the residual variance falls by {fall} %: most of the noise is "
-            f"there. Give each level a variance of its own ({apart}), or normalise the scores."
+            f"there. Give each level its own variance ({apart}), or normalise the scores."
         )
     if len(failed):
         parts.append(

@@ -97,7 +97,7 @@ class Deletion:
         if keys.size < FEWEST_LEVELS:
             raise DataError(
                 f"group='{group}' has {counted(keys.size, 'level')} in the data; leaving one out tells something from "
-                f"{FEWEST_LEVELS} levels on. Choose a finer group, such as the seed, or bring more levels of '{group}'."
+                f"{FEWEST_LEVELS} levels on. Choose a finer group, such as the seed, or add more levels of '{group}'."
             )
         rows = zip(*(keys.frame()[name] for name in columns), strict=True)
         light = replace(fit, data=None)

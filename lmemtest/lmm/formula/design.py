@@ -331,7 +331,7 @@ def check_variances(design: Design, term: RandomDesign, n: int) -> None:
         apart = advice("argument", name="dispersion")
         raise DesignError(
             f"{term.label} has {seen.sum():,} effects for {n:,} rows, so its variances cannot be distinguished "
-            f"from the residual. Bring repeated runs, or give the residual a variance for each level with {apart}."
+            f"from the residual. Add repeated runs, or give the residual a variance for each level with {apart}."
         )
     for other in design.random:
         if one_variance(other.names, other.codes, term, term.basis, term.codes):

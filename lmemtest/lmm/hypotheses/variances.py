@@ -158,13 +158,13 @@ def variance_ratio(
         raise DesignError(
             f"{len(np.unique(groups)):,} groups in {len(np.unique(blocks)):,} blocks of {len(y):,} rows leave "
             f"{max(r, 0)} degrees of freedom between groups and {max(d, 0)} for chance; a test needs one of each. "
-            "Bring groups that occur in several blocks, or repeated rows."
+            "Add groups that occur in several blocks, or repeated rows."
         )
     df_num, df_den = float(r), float(d)
     if scaled:
         df_num, df_den = (df * (1.0 - 2.0 / (r + d)) for df in (r, d))
     if df_num <= 0:
-        raise DesignError("scores that were scaled in two blocks of two groups hold nothing but signs; bring a third.")
+        raise DesignError("scores that were scaled in two blocks of two groups hold nothing but signs; add a third.")
     rest = max(total - float(squares.sum()), 0.0)
     flat = total <= _ROUNDING * float(np.sum(y**2))
     if flat or rest <= _ROUNDING * total:  # no variation, or groups explain everything

@@ -83,7 +83,7 @@ def random_effects(
     The interval is for the effect itself, which is random: estimate +- c se, where se^2 is the variance of the error
     of prediction at the estimated variances (Henderson 1975) and the degrees of freedom match the spread of its
     estimate (Satterthwaite). c is the quantile of the largest ``|t|`` over the levels, jointly t distributed; with more
-    than 60 levels Šidák's inequality takes its place, which is on the safe side. Random effects are shrunken: a
+    than 60 levels Šidák's inequality takes its place, which is conservative. Random effects are shrunken: a
     level with few or noisy rows is drawn towards zero.
 
     References

@@ -558,7 +558,7 @@ def _compared(
         remarks.append(f"The {name} adjustment is for the differences that have a test.")
     elif missing.any() and applied != "none":
         smaller = "; leave levels without a mean out by at= for a smaller family" if lost else ""
-        remarks.append(f"The {name} adjustment still counts these, which is on the safe side{smaller}.")
+        remarks.append(f"The {name} adjustment still counts these, which is conservative{smaller}.")
     if untested.any():
         remarks.append(
             f"{untested.sum()} of {n} differences have no standard error or no degrees of freedom, "
@@ -733,9 +733,7 @@ _ELSEWHERE = {
 def named_contrasts(name: str) -> tuple[Callable[[Sequence[str]], Rows], str]:
     """The family of a name; refused if there is none, or it has a function of its own."""
     if name in _ELSEWHERE:
-        raise ArgumentError(
-            f"coefficients={name!r} has a function of its own, with its adjustment: {_ELSEWHERE[name]}."
-        )
+        raise ArgumentError(f"coefficients={name!r} has its own function, with its adjustment: {_ELSEWHERE[name]}.")
     if name not in NAMED_CONTRASTS:
         families = (*NAMED_CONTRASTS, *_ELSEWHERE)
         raise ArgumentError(

@@ -91,23 +91,23 @@ def emmeans(
         Levels of factors to keep, values of numeric columns. Numeric columns that are not named are held at
         their mean over the rows of the data.
     weights : {"equal", "proportional", "cells", "benchmark", "family"}, optional
-        How the factors that are in neither `specs` nor `by` are averaged: every combination the same; by its
-        number of rows; by its number of rows together with the specs and by levels of each mean; by its number of
-        benchmarks; or with the same weight for each family of benchmarks, and for each benchmark in it. Default:
-        "benchmark" where families of the `Runs` behind the fit are averaged over, "equal" elsewhere.
+        Weights for averaging over the factors in neither `specs` nor `by`: each combination equally; by its number of
+        rows; by its number of rows within the levels of `specs` and `by` of each mean; by its number of benchmarks; or
+        each family of benchmarks equally, and each benchmark in it. Default: "benchmark" when averaging over families
+        of the `Runs` behind the fit, "equal" elsewhere.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom of the intervals and of every test made from the result. Kenward-Roger also adjusts the
-        standard errors, and refits a maximum-likelihood fit by REML, with a note. Those of statsmodels are the residual
-        ones where the result tests by t, else infinite.
+        standard errors, and refits a maximum-likelihood fit by REML, with a note. Results of statsmodels have residual
+        degrees of freedom if they test by t, else infinite ones.
     alpha : float in (0, 1), default 0.05
         One minus the confidence level.
     vcov : {"moderated", "model"}, Moderated or ClusterRobust, optional
-        Where standard errors come from, here and in all that is made from the result; the means do not change.
-        "moderated": every difference has a variance of its own, from its scatter over the benchmarks, shrunk towards
-        the model's, see `moderated` (which takes other clusters than the benchmark of `Runs`). "model": the fitted
-        covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
-        covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
-        benchmarks or more; "model" elsewhere.
+        Source of the standard errors, here and in everything derived from the result; the means do not change.
+        "moderated": every difference has its own variance over the benchmarks, shrunk towards the model's, see
+        `moderated` (which accepts clusters other than the benchmark of `Runs`). "model": the fitted covariance, valid
+        if all algorithms vary equally between benchmarks. A `ClusterRobust` of the same fit: its own covariance and
+        degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three benchmarks or more;
+        "model" elsewhere.
     type : {"link", "response", "log"}, optional
         Scale of the means of a model with a link: its link's (default), on which differences are those of log odds or
         of logarithms given the random effects; or probabilities and expected counts. Of `fit_glmm` these average over
@@ -378,7 +378,7 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
         )
     if ddf not in ("satterthwaite", "kenward-roger"):
         raise ArgumentError(
-            "moderated standard errors have degrees of freedom of their own, at most those of ddf='satterthwaite' or "
+            "moderated standard errors have their own degrees of freedom, at most those of ddf='satterthwaite' or "
             f"'kenward-roger', got ddf={ddf!r}. Leave ddf out, or use vcov='model'."
         )
     return vcov, None

@@ -347,7 +347,7 @@ class Estimates(Result):
             return self
         kept = tuple(note for note in self.notes if note not in self.moderation_notes)
         note = (
-            "Each comparison stands by itself, so its standard error is its own and not moderated: from the scatter "
+            "Single comparisons have their own standard errors, not moderated ones: from the scatter "
             f"over the {self.moderate.robust.n_clusters} levels of {self.moderate.robust.label} alone (in complete "
             "tables the paired t-test over their means)."
         )
@@ -374,7 +374,7 @@ class Estimates(Result):
             )
         if one_variance and self.errors == "cluster-robust":
             return self, (
-                f"The {ADJUSTMENT_NAMES[adjust]} adjustment is for one shared variance. With variances of their own, "
+                f"The {ADJUSTMENT_NAMES[adjust]} adjustment is for one shared variance. With separate variances, "
                 "from few clusters, it rejects too often (all pairs: 7 to 24 % instead of 5 % with 6 to 12 clusters); "
                 "adjust='holm' does not.",
             )

@@ -249,7 +249,7 @@ def fit_cells(
     if saturated:
         notes = (
             f"{_every_row(design, cells)}: only the shape of the random effects distinguishes the residual variance "
-            "from theirs, and standard errors rest on the model. Bring repeated runs, or a simpler random part.",
+            "from theirs, and standard errors rest on the model. Add repeated runs, or a simpler random part.",
             *notes,
         )
     return dataclasses.replace(fit, notes=notes)
@@ -265,12 +265,12 @@ def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -
         if levels < 2:
             raise DesignError(
                 f"the random effect {term.label} has one level, so its variance cannot be estimated. "
-                f"Leave it out, or bring data from several levels of '{term.group}'."
+                f"Leave it out, or add data from several levels of '{term.group}'."
             )
         if levels * k >= n and not (term.diagonal or residual_known):
             raise DesignError(
                 f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
-                f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or bring "
+                f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or add "
                 "repeated runs."
             )
 
@@ -288,7 +288,7 @@ def _check_residual(design: Design, cells: Cells, *, reml: bool) -> bool:
 def _no_residual(design: Design, cells: Cells, why: str) -> DesignError:
     return DesignError(
         f"{_every_row(design, cells)}, and {why}, so there is nothing to judge differences by. Leave out a random "
-        "effect or a fixed one, or bring repeated runs."
+        "effect or a fixed one, or add repeated runs."
     )
 
 

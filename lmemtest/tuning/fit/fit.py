@@ -148,7 +148,7 @@ class ParametricFit(Result):
             values={**columns, "fit": self, "q": q},
             facts=(
                 f"{percent(q)} quantile of the {best} of k scores under the fitted law; "
-                f"{percent(self.settings.level)} intervals, each k by itself. Beyond k = {self.n_scores} it is an "
+                f"{percent(self.settings.level)} intervals, pointwise in k. Beyond k = {self.n_scores} it is an "
                 "extrapolation.",
             ),
             findings=self.sentences(),

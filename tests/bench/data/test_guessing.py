@@ -156,7 +156,7 @@ def test_an_answer_begins_with_the_number_of_copies() -> None:
     table = copied()
     headline = lt.analyze(table.frame, **table.roles).headline()
     assert headline.startswith(
-        "60 of 240 rows are copies of others. Copies make the result look surer than it is: drop "
+        "60 of 240 rows are copies of others. Copies make the result look more certain than it is: drop "
     )
     reruns = table.frame.assign(test_acc=table.frame["test_acc"] + np.arange(len(table.frame)) * 1e-6)
     headline = lt.analyze(reruns, **table.roles).headline()

@@ -560,7 +560,7 @@ def test_mlflow_names_parameters_and_metrics_as_they_were_logged() -> None:
         ("wandb", {"score": None}, "score must name a column. Columns: Name, State"),
         ("wandb", {"algorithm": None}, "algorithm must name a column, or names="),
         ("wandb", {"algorithm": "tool"}, "algorithm names the column 'tool'"),
-        ("wandb", {"seed": None}, "4 rows repeat a run that is there already, .* Name the column that tells"),
+        ("wandb", {"seed": None}, "4 rows repeat a run that is there already, .* Name the column that distinguishes"),
         ("wandb", {"score": "model"}, "The column 'model' must hold numbers, but 9 rows hold something else: 'RF'"),
         ("wandb", {"names": "{algorithm}/{seed}"}, "does not fit the name 'RF-iris-0'"),
         ("mlflow", {"score": "acc"}, "score names the column 'acc'"),
@@ -703,3 +703,58 @@ def test_tensorboard_has_the_scalars_of_each_folder() -> None:
         lt.importers.tensorboard(
             FILES / "tensorboard", score="return", direction="maximize", names="{algorithm}_{seed}"
         )
+
+
+# --------------------------------------------------------------------------------------------------- Stable-Baselines3
+
+
+def test_sb3_has_the_episodes_of_each_folder() -> None:
+    """Written by the Monitor of stable-baselines3 2.9.2 and gymnasium 1.4; steps are those of its results_plotter."""
+    runs = lt.importers.sb3(FILES / "sb3")
+    assert levels(runs)["algorithm"] == ("lean", "random")
+    assert levels(runs)["benchmark"] == ("Acrobot-v1", "CartPole-v1")
+    one = runs.to_frame().query("algorithm == 'random' and benchmark == 'CartPole-v1' and seed == 1")
+    assert one[["r", "steps"]].to_numpy().tolist()[:3] == [[11.0, 11], [25.0, 36], [40.0, 76]]
+    several = runs.to_frame().query("algorithm == 'lean' and benchmark == 'CartPole-v1' and seed == 1")
+    assert several["steps"].tolist() == [80, 160, 240, 320, 400, 480]  # of two environments, one after the other
+    assert runs.notes[-1] == "1 run of several environments: episodes in the order of time."
+    assert lt.recommend(runs).runs.score == "r_area"
+
+
+def test_sb3_takes_the_environment_where_folders_do_not_name_it(tmp_path: Path) -> None:
+    for name in ("ppo_1", "a2c_1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "monitor.csv").write_text(
+            '#{"t_start": 1.0, "env_id": "Reach"}\nr,l,t,is_success\n2,5,1,1\n3,4,2,0\n'
+        )
+    runs = lt.importers.sb3(tmp_path, names="{algorithm}_{seed}", score="is_success")
+    assert levels(runs)["benchmark"] == ("Reach",)
+    assert scores(runs, algorithm="ppo") == [1.0, 0.0]
+    assert any("env_id in the files" in note for note in runs.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("r,l,t\n1,2,3\n", "does not begin with the line of a Monitor"),
+        ('#{"t_start": 1.0, "env_id": "E"}\nr,t\n1,3\n', "has no column 'l'"),
+        ('#{"t_start": 1.0, "env_id": "E"}\nr,l,t\n1,x,3\n', "'l' must hold numbers"),
+        ('#{"t_start": 1.0, "env_id": "E"}\nr,l,t\n', "logs hold no episode"),
+        ('#{"t_start": 1.0, "env_id": "E"}\n', "does not begin with the line of a Monitor"),
+    ],
+)
+def test_a_file_that_is_not_of_the_monitor_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    folder = tmp_path / "ppo" / "E" / "1"
+    folder.mkdir(parents=True)
+    (folder / "monitor.csv").write_text(text)
+    with pytest.raises(DataError, match=words):
+        lt.importers.sb3(tmp_path)
+
+
+def test_sb3_refuses_other_columns_and_objects() -> None:
+    with pytest.raises(UnknownColumnError, match="Columns: r"):
+        lt.importers.sb3(FILES / "sb3", score="length")
+    with pytest.raises(ArgumentError, match="logs must be a folder"):
+        lt.importers.sb3([3])
+    with pytest.raises(DataError, match="does not fit the name"):
+        lt.importers.sb3(FILES / "sb3", names="{algorithm}_{seed}")

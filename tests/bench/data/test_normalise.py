@@ -504,6 +504,6 @@ def test_a_report_says_what_scores_are_relative_to():
     assert "mean scores are equal, each within task as a share of the mean of R there" in text
     assert "Means are improvements on R, whose own mean is 0 by definition" in text
     assert "its standard error is" in text
-    assert "upside down" not in text
+    assert "is reversed" not in text
     text = " ".join(lt.analyze(runs().normalize("minmax")).to_text().split())
     assert "depend on which algorithms take part" in text

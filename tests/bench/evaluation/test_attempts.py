@@ -199,8 +199,12 @@ def test_bad_tables_and_arguments_are_refused_with_the_next_step(table):
         "Say from which score on it is right, such as threshold=0.5."
     )
     assert "threshold must be" in said(ArgumentError, threshold=1.5)
-    assert said(DesignError, table.assign(score=1)).startswith("All scores are 1, so nothing tells models apart.")
-    assert said(DesignError, table.assign(score=0)).startswith("All scores are 0, so nothing tells models apart.")
+    assert said(DesignError, table.assign(score=1)).startswith(
+        "All scores are 1, so the models cannot be distinguished."
+    )
+    assert said(DesignError, table.assign(score=0)).startswith(
+        "All scores are 0, so the models cannot be distinguished."
+    )
 
 
 def test_intervals_on_one_task_are_wilsons_with_one_item_more_half_right_and_half_wrong():

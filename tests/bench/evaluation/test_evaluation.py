@@ -436,7 +436,7 @@ def _changed(**columns):
          r"one and the same score on all its items \(A 1, B 0\)"),
         (pd.concat([answers(), answers()]), DataError, r"92 answers of 92 have several rows, .*epoch=\.\.\. .*judge="),
         (answers(1), DataError, "models are compared, and column 'model' has one: A"),
-        (_changed(right=1), DesignError, "All scores are 1, so nothing tells models apart"),
+        (_changed(right=1), DesignError, "All scores are 1, so the models cannot be distinguished"),
         (_changed(task="t")[lambda t: t["item"] == 0].drop_duplicates("model").assign(right=[0, 1]), DesignError,
          "There is one item"),
     ],

@@ -129,7 +129,7 @@ def test_bad_input_is_named(clean_fit):
         lambda: diagnose(lt.fit_lmm("y ~ a", {"y": [1.0, 2.0, 4.0, 3.0], "a": ["p", "q", "r", "r"]})), DesignError
     ) == (
         "fit has 4 rows and 3 fixed effects, which leaves 1 residual degrees of freedom; a diagnosis needs at least 3. "
-        "Bring more runs, or use fewer fixed effects."
+        "Add more runs, or use fewer fixed effects."
     )
 
 

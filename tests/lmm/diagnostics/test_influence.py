@@ -324,7 +324,7 @@ def test_a_clear_change_deserves_a_look():
     assert min(p, found.whole["p_value"][0]) < 0.05
     assert max(p, found.whole["p_value"][0]) > 0.1
     assert found.severity == "note"
-    assert "call these comparisons undecided, or bring more levels." in " ".join(found.sentences())
+    assert "call these comparisons undecided, or add more levels." in " ".join(found.sentences())
 
 
 def test_a_benchmark_that_holds_the_noise_is_named():
@@ -472,7 +472,7 @@ def test_two_levels_are_too_few():
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
     message = (
         "group='benchmark' has 2 levels in the data; leaving one out tells something from 3 levels on. Choose a finer "
-        "group, such as the seed, or bring more levels of 'benchmark'."
+        "group, such as the seed, or add more levels of 'benchmark'."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         influence(fit, "benchmark")

@@ -192,7 +192,7 @@ def test_the_better_of_two_optima_has_the_slope_alone() -> None:
     assert fit.notes[0] == (
         "The fixed effects and (1 | task), (0 + x | task) together fit every one of the 12 rows exactly: only the "
         "shape of the random effects distinguishes the residual variance from theirs, and standard errors rest on the "
-        "model. Bring repeated runs, or a simpler random part."
+        "model. Add repeated runs, or a simpler random part."
     )
 
 
@@ -202,7 +202,7 @@ def test_a_likelihood_without_limit_is_refused() -> None:
     message = (
         "The fixed effects and (1 | task) together fit every one of the 10 rows exactly, and the likelihood grows "
         "without limit as the residual variance goes to zero, so there is nothing to judge differences by. Leave out "
-        "a random effect or a fixed one, or bring repeated runs."
+        "a random effect or a fixed one, or add repeated runs."
     )
     with pytest.raises(lt.errors.DesignError, match=f"^{re.escape(message)}$"):
         lt.fit_lmm("loss ~ algo * x + (1 | task)", frame, reml=False)
