@@ -125,7 +125,7 @@ OPTIONS = [{"cost": "epochs"}, {"full_budget": "shortest", "end": "limit", "grid
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_table_gives_the_same_runs(kind, options):
-    table = logs(7, most=40)
+    table = logs(7, most=12)
     table["seconds"] += 1.0
     if kind == "dask" and "cost" in options:
         with pytest.raises(ArgumentError, match="cost needs running totals within runs, which Dask has not"):
