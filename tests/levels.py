@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -16,3 +17,14 @@ def first(cases: Iterable[Any], n: int = 1) -> list[Any]:
     cases = list(cases)
     parts = [case if isinstance(case, tuple) else (case,) for case in cases[n:]]
     return [*cases[:n], *(pytest.param(*part, marks=pytest.mark.level(2)) for part in parts)]
+
+
+def half(*factors: Iterable[Any]) -> list[Any]:
+    """The half fraction of a factorial design first, in which all levels of any two of several factors meet.
+
+    >>> half([0, 1], "ab")[:2]
+    [(0, 'a'), (1, 'b')]
+    """
+    cases = sorted(product(*map(enumerate, factors)), key=lambda case: sum(place for place, _ in case) % 2)
+    evens = sum(sum(place for place, _ in case) % 2 == 0 for case in cases)
+    return first([tuple(level for _, level in case) for case in cases], evens)
