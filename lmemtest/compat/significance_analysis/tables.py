@@ -286,7 +286,7 @@ def download_priorband_data() -> None:
     """
     if TARGET.exists():
         return
-    extra_package("pyarrow", extra="parquet", purpose=f"write {TARGET}", otherwise="Or use fetch_priorband().")
+    extra_package("pyarrow", extra="download", purpose=f"write {TARGET}", otherwise="Or use fetch_priorband().")
     table = fetch_priorband(select="all").to_frame()
     # written beside the target, then renamed, so that no one ever sees a part of the file
     TARGET.parent.mkdir(parents=True, exist_ok=True)
