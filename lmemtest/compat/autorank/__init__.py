@@ -119,6 +119,7 @@ def autorank(
     alpha, each = float(alpha), float(alpha) / data.shape[1]
     normal, p_values = _util.test_normality(table, each, verbose)
     found: _util.ComparisonResult | _util.BayesResult
+    more: dict[str, Any]
     if approach == "bayesian":
         found = _util.rank_bayesian(
             table, alpha, verbose, normal, order, rope, rope_mode, nsamples, effect_size, random_state, force_mode
