@@ -20,7 +20,7 @@ def first(cases: Iterable[Any], n: int = 1) -> list[Any]:
 
 
 def half(*factors: Iterable[Any]) -> list[Any]:
-    """The half fraction of a factorial design first, in which all levels of any two of several factors meet.
+    """The half fraction of a factorial design first, in which, of three factors or more, all levels of any two meet.
 
     >>> half([0, 1], "ab")[:2]
     [(0, 'a'), (1, 'b')]

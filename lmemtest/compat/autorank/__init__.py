@@ -118,24 +118,22 @@ def autorank(
         check_plot_order(plot_order, list(data.columns))
     alpha, each = float(alpha), float(alpha) / data.shape[1]
     normal, p_values = _util.test_normality(table, each, verbose)
-    found: _util.ComparisonResult | _util.BayesResult
+    comparison: _util.ComparisonResult | _util.BayesResult
     more: dict[str, Any]
     if approach == "bayesian":
-        found = _util.rank_bayesian(
+        comparison = _util.rank_bayesian(
             table, alpha, verbose, normal, order, rope, rope_mode, nsamples, effect_size, random_state, force_mode
         )
-        more = {"pvalue": None, "cd": None, "omnibus": "bayes", "posthoc": "bayes", "rope": rope}
-        more |= {"rope_mode": rope_mode}
+        more = {"omnibus": "bayes", "posthoc": "bayes", "rope": rope, "rope_mode": rope_mode}
     elif approach == "lmem":
-        found, decisions = _util.rank_lmem(table, data.index, alpha, order, effect_size)
+        comparison, decisions = _util.rank_lmem(table, data.index, alpha, order, effect_size)
         normal, more = False, {"decision_matrix": decisions}
     else:
         more = _util.homoscedastic(table, alpha, verbose, normal)
         options = (alpha, verbose, normal, more["homoscedastic"], order, effect_size, force_mode)
-        found = _util.rank_frequentist(table, *options)
-    fields: dict[str, Any] = (
-        dict.fromkeys(("homoscedastic", "pval_homogeneity", "homogeneity_test")) | found._asdict() | more
-    )
+        comparison = _util.rank_frequentist(table, *options)
+    absent = dict.fromkeys(("pvalue", "cd", "homoscedastic", "pval_homogeneity", "homogeneity_test"))
+    fields: dict[str, Any] = absent | comparison._asdict() | more
     return RankResult(
         pvals_shapiro=[p_values[i] for i in fields.pop("reorder_pos")],
         all_normal=normal,
