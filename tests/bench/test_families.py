@@ -302,7 +302,9 @@ def test_the_test_of_groups_keeps_its_level_with_an_erratic_algorithm():
         assert rate <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / n)
 
 
-@pytest.mark.parametrize("named", [True, False], ids=["by names", "by a column"])
+@pytest.mark.parametrize(
+    "named", [pytest.param(True, id="by names"), pytest.param(False, id="by a column", marks=pytest.mark.level(2))]
+)
 def test_shared_advantages_are_said_beside_the_answer(named):
     runs = runs_of_undeclared(0.8, named=named)
     analysis = lt.analyze(runs)

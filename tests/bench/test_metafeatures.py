@@ -601,7 +601,7 @@ def test_budgets_of_the_same_runs_add_nothing():
 
 def test_an_interaction_in_the_model_that_was_fitted_is_tested_in_this_fit(monkeypatch):
     """Another fit of the same model has the same test; a fit of another model is not taken."""
-    runs = make_runs(3, 8, 3, priors=2)
+    runs = make_runs(2, 6, 2, priors=2)
     fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
     smaller = lt.fit_lmm("loss ~ algorithm + prior + (1 | benchmark)", runs)
     alone = interactions(runs, "loss", ddf="satterthwaite")["prior"]

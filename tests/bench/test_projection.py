@@ -29,6 +29,11 @@ def sources_of(table, sources=SOURCES, **options):
     return lt.variance_sources(table, score="score", sources=sources, model="model", **options)
 
 
+@pytest.fixture(scope="module")
+def study():
+    return sources_of(answers())
+
+
 def test_of_two_sources_the_variances_are_those_of_the_analysis_of_variance():
     """model x item x prompt, one score each: expected mean squares of the interactions with the models."""
     table = answers((4, 10, 5), names=("model", "item", "prompt"))
@@ -59,8 +64,7 @@ def test_what_models_share_and_their_order_change_nothing():
     assert_allclose(sources_of(moved).sources["variance"], first, rtol=1e-4, atol=1e-7)
 
 
-def test_the_best_design_is_the_best_of_all():
-    study = sources_of(answers())
+def test_the_best_design_is_the_best_of_all(study):
     plan = study.project(current={"item": 12, "prompt": 4, "judge": 3}, budget=100, at_most={"prompt": 5, "judge": 4})
     v = study.sources.set_index("source")["variance"]
 
@@ -80,9 +84,8 @@ def test_the_best_design_is_the_best_of_all():
     assert plan.buys == steps["gain"].idxmax()
 
 
-def test_the_interval_is_that_of_the_sum_of_variances_by_mover():
+def test_the_interval_is_that_of_the_sum_of_variances_by_mover(study):
     """Each variance goes to the end of its interval, weighted by its units, and deviations add up by their squares."""
-    study = sources_of(answers())
     row = study.project(current={"item": 30, "prompt": 6, "judge": 2}).designs.iloc[0]
     table = study.sources.set_index("source")
     n = {"item": 30, "prompt": 6, "judge": 2}
@@ -149,14 +152,14 @@ def test_repeats_and_the_plan_of_nested_stages():
     assert_allclose(nested.standard_error(nested.best) ** 2, want)
 
 
-def test_two_levels_are_a_sample_and_lonely_judges_are_left_out():
+def test_two_levels_are_a_sample_and_lonely_judges_are_left_out(study):
     table = answers((2, 12, 2), names=("model", "item", "temperature"))
     notes = " ".join(sources_of(table, ["item", "temperature"]).notes)
     assert "2 levels of temperature are taken as a sample of others (random)" in notes
     lonely = pd.concat([answers(), answers((1, 12, 4, 1)).assign(judge=9)])
-    study = sources_of(lonely)
-    assert "48 scores of 480 are left out" in study.notes[0]
-    assert_allclose(study.sources["variance"], sources_of(answers()).sources["variance"])
+    found = sources_of(lonely)
+    assert "48 scores of 480 are left out" in found.notes[0]
+    assert_allclose(found.sources["variance"], study.sources["variance"])
 
 
 @pytest.mark.parametrize(
@@ -183,8 +186,7 @@ def test_what_cannot_be_told_apart_is_refused(change, kind, words):
         ({"at_most": {"prompt": 5000, "judge": 5000}}, "at_most leaves over"),
     ],
 )
-def test_bad_arguments_of_a_projection(options, words):
-    study = sources_of(answers())
+def test_bad_arguments_of_a_projection(options, words, study):
     given = {"current": {"item": 12, "prompt": 4, "judge": 3}} | options
     assert words in refusal(lambda: study.project(**given), ArgumentError)
 
@@ -195,8 +197,8 @@ def test_a_model_is_not_an_algorithm():
     assert trainings.project(current={"item": 6, "prompt": 3, "judge": 3}).designs["standard_error"].gt(0).all()
 
 
-def test_the_figure_draws_the_paths_and_the_interval_of_the_best():
-    plan = sources_of(answers()).project()
+def test_the_figure_draws_the_paths_and_the_interval_of_the_best(study):
+    plan = study.project()
     panel = plan.plot().child_axes[0]
     lines = {label: [line for line in panel.lines if line.get_label() == label] for label in ("_more", "_best")}
     for name, line in zip(SOURCES, lines["_more"], strict=True):

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from levels import first
 from pytest import approx
 from refusals import refusal
 from scipy.stats import chi2
@@ -49,7 +50,7 @@ def design(runs):
 # ---------------------------------------------------------------------- the right terms
 
 
-@pytest.mark.parametrize("criterion", ["glrt", "bic"])
+@pytest.mark.parametrize("criterion", first(["glrt", "bic"]))
 @pytest.mark.parametrize(
     ("truth", "formula"),
     [

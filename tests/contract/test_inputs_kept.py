@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from levels import first
 from source import commands
 from typer.testing import CliRunner
 
@@ -59,8 +60,9 @@ def refused(words: list[str], kept: Path) -> str:
     return " ".join(found.output.split())
 
 
+@pytest.mark.parametrize("links", first([False, True]))
 @pytest.mark.parametrize(("path", "attacked"), CASES)
-def test_no_input_is_overwritten(folder: Path, path: tuple[str, ...], attacked: str) -> None:
+def test_no_input_is_overwritten(folder: Path, path: tuple[str, ...], attacked: str, links: bool) -> None:
     is_folder = any(parameter.metavar == "FOLDER" for parameter in WRITING[path].params if parameter.name == "output")
     name = CURVE_FILES[0] if is_folder else "runs.csv"
     kept = folder / name
@@ -68,7 +70,8 @@ def test_no_input_is_overwritten(folder: Path, path: tuple[str, ...], attacked: 
     os.symlink(kept, folder / "link.csv")
     os.link(kept, folder / "hard.csv")
     outputs = [".", f"below/..//../{folder.name}"] if is_folder else [name, "link.csv", "hard.csv", f"below/../{name}"]
-    for output, target in [*((output, name) for output in outputs), (outputs[0], "link.csv"), (outputs[0], str(kept))]:
+    ways = [(outputs[0], name), (outputs[0], str(kept))]
+    for output, target in [*((output, name) for output in outputs[1:]), (outputs[0], "link.csv")] if links else ways:
         message = refused(call(path, attacked, target, output), kept)
         assert "-o must not be a file that the command reads, but" in message
         assert "Choose another name." in message

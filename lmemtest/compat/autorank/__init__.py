@@ -119,7 +119,7 @@ def autorank(
     alpha, each = float(alpha), float(alpha) / data.shape[1]
     normal, p_values = _util.test_normality(table, each, verbose)
     comparison: _util.ComparisonResult | _util.BayesResult
-    more: dict[str, Any] = {}
+    more: dict[str, Any]
     if approach == "bayesian":
         comparison = _util.rank_bayesian(
             table, alpha, verbose, normal, order, rope, rope_mode, nsamples, effect_size, random_state, force_mode
@@ -130,24 +130,19 @@ def autorank(
         normal, more = False, {"decision_matrix": decisions}
     else:
         more = _util.homoscedastic(table, alpha, verbose, normal)
-        homoscedastic = more["homoscedastic"]
-        comparison = _util.rank_frequentist(
-            table, alpha, verbose, normal, homoscedastic, order, effect_size, force_mode
-        )
-    fields = {name: value for name, value in comparison._asdict().items() if name in RankResult._fields}
+        options = (alpha, verbose, normal, more["homoscedastic"], order, effect_size, force_mode)
+        comparison = _util.rank_frequentist(table, *options)
+    absent = dict.fromkeys(("pvalue", "cd", "homoscedastic", "pval_homogeneity", "homogeneity_test"))
+    fields: dict[str, Any] = absent | comparison._asdict() | more
     return RankResult(
-        **{
-            **dict.fromkeys(RankResult._fields),
-            **fields,
-            **more,
-            "all_normal": normal,
-            "pvals_shapiro": [p_values[i] for i in comparison.reorder_pos],
-            "alpha": alpha,
-            "alpha_normality": each,
-            "num_samples": len(data),
-            "force_mode": force_mode,
-            "plot_order": plot_order,
-        }
+        pvals_shapiro=[p_values[i] for i in fields.pop("reorder_pos")],
+        all_normal=normal,
+        alpha=alpha,
+        alpha_normality=each,
+        num_samples=len(data),
+        force_mode=force_mode,
+        plot_order=plot_order,
+        **fields,
     )
 
 

@@ -13,14 +13,6 @@ if TYPE_CHECKING:
 UNDEFINED = "undefined"  # magnitude of an effect in units of a spread that is zero
 
 
-def listed_fields(result: Any) -> str:
-    """All fields with their names, but for the draws; tables begin on a line of their own."""
-    tables = ("rankdf", "posterior_matrix", "decision_matrix")
-    fields = [(name, value) for name, value in result._asdict().items() if name != "sample_matrix"]
-    lines = [f"{name}={chr(10) if name in tables else ''}{value}" for name, value in fields]
-    return f"{type(result).__name__}({chr(10).join(lines)})"
-
-
 class RankResult(NamedTuple):
     """The outcome of `autorank`; those who call the other functions may also build it by hand.
 
@@ -87,7 +79,11 @@ class RankResult(NamedTuple):
     plot_order: list[Any] | None = None
 
     def __str__(self) -> str:
-        return listed_fields(self)
+        """All fields with their names, but for the draws; tables begin on a line of their own."""
+        tables = ("rankdf", "posterior_matrix", "decision_matrix")
+        fields = [(name, value) for name, value in self._asdict().items() if name != "sample_matrix"]
+        lines = [f"{name}={chr(10) if name in tables else ''}{value}" for name, value in fields]
+        return f"{type(self).__name__}({chr(10).join(lines)})"
 
 
 class ComparisonResult(NamedTuple):
@@ -101,12 +97,9 @@ class ComparisonResult(NamedTuple):
     effect_size: str
     reorder_pos: list[int]
 
-    def __str__(self) -> str:
-        return listed_fields(self)
-
 
 class BayesResult(NamedTuple):
-    """What a Bayesian comparison adds to the checks of the data; `reorder_pos` are the columns of the rows."""
+    """The same of a Bayesian comparison."""
 
     rankdf: pd.DataFrame
     sample_matrix: pd.DataFrame
@@ -114,9 +107,6 @@ class BayesResult(NamedTuple):
     decision_matrix: pd.DataFrame
     effect_size: str
     reorder_pos: list[int]
-
-    def __str__(self) -> str:
-        return listed_fields(self)
 
 
 class WrongTypeError(LmemtestError, TypeError):

@@ -8,10 +8,8 @@ how it lays out the rows, with a warning; where two columns could be it, none is
 
 from __future__ import annotations
 
-import http.client
 import os
 import tempfile
-import urllib.request
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,14 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from lmemtest.bench.data.datasets import checked_priorband
+from lmemtest.bench.data.datasets import fetch_priorband
 from lmemtest.bench.data.roles import Unnamed, is_text, unnamed_columns, with_roles
 from lmemtest.bench.data.runs import Runs
+from lmemtest.core.environment import extra_package
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import listed
-from lmemtest.errors import DataError, DataWarning, DownloadError
+from lmemtest.errors import DataError, DataWarning
 
 # The names that columns have in the package unless told otherwise.
 ALGORITHM, VALUE, SEED, BUDGET, BENCHMARK, PRIOR = "algorithm", "value", "seed", "used_fidelity", "benchmark", "prior"
@@ -40,11 +39,7 @@ ARGUMENTS = {
     "budget": "fidelity_var",
     "metafeatures": "metafeature_var",
 }
-URL = "https://api.figshare.com/v2/file/download/49732203"
 TARGET = Path("dataset") / "priorband_data.parquet"
-_BY_HAND = f"Download that address on a machine with a network and save the file as {TARGET.as_posix()}."
-_TIMEOUT = 60.0  # seconds without an answer
-_MARK = b"PAR1"  # first and last bytes of a parquet file
 
 
 def dataframe_validator(
@@ -275,13 +270,15 @@ def _numbers_within_runs(runs: Runs, frame: pd.DataFrame) -> list[str]:
 def download_priorband_data() -> None:
     """Download the PriorBand table from figshare to ``dataset/priorband_data.parquet``.
 
-    Nothing happens if the file is there. It appears only when it is complete and holds the numbers of the study, which
-    is checked as `lmemtest.datasets.fetch_priorband` does: by their SHA-256.
+    Nothing happens if the file is there. It appears only when it is complete; the table is the one that
+    `lmemtest.datasets.fetch_priorband` downloads once, checks by its SHA-256, and keeps in its cache.
 
     Raises
     ------
     DownloadError
-        No network, an answer that is not a parquet file, or one with another table.
+        No network, or an answer that is not the table.
+    ArgumentError
+        Without pooch, which downloads, or pyarrow, which writes parquet files.
 
     Examples
     --------
@@ -289,23 +286,11 @@ def download_priorband_data() -> None:
     """
     if TARGET.exists():
         return
-    try:
-        with urllib.request.urlopen(URL, timeout=_TIMEOUT) as response:
-            content = response.read()
-    except (OSError, http.client.HTTPException) as error:  # of the network, time-outs, answers that break off
-        raise DownloadError(f"could not download the PriorBand table from {URL} ({error}). {_BY_HAND}") from error
-    if len(content) < 3 * len(_MARK) or not (content.startswith(_MARK) and content.endswith(_MARK)):
-        raise DownloadError(
-            f"{URL} answered with {len(content):,} bytes that are not a complete parquet file, so nothing was saved. "
-            f"{_BY_HAND}"
-        )
+    extra_package("pyarrow", extra="download", purpose=f"write {TARGET}", otherwise="Or use fetch_priorband().")
+    table = fetch_priorband(select="all").to_frame()
     # written beside the target, then renamed, so that no one ever sees a part of the file
     TARGET.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=TARGET.parent) as folder:
         part = Path(folder) / TARGET.name
-        part.write_bytes(content)
-        try:
-            checked_priorband(part, "study")
-        except DownloadError as error:
-            raise DownloadError(f"what {URL} answered with was not saved. {error}") from error
+        table.to_parquet(part)
         os.replace(part, TARGET)

@@ -14,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from levels import first
 
 import lmemtest as lt
 from lmemtest.bench.checks.subject import overview
@@ -88,7 +89,7 @@ def table(offset: float = 0.0, noise: float = 1.0) -> pd.DataFrame:
 
 
 @kinds
-@pytest.mark.parametrize(("offset", "noise"), [(0.0, 1.0), (1e6, 1e-3), (-0.97, 1e-5)])
+@pytest.mark.parametrize(("offset", "noise"), first([(1e6, 1e-3), (0.0, 1.0), (-0.97, 1e-5)]))
 def test_cells_are_exact_whatever_the_scores_have_in_common(kind, offset, noise):
     frame = table(offset, noise)
     found = compress(KINDS[kind](frame), ["task", "tool"], score="loss")

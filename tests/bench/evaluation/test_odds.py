@@ -212,7 +212,10 @@ def test_odds_are_advised_for_five_to_ten_tasks_of_unequal_difficulty_near_an_en
     table = answers(**{"level": 4.0, **changes})
     notes = lt.evaluate(table, **ROLES).notes
     assert any("scale='odds'" in note for note in notes) == advised
-    assert not any("scale='odds'" in note for note in by_odds(table).notes)
+
+
+def test_odds_are_not_advised_to_those_who_have_them():
+    assert not any("scale='odds'" in note for note in by_odds(answers(level=4.0)).notes)
 
 
 def test_odds_are_asked_for_on_the_command_line(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from levels import half
 
 import lmemtest as lt
 from lmemtest.core.arrays import Array
@@ -76,11 +77,13 @@ def differences(problem: Problem, x: Array, step: float = 2e-3) -> Array:
     return np.array(rows) / step
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("strata", [False, True])
-@pytest.mark.parametrize("reml", [False, True])
-@pytest.mark.parametrize("kind", ["nested", "crossed", "both", "deep", "variances"])
-@pytest.mark.parametrize("boundary", [False, True])
+BOTH = (False, True)
+
+
+@pytest.mark.parametrize(
+    ("boundary", "kind", "reml", "strata", "sparse"),
+    half(BOTH, ["nested", "crossed", "both", "deep", "variances"], BOTH, BOTH, BOTH),
+)
 def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, boundary, kind, reml, strata, sparse):
     if sparse:
         monkeypatch.setattr(products, "_SPARSE_FROM", 0)

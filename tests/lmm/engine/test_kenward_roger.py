@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from levels import half
 from pytest import approx
 from refusals import refusal
 
@@ -86,8 +87,7 @@ FORMULAS = [
 ]
 
 
-@pytest.mark.parametrize("weights", [None, "w"])
-@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize(("weights", "formula"), half([None, "w"], FORMULAS))
 def test_cross_products_give_what_n_by_n_matrices_give(formula, weights):
     fit = lt.fit_lmm(formula, a_table(), weights=weights)
     adjusted, d_cov, W = with_n_by_n_matrices(fit)
