@@ -20,7 +20,9 @@ of the latter the blocks of single levels, summed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -57,10 +59,15 @@ class Laplace:
     deviance: float
     theta: Array  # user's scale
     b: Array  # kept fixed effects
-    cov: Array  # of these, from the curvature in all parameters
     eta: Array
     evaluations: int
     converged: bool
+    curvature: Callable[[], Array]
+
+    @cached_property
+    def cov(self) -> Array:
+        """Covariance of the fixed effects, from the curvature in all parameters."""
+        return self.curvature()
 
 
 @dataclass(frozen=True)
@@ -88,23 +95,19 @@ class Likelihood:
         factors = tuple(th.unpack(theta, self.shapes))
         fixed = (self.X @ b)[self.row] + self.offset
         held = near.held if isinstance(near, Mode) else Held(self.terms, factors, near.weight)
-        eta, before, moved = near.eta, None, np.inf
+        eta, at, pair, penalised, moved = near.eta, self._derivatives(near.eta), None, -np.inf, np.inf
         for _ in range(_MOST_NEWTON):
-            at = self._derivatives(eta)
             held = replace(held, factors=factors).reweighted(-at.second)
             data = eta + at.first / -at.second - fixed
             residual = held.take(data[:, None])[1][:, 0]
-            random, r = data - residual, -at.second * residual
-            if before is not None:
-                random, r = self._shortened(fixed, before, (random, r))
-            there = np.clip(fixed + random, -LARGEST, LARGEST)
+            newton = data - residual, -at.second * residual
+            pair, there, at_there, penalised = self._step(fixed, pair, newton, penalised)
             moved = float(np.abs(np.sqrt(-at.second) * (there - eta)).max())
-            eta, before = there, (random, r)
+            eta, at = there, at_there
             if moved < _SETTLED:
                 break
-        at = self._derivatives(eta)
         held = replace(held, factors=factors).reweighted(-at.second)
-        value = -2.0 * float(at.value.sum()) + float(random @ r) + held.logdet
+        value = -2.0 * penalised + held.logdet
         if not (moved < _SETTLED and np.isfinite(value)):
             raise np.linalg.LinAlgError("the mode of the random effects was not found")
         return Mode(value, eta, at, held)
@@ -113,21 +116,23 @@ class Likelihood:
         at = self.family.log_likelihood(eta, self.answers.total, self.answers.n)
         return at._replace(second=np.minimum(at.second, -_FLATTEST * self.answers.n))
 
-    def _shortened(self, fixed: Array, old: tuple[Array, Array], new: tuple[Array, Array]) -> tuple[Array, Array]:
-        """The way from one pair ``Z u`` and ``r`` towards another, halved until the penalised likelihood rises."""
+    def _step(
+        self, fixed: Array, old: tuple[Array, Array] | None, new: tuple[Array, Array], least: float
+    ) -> tuple[tuple[Array, Array], Array, Derivatives, float]:
+        """From one pair ``Z u`` and ``r`` towards another, halved until the penalised likelihood is no less than before.
 
-        def objective(random: Array, r: Array) -> float:
-            eta = np.clip(fixed + random, -LARGEST, LARGEST)
-            at = self.family.log_likelihood(eta, self.answers.total, self.answers.n)
-            return float(at.value.sum()) - 0.5 * float(random @ r)
-
-        least, share = objective(*old), 1.0
+        Then the predictor there, its derivatives and the penalised likelihood.
+        """
+        pair = new
         for _ in range(_MOST_HALVINGS):
-            random, r = (a + share * (b - a) for a, b in zip(old, new, strict=True))
-            if objective(random, r) >= least - 1e-12 * max(1.0, abs(least)):
+            random, r = pair
+            eta = np.clip(fixed + random, -LARGEST, LARGEST)
+            at = self._derivatives(eta)
+            penalised = float(at.value.sum()) - 0.5 * float(random @ r)
+            if old is None or penalised >= least - 1e-12 * max(1.0, abs(least)):
                 break
-            share *= 0.5
-        return random, r
+            pair = 0.5 * (old[0] + random), 0.5 * (old[1] + r)
+        return pair, eta, at, penalised
 
     def gradient(self, point: Array, mode: Mode) -> Array:
         """Of the criterion in theta and the fixed effects."""
@@ -194,10 +199,10 @@ class Likelihood:
             deviance=here.value,
             theta=th.pack([th.lower_root(L) for L in th.unpack(point[:n], self.shapes)], self.shapes),
             b=point[n:],
-            cov=self._covariance(point, here, unit),
             eta=here.eta,
             evaluations=evaluations,
             converged=promised < 1e3 * _DECREMENT,
+            curvature=partial(self._covariance, point, here, unit),
         )
 
     def _covariance(self, point: Array, here: Mode, unit: Array) -> Array:

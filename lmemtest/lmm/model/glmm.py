@@ -445,7 +445,13 @@ class GlmmFit(LmmFit):
     def _fixed(self) -> tuple[Array, Array]:
         """Kept coefficients and their covariance; of Laplace's optimum, from its curvature in all parameters."""
         found = self.of_likelihood
-        return LmmFit._fixed.func(self) if found is None else (found.b, found.cov)  # type: ignore[attr-defined]
+        try:
+            return LmmFit._fixed.func(self) if found is None else (found.b, found.cov)  # type: ignore[attr-defined]
+        except np.linalg.LinAlgError as error:
+            raise EstimationError(
+                f"the likelihood has no curvature at its maximum ({error}), so there are no standard errors. Take "
+                "method='pseudo'."
+            ) from None
 
     def df(self, L: Array | Functions, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``, as `LmmFit.df`; at most those between the groups of a zero variance.
