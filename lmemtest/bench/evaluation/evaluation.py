@@ -45,6 +45,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction
 from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.model.glmm import GlmmFit, notes_of_answers
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
@@ -293,7 +294,7 @@ def evaluate(
                 of_item,
                 {**roles, **about, "n_judges": len(judges), "odds": odds, "binomial": binomial, "method": method},
             ),
-            *(fit.notes if fit is not None and binomial else ()),
+            *(notes_of_answers(fit) if isinstance(fit, GlmmFit) else ()),
             *notes_on_failures(done, alpha),
         ),
         formats={

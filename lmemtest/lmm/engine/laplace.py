@@ -258,7 +258,7 @@ class Quadrature(Likelihood):
         s, z, x = point[0], term.basis[:, 0], _NODES
 
         def summed(values: Array) -> Array:
-            return np.bincount(term.codes, values, term.n_levels)
+            return np.asarray(np.bincount(term.codes, values, term.n_levels), dtype=float)
 
         c = 1.0 / np.sqrt(1.0 + s**2 * summed(-mode.at.second * z**2))
         v = (s * summed(mode.at.first * z))[:, None] + c[:, None] * x

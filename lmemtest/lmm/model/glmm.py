@@ -270,7 +270,7 @@ def _fit_answers(
         of_likelihood=laplace,
         quadrature=quadrature,
     )
-    return dataclasses.replace(fit, notes=(*notes_of(fit), *_notes(fit)))
+    return dataclasses.replace(fit, notes=(*notes_of(fit), *notes_of_answers(fit)))
 
 
 def _optimum(
@@ -329,7 +329,7 @@ def _with_size(
     return of(float(found.x))
 
 
-def _notes(fit: GlmmFit) -> tuple[str, ...]:
+def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
     """What was done because of separation, zero variances or a sequence that did not settle."""
     notes = []
     if fit.of_likelihood is not None and not fit.of_likelihood.converged:
@@ -338,13 +338,14 @@ def _notes(fit: GlmmFit) -> tuple[str, ...]:
         notes.append(text)
     where = np.flatnonzero(fit.prior)
     if len(where):
-        end = "0 or 1" if fit.family.binomial else "0"
+        half, end = (
+            (", half right and half wrong,", "0 or 1") if fit.family.binomial else (" with half an event each", "0")
+        )
+        added = written(float(fit.prior.sum()), ".3g")
         notes.append(
             f"Separation: the fixed effects fit the answers at {_places(fit, where)} perfectly, so that their "
-            f"estimates would have no bound. A weak prior of {written(float(fit.prior.sum()), '.3g')} pseudo-answers "
-            "keeps them finite, "
-            f"{'of which half are right' if fit.family.binomial else 'with half an event each'}; intervals there are "
-            f"rough near {end}."
+            f"estimates would have no bound. A weak prior of {added} pseudo-answer{'s' * (added != '1')}{half} keeps "
+            f"them finite; intervals there are rough near {end}."
         )
     if fit.singular_terms and fit.reml:
         notes.append(
