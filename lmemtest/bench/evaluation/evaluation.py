@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, read_answers, without_tasks
+from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, has_counts, read_answers, without_tasks
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.failed import failures_table, notes_on_failures, under_policies
 from lmemtest.bench.evaluation.log_odds import same_ratios
@@ -221,10 +221,11 @@ def evaluate(
     blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
+    graded = about["graded"] or not (odds or has_counts(blocks))
     if odds or method == "binomial":
         counting = ("scale", "odds") if odds else ("method", "binomial")
-        refuse_counting(blocks.score, *counting, graded=about["graded"], n_judges=len(sample))
-    countable = not (odds or about["graded"] or sample)
+        refuse_counting(blocks.score, *counting, graded=graded, n_judges=len(sample))
+    countable = not (odds or graded or sample)
     binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
     options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
@@ -249,9 +250,9 @@ def evaluate(
     def again(runs: Runs) -> Comparisons:
         columns: dict[str, Any] = {"epoch": epoch, "judge": judge, "family": family, "cluster": cluster, "task": task}
         columns |= {"model": runs.algorithm, "item": runs.seed, "score": runs.score, "drop_duplicates": drop_duplicates}
+        columns |= {"scale": scale, "method": "binomial" if binomial else "linear"}
         options: dict[str, Any] = {"direction": direction, "adjust": adjust, "vcov": vcov, "alpha": alpha}
-        asked = {"scale": scale, "method": "binomial" if binomial else "linear"}
-        other = evaluate(runs.frame, min_score=min_score, max_score=max_score, **asked, **columns, **options)
+        other = evaluate(runs.frame, min_score=min_score, max_score=max_score, **columns, **options)
         return other.like or other.these
 
     effect = "odds_ratio" if odds else "estimate"

@@ -280,7 +280,6 @@ def fit_of(
         rows["asked"] = blocks.n_runs.T[model, item]
         rows["score"] = np.rint(score * rows["asked"])
         terms += ["(1 | task:item:model)"] * bool((rows["asked"] > 1).any())
-        return fit_glmm(" + ".join(terms), rows, trials="asked"), per_row
     runs = Runs(
         pd.DataFrame(rows),
         score=name,
@@ -291,7 +290,8 @@ def fit_of(
         seed_shared=False,
         **roles,
     )
-    return fit_lmm(" + ".join(terms), runs), per_row
+    formula = " + ".join(terms)
+    return fit_glmm(formula, runs, trials="asked") if binomial else fit_lmm(formula, runs), per_row
 
 
 def _over_blocks(blocks: Blocks, n_blocks: Index) -> tuple[Array, Index]:

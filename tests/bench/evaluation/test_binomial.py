@@ -79,6 +79,26 @@ def test_graded_scores_have_the_linear_model_and_are_refused_by_name():
     )
 
 
+def test_judges_who_disagree_leave_no_counts():
+    table = answers(items=10)
+    judged = pd.concat(
+        [table.assign(judge="p"), table.assign(judge="q", score=table["score"].where(table["item"] > 0, 0))]
+    )
+    roles = {**ROLES, "judge": "judge"}
+    assert lt.evaluate(judged, method="auto", **roles).method == "linear"
+    with pytest.raises(DataError, match="'score' has scores between"):
+        lt.evaluate(judged, method="binomial", **roles)
+    agreed = pd.concat([table.assign(judge=name) for name in "pq"])
+    assert lt.evaluate(agreed, method="binomial", **roles).method == "binomial"
+
+
+def test_shares_of_failures_are_better_where_they_are_low():
+    found = lt.evaluate(answers(level=-3.0), method="binomial", direction="minimize", **ROLES)
+    means = found.to_frame("models").set_index("model")["accuracy_like"]
+    assert found.like.estimates.direction == "minimize"
+    assert found.decisions("tasks like these").levels[0] == means.idxmin()
+
+
 def test_a_model_that_solves_all_is_said_and_has_finite_numbers():
     table = answers()
     table.loc[table["model"] == "A", "score"] = 1
