@@ -17,7 +17,7 @@ from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationErr
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.ddf import curvature
 from lmemtest.lmm.engine.held import Held
-from lmemtest.lmm.engine.laplace import Likelihood, Quadrature
+from lmemtest.lmm.engine.laplace import Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, pseudo_likelihood
 from lmemtest.lmm.engine.separation import leverages, separated
 from lmemtest.lmm.engine.structure import RandomTerm
@@ -115,9 +115,8 @@ def test_the_gradient_of_quadrature_is_that_of_its_value():
     fit = by_quadrature("women")
     answers = Answers(fit.observed.n * fit.observed.mean, fit.observed.n)
     design = fit.design
-    likelihood = Quadrature(
-        tuple(engine_terms(design)), design.distinct, design.row, design.offset, answers, fit.family
-    )  # fmt: skip
+    terms = tuple(engine_terms(design))
+    likelihood = Likelihood(terms, design.distinct, design.row, design.offset, answers, fit.family, quadrature=True)
     point = np.array([0.7, -0.5, 0.3, 0.2])
     here = likelihood.mode(point, fit.working)
     steps = 1e-5 * np.eye(4)

@@ -93,6 +93,7 @@ class Likelihood:
     offset: Array
     answers: Answers
     family: Family
+    quadrature: bool = False  # of one column of one factor, in place of Laplace's approximation
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -123,7 +124,10 @@ class Likelihood:
         value = -2.0 * penalised + held.logdet
         if not (moved < _SETTLED and np.isfinite(value)):
             raise np.linalg.LinAlgError("the mode of the random effects was not found")
-        return Mode(value, eta, at, held)
+        mode = Mode(value, eta, at, held)
+        if not self.quadrature:
+            return mode
+        return replace(mode, value=-2.0 * float(special.logsumexp(self._at_nodes(point, mode)[2], axis=1).sum()))
 
     def _derivatives(self, eta: Array) -> Derivatives:
         at = self.family.log_likelihood(eta, self.answers.total, self.answers.n)
@@ -149,6 +153,8 @@ class Likelihood:
 
     def gradient(self, point: Array, mode: Mode) -> Array:
         """Of the criterion in theta and the fixed effects."""
+        if self.quadrature:
+            return self._gradient_at_nodes(point, mode)
         at, held = mode.at, mode.held
         h, of_logdet = held.leverages()
         q = held.omega * held.take((-h * at.third / held.omega)[:, None])[1][:, 0]
@@ -164,6 +170,28 @@ class Likelihood:
             of_theta.append(2.0 * (np.diag(G.diagonal()) if term.diagonal else G) @ L)
         of_fixed = self.X.T @ np.bincount(self.row, q - 2.0 * at.first, len(self.X))
         return np.concatenate([th.pack(of_theta, self.shapes), of_fixed])
+
+    def _gradient_at_nodes(self, point: Array, mode: Mode) -> Array:
+        (term,) = self.terms
+        v, at, logs = self._at_nodes(point, mode)
+        share = special.softmax(logs, axis=1)[term.codes] * at.first
+        of_theta = float(term.basis[:, 0] @ (share * v[term.codes]).sum(axis=1))
+        return -2.0 * np.append(of_theta, self.X.T @ np.bincount(self.row, share.sum(axis=1), len(self.X)))
+
+    def _at_nodes(self, point: Array, mode: Mode) -> tuple[Array, Derivatives, Array]:
+        """``v`` of the levels at the nodes, the cells there, and the logarithms of what is summed, per level."""
+        (term,) = self.terms
+        s, z, x = point[0], term.basis[:, 0], _NODES
+
+        def summed(values: Array) -> Array:
+            return np.asarray(np.bincount(term.codes, values, term.n_levels), dtype=float)
+
+        c = 1.0 / np.sqrt(1.0 + s**2 * summed(-mode.at.second * z**2))
+        v = (s * summed(mode.at.first * z))[:, None] + c[:, None] * x
+        eta = np.clip(mode.eta[:, None] + (s * z)[:, None] * (c[:, None] * x)[term.codes], -LARGEST, LARGEST)
+        at = self.family.log_likelihood(eta, self.answers.total[:, None], self.answers.n[:, None])
+        of_level = np.stack([summed(values) for values in at.value.T], axis=1)
+        return v, at, of_level + np.log(c)[:, None] + _LOG_WEIGHTS + 0.5 * (x**2 - v**2)
 
     def maximise(self, working: Working) -> Laplace:
         """The optimum from that of pseudo-likelihood: trust-region steps whose curvature is learned on the way."""
@@ -233,36 +261,3 @@ class Likelihood:
         whole = 2.0 * np.linalg.inv(0.5 * (H + H.T))
         fixed = [place for place, i in enumerate(free) if i >= n]
         return np.asarray(whole[np.ix_(fixed, fixed)])
-
-
-@dataclass(frozen=True)
-class Quadrature(Likelihood):
-    """The likelihood of effects of one column of one factor, by adaptive Gauss-Hermite quadrature."""
-
-    def mode(self, point: Array, near: Mode | Working) -> Mode:
-        """As Laplace's, with the value of the integrals."""
-        mode = super().mode(point, near)
-        return replace(mode, value=-2.0 * float(special.logsumexp(self._at_nodes(point, mode)[2], axis=1).sum()))
-
-    def gradient(self, point: Array, mode: Mode) -> Array:
-        """Of the criterion in theta and the fixed effects."""
-        (term,) = self.terms
-        v, at, logs = self._at_nodes(point, mode)
-        share = special.softmax(logs, axis=1)[term.codes] * at.first
-        of_theta = float(term.basis[:, 0] @ (share * v[term.codes]).sum(axis=1))
-        return -2.0 * np.append(of_theta, self.X.T @ np.bincount(self.row, share.sum(axis=1), len(self.X)))
-
-    def _at_nodes(self, point: Array, mode: Mode) -> tuple[Array, Derivatives, Array]:
-        """``v`` of the levels at the nodes, the cells there, and the logarithms of what is summed, per level."""
-        (term,) = self.terms
-        s, z, x = point[0], term.basis[:, 0], _NODES
-
-        def summed(values: Array) -> Array:
-            return np.asarray(np.bincount(term.codes, values, term.n_levels), dtype=float)
-
-        c = 1.0 / np.sqrt(1.0 + s**2 * summed(-mode.at.second * z**2))
-        v = (s * summed(mode.at.first * z))[:, None] + c[:, None] * x
-        eta = np.clip(mode.eta[:, None] + (s * z)[:, None] * (c[:, None] * x)[term.codes], -LARGEST, LARGEST)
-        at = self.family.log_likelihood(eta, self.answers.total[:, None], self.answers.n[:, None])
-        of_level = np.stack([summed(values) for values in at.value.T], axis=1)
-        return v, at, of_level + np.log(c)[:, None] + _LOG_WEIGHTS + 0.5 * (x**2 - v**2)

@@ -21,7 +21,7 @@ from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, Design
 from lmemtest.lmm.cells import Cells, compress, regroup
 from lmemtest.lmm.engine.ddf import between_within
 from lmemtest.lmm.engine.functions import Functions
-from lmemtest.lmm.engine.laplace import Laplace, Likelihood, Quadrature
+from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
 from lmemtest.lmm.families import Family, check_family, constant_of
@@ -289,8 +289,8 @@ def _optimum(
         ended = working.optimum.converged and working.settled
         return dataclasses.replace(working, optimum=dataclasses.replace(working.optimum, converged=ended)), None
     kept = X[:, working.problem.kept]
-    likelihood = Quadrature if quadrature else Likelihood
-    laplace = likelihood(tuple(terms), kept, row, design.offset, answers, family).maximise(working)
+    likelihood = Likelihood(tuple(terms), kept, row, design.offset, answers, family, quadrature)
+    laplace = likelihood.maximise(working)
     at_mode = linearised(terms, X, row, design.offset, answers, family, eta=laplace.eta, reml=False)
     x = at_mode.point(at_mode.to_white(laplace.theta))
     z, weight = working_scores(laplace.eta, answers, family)
