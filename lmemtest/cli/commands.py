@@ -485,7 +485,7 @@ def _quantile(text: str) -> str | float:
     (
         *(*TABLE, "model", *ANSWER_COLUMNS, "min_score", "max_score", "drop_duplicates", "direction", "yes"),
         *("failed", "score_failures"),
-        *("scale", "adjust", "vcov", "alpha", "power", *WRITTEN),
+        *("scale", "method", "adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by their answers: these items, items like these, tasks like these.",
     calls="bench.evaluation.evaluation:evaluate",
@@ -509,7 +509,7 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     step("comparing models")
     from lmemtest.bench.evaluation.evaluation import evaluate
 
-    options = chosen(arguments, "direction scale adjust vcov alpha power drop_duplicates")
+    options = chosen(arguments, "direction scale method adjust vcov alpha power drop_duplicates")
     which, policy = split_failed(arguments.failed)[0], policy_in(arguments)
     options |= {"score_failures": policy_of(policy) if isinstance(policy, str) else policy}
     typed = {"failed": which[0] if len(which) == 1 else which} if which else {}

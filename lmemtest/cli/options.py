@@ -158,6 +158,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "cluster": (str, "COLUMN", "Passages or conversations shared by items of a task."),
     "min_score": (float, "NUMBER", "Lowest score of the scale, such as 1."),
     "max_score": (float, "NUMBER", "Highest score of the scale, such as 10."),
+    "evaluate.method": (("linear", "binomial", "auto"), "", "Model of accuracies for tasks like these."),
     "evaluate.scale": (("accuracy", "odds"), "", "odds: compare by odds, for accuracies near 1 or 0 on few tasks."),
     "evaluate.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
     "evaluate.failed": ([str], "COLUMN", f"Failed answers: a column, or missing; or KIND=POLICY; {_EACH}"),

@@ -43,9 +43,16 @@ class Derivatives(NamedTuple):
     third: Array
 
 
-def _logit(eta: Array) -> Derivatives:
-    p, q = special.expit(eta), special.expit(-eta)
-    return Derivatives(special.log_expit(eta), q, -p * q, p * q * (p - q))
+def _logit(eta: Array) -> tuple[Derivatives, Derivatives]:
+    small = np.exp(-np.abs(eta))
+    near, beyond = 1.0 / (1.0 + small), np.log1p(small)
+    p, q = np.where(eta > 0.0, (near, small * near), (small * near, near))
+    second = -p * q
+    third = second * (q - p)
+    return (
+        Derivatives(np.minimum(eta, 0.0) - beyond, q, second, third),
+        Derivatives(np.minimum(-eta, 0.0) - beyond, -p, second, third),
+    )
 
 
 def _probit(eta: Array) -> Derivatives:
@@ -77,7 +84,7 @@ def _mirrored(at: Derivatives) -> Derivatives:
 
 # log p and log(1 - p) of each link.
 _PROBABILITIES: dict[str, Callable[[Array], tuple[Derivatives, Derivatives]]] = {
-    "logit": lambda eta: (_logit(eta), _mirrored(_logit(-eta))),
+    "logit": _logit,
     "probit": lambda eta: (_probit(eta), _mirrored(_probit(-eta))),
     "cloglog": lambda eta: (_cloglog(eta), _no_event(eta)),
 }

@@ -124,6 +124,7 @@ TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "normal": lambda: wide(clip=False),
     "trials": groups,
     "20 models, 10 tasks": lambda: answers(20, 10, 500),
+    "20 models, 40 tasks": lambda: answers(20, 40, 1250),
     "134 models": lambda: answers(134, 1, 500),
 }
 
@@ -163,6 +164,9 @@ def generalised() -> list[Benchmark]:
         Benchmark(name="answers of 20 models to 10 x 500 items", group="fits", table="20 models, 10 tasks",
                   formula=of_tasks, peers=equal(*peers), ratios=ratio,
                   call=lambda _: lt.fit_glmm(of_tasks, table("20 models, 10 tasks"))),
+        Benchmark(name="1,000,000 answers of 20 models to 40 tasks", group="fits", table="20 models, 40 tasks",
+                  formula=of_tasks, limit=20,
+                  call=lambda _: lt.fit_glmm(of_tasks, table("20 models, 40 tasks"))),
         Benchmark(name="answers of 134 models to 500 items", group="fits", table="134 models",
                   formula="y ~ model + (1 | item)", peers=equal(*peers), limit=5,
                   call=lambda _: lt.fit_glmm("y ~ model + (1 | item)", table("134 models"))),

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from references import values
-from scipy import optimize, special, stats
+from scipy import integrate, optimize, special, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, NestingError, UnknownColumnError
@@ -23,8 +23,10 @@ from lmemtest.lmm.engine.separation import leverages, separated
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.families import Family
 from lmemtest.lmm.means.response import marginal_means
+from lmemtest.lmm.model.fit import engine_terms
 
 CASES = {case["name"]: case for case in values("glmm")["cases"]}
+BY_QUADRATURE = {case["name"]: case for case in values("glmm_quadrature")["cases"]}
 FAMILIES = {"nbinom2": "negative-binomial"}
 
 
@@ -35,6 +37,12 @@ def fitted(name: str, **options: Any) -> lt.lmm.GlmmFit:
     return lt.fit_glmm(
         case["formula"], pd.DataFrame(case["data"]), family=family, link=link, trials=case["trials"] or None, **options
     )
+
+
+def by_quadrature(name: str) -> lt.lmm.GlmmFit:
+    case = BY_QUADRATURE[name]
+    options = {"family": case["family"], "trials": case["trials"] or None, "method": "quadrature"}
+    return lt.fit_glmm(case["formula"], pd.DataFrame(case["data"]), **options)
 
 
 # ---------------------------------------------------------------------------------------------------------- references
@@ -68,6 +76,54 @@ def test_restricted_pseudo_likelihood_is_that_of_dense_matrices(name):
     assert fit.params.tolist() == approx(want["b"], abs=5e-6)
     assert fit.bse.tolist() == approx(want["se"], rel=1e-5)
     assert np.concatenate([np.sqrt(S.diagonal()) for S in fit.covariances]) == approx(np.array(want["sd"]), abs=3e-5)
+
+
+@pytest.mark.parametrize("name", BY_QUADRATURE)
+def test_quadrature_is_that_of_lme4(name):
+    case, fit = BY_QUADRATURE[name], by_quadrature(name)
+    assert fit.converged
+    assert fit.params.tolist() == approx(case["fixef"], abs=5e-6)  # bobyqa stops before ours
+    assert fit.bse.tolist() == approx(case["se"], rel=1e-5)
+    assert np.sqrt(fit.covariances[0]).item() == approx(case["sd"], abs=5e-6)
+    if name == "women":  # of counts and of shares lme4 leaves out constants
+        assert fit.llf == approx(case["llf"], abs=1e-8)
+
+
+def test_the_likelihood_by_quadrature_is_that_of_integrals():
+    case = BY_QUADRATURE["few counts"]
+    table, fit = pd.DataFrame(case["data"]), by_quadrature("few counts")
+    (intercept, slope), sd = fit.params, float(np.sqrt(fit.covariances[0]).item())
+
+    def of_patient(y, visit):
+        def density(v):
+            return np.prod(stats.poisson.pmf(y, np.exp(intercept + slope * visit + sd * v))) * stats.norm.pdf(v)
+
+        return np.log(integrate.quad(density, -9.0, 9.0, epsabs=0.0, epsrel=1e-11, limit=200)[0])
+
+    each = [of_patient(rows["y"].to_numpy(), rows["visit"].to_numpy()) for _, rows in table.groupby("patient")]
+    assert fit.llf == approx(sum(each), abs=1e-7)
+    laplace = lt.fit_glmm(case["formula"], table, family="poisson", method="laplace")
+    assert abs(laplace.llf - sum(each)) > 0.01  # and Laplace's approximation is not that
+    assert fit.refit().llf == approx(fit.llf, abs=1e-9)
+    null = lt.fit_glmm("y ~ 1 + (1 | patient)", table, family="poisson", method="quadrature")
+    assert lt.glrt(null, fit).statistic == approx(2.0 * (fit.llf - null.llf), abs=1e-8)
+    with pytest.raises(NestingError, match="of one model is by quadrature"):
+        lt.glrt(null, laplace)
+
+
+def test_the_gradient_of_quadrature_is_that_of_its_value():
+    fit = by_quadrature("women")
+    answers = Answers(fit.observed.n * fit.observed.mean, fit.observed.n)
+    design = fit.design
+    terms = tuple(engine_terms(design))
+    likelihood = Likelihood(terms, design.distinct, design.row, design.offset, answers, fit.family, quadrature=True)
+    point = np.array([0.7, -0.5, 0.3, 0.2])
+    here = likelihood.mode(point, fit.working)
+    steps = 1e-5 * np.eye(4)
+    slopes = [
+        (likelihood.mode(point + step, here).value - likelihood.mode(point - step, here).value) / 2e-5 for step in steps
+    ]
+    assert likelihood.gradient(point, here) == approx(np.array(slopes), rel=1e-6)
 
 
 def test_aic_and_parameters_are_those_of_lme4():
@@ -505,13 +561,21 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
         ({}, {"family": "gamma"}, ArgumentError, "family must be 'binomial' or 'poisson'"),
         ({}, {"link": "log"}, ArgumentError, "link must be 'logit' or 'probit'"),
         ({}, {"family": Family.of("binomial"), "link": "probit"}, ArgumentError, "beside a Family"),
-        ({}, {"method": "reml"}, ArgumentError, "method must be 'pseudo' or 'laplace'"),
+        ({}, {"method": "reml"}, ArgumentError, "method must be 'pseudo' or 'laplace' or 'quadrature'"),
         ({"y": list("010111")}, {}, DataError, "must be a numeric column"),
     ],
 )
 def test_what_cannot_be_is_refused(changes, options, error, words):
     with pytest.raises(error, match=words):
         lt.fit_glmm("y ~ m + (1 | t)", {**BASE, **changes}, **options)
+
+
+@pytest.mark.parametrize(
+    ("formula", "random"), [("y ~ m + (1 | t) + (1 | n)", r"\(1 \| t\) and \(1 \| n\)"), ("y ~ m", "empty")]
+)
+def test_quadrature_is_over_one_effect(formula, random):
+    with pytest.raises(ArgumentError, match=f"the random part is {random}. Take method='laplace'"):
+        lt.fit_glmm(formula, BASE, method="quadrature")
 
 
 def test_a_function_of_answers_is_no_answer():

@@ -46,7 +46,9 @@ def asked(table: pd.DataFrame, population: str, truth: object, **roles: object) 
     return bool(wrong), float(covers(models, truth, suffix=f"_{population}").mean())
 
 
-def rates(n: int, rng: int, accuracy: float, tasks: int, items: int, advantage: float, models: int = 4) -> np.ndarray:
+def rates(
+    n: int, rng: int, accuracy: float, tasks: int, items: int, advantage: float, models: int = 4, method: str = "linear"
+) -> np.ndarray:  # fmt: skip
     """Any false difference on these tasks and for tasks like these; shares of intervals that hold the accuracy."""
     centre = centre_of(accuracy, np.sqrt(TASK**2 + advantage**2 + ITEM**2 + PAIR**2))
 
@@ -55,10 +57,17 @@ def rates(n: int, rng: int, accuracy: float, tasks: int, items: int, advantage: 
         eta = level[..., None] + rng.normal(0, ITEM, (tasks, items)) + rng.normal(0, PAIR, (models, tasks, items))
         table = answered(rng, eta)
         here = asked(table, "these", mean_of(level, np.hypot(ITEM, PAIR)).mean(axis=1))
-        there = asked(table, "like", accuracy)
+        there = asked(table, "like", accuracy, method=method)
         return [here[0], there[0], here[1], there[1]]
 
     return rate_of(study, n, spawned(rng))
+
+
+def test_the_binomial_model_keeps_the_level_and_holds_accuracies_though_models_differ_on_items():
+    n = 60
+    differ = rates(n, 4, 0.9, 5, 40, 0.4, method="binomial")
+    assert at_most(differ[1], n, 0.05)
+    assert differ[3] >= 0.9
 
 
 @pytest.mark.parametrize("design", [(0.7, 5, 40), (0.9, 20, 40)])

@@ -129,7 +129,7 @@ class Answers:
     def p_values(self, rng: np.random.Generator, *, linear: bool, laplace: bool = False) -> dict[str, np.ndarray]:
         """Of all pairs, step-down, by each method; ones where no answer is wrong, or none is right."""
         k, y = self.cell[3], self.draw(rng)
-        names = ["default", "satterthwaite", "normal", *["linear"] * linear, *["laplace"] * laplace]
+        names = ["default", "satterthwaite", "normal", *["linear", "binomial"] * linear, *["laplace"] * laplace]
         if not 0 < y.sum() < len(y):
             return dict.fromkeys(names, np.ones(k * (k - 1) // 2))
         fit = self.fit.refit(cells=replace(self.fit.observed, mean=y[self.where]))
@@ -145,9 +145,10 @@ class Answers:
 
         alone = lt.lmm.LmmFit.df(fit, L, "satterthwaite")
         out = {"default": by(fit, fit.df(L)), "satterthwaite": by(fit, alone), "normal": by(fit, np.inf * alone)}
-        if linear:
-            found = lt.evaluate(self.frame.assign(y=y), model="model", task="task", item="item", score="y").like
-            out["linear"] = found.to_frame().sort_values(["left", "right"])["p_value"].fillna(1.0).to_numpy()
+        for method in ("linear", "binomial") if linear else ():
+            roles = {"model": "model", "task": "task", "item": "item", "score": "y"}
+            found = lt.evaluate(self.frame.assign(y=y), **roles, method=method).like
+            out[method] = found.to_frame().sort_values(["left", "right"])["p_value"].fillna(1.0).to_numpy()
         if laplace:
             out["laplace"] = by(fit.refit(reml=False), np.inf * alone)
         return out
@@ -176,6 +177,13 @@ def test_the_default_finds_nine_tenths_of_what_satterthwaites_degrees_of_freedom
     found = [rates(number, n, linear=True) for number in (first, first + 1)]
     power = {name: np.mean([of_cell[name][1] for of_cell in found]) for name in found[0]}
     assert power["default"] >= 0.9 * max(power["satterthwaite"], power["linear"])
+    assert power["binomial"] >= 0.9 * power["linear"]
+
+
+def test_equal_models_are_called_different_in_five_percent_by_the_binomial_evaluation():
+    n, cells = 50, (EQUAL.index((5, 40, 0.8, 4, "equal", 0.25)), EQUAL.index((5, 40, 0.95, 2, "equal", 0.25)))
+    share = np.mean([rates(number, n, linear=True)["binomial"][0] for number in cells])
+    assert at_most(share, n * len(cells), 0.05)
 
 
 @pytest.mark.parametrize(("accuracy", "tasks"), [(0.7, 5), (0.95, 5), (0.95, 20)])

@@ -76,6 +76,12 @@ def task_means(blocks: Blocks) -> Array:
         return by_task(blocks, np.nan_to_num(blocks.means.T)) / answered(blocks)  # type: ignore[no-any-return]
 
 
+def has_counts(blocks: Blocks) -> bool:
+    """Whether the scores of a model at an item add up to a number of right answers, as means over judges need not."""
+    right = blocks.means * blocks.n_runs
+    return bool(np.nanmax(np.abs(right - np.rint(right))) < 1e-6)
+
+
 def without_tasks(blocks: Blocks) -> dict[str, list[str]]:
     """The models that have no answer on some task, with these tasks: they are not compared on these tasks."""
     lacking = {

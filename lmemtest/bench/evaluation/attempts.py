@@ -204,7 +204,7 @@ def repeated_attempts(
     tables = {"models": _stacked(models), "pairs": _stacked(pairs), "noise": _noise(blocks)}
     errors = _errors(blocks, first, variances if of_item is None else {})
     tables["repeats"], best = _repeats(errors, len(blocks.instances)), _plan(blocks, errors, costs)
-    elsewhere = {"n_judges": 0, "epoch": None, "odds": False, "graded": True}  # advice that is for `evaluate`
+    elsewhere = dict.fromkeys(["odds", "binomial"], False) | {"n_judges": 0, "epoch": None, "graded": True}
     notes = notes_on(blocks, pairs[0], variances, of_item, {**roles, **about, **elsewhere})
     if alike:
         notes += (f"{joined(alike)}: models do not differ, or have the same score on all items, so there is no test.",)

@@ -62,8 +62,8 @@ class Evaluation(Answer):
         One row per question: ``question``, ``se``, ``df``, ``critical`` of the middle pair, ``smallest``: the
         difference, or odds ratio, that is found with probability `power`.
     sources : pandas.DataFrame
-        ``source``, ``sd``, ``meaning``: standard deviations of the mixed model. No rows with one task, or
-        by odds.
+        ``source``, ``sd``, ``meaning``: standard deviations of the linear mixed model. No rows with one task, or
+        by another.
     judges : pandas.DataFrame
         One row per judge and model: ``judge``, ``model``, ``accuracy``. No rows without judges.
     clusters : pandas.DataFrame
@@ -84,9 +84,9 @@ class Evaluation(Answer):
         The pairs by every question, with all that follows from them; `like` is None with one task, `items` where not
         all answers were repeated. By odds they are of ``log(odds)``, and ``ratios()`` has the odds ratios.
     fit : LmmFit or None
-        The mixed model of `like`, of means over epochs.
+        The mixed model of `like`, of means over epochs; a `GlmmFit` of the binomial model.
     variances : dict of str to float
-        Variances by source, as in `sources`; empty with one task, or by odds.
+        Variances by source, as in `sources`; empty with one task, by odds, or by the binomial model.
     pilot : Pilot or None
         What the variances come from.
     design : dict of str to int
@@ -98,6 +98,8 @@ class Evaluation(Answer):
         What the mean scores are called.
     scale, effect : str
         "accuracy" or "odds"; the column of `pairs` that follows from it, "estimate" or "odds_ratio".
+    method : str
+        "linear" or "binomial": the mixed model of accuracies for tasks like these.
     populations, samples : dict of str to str
         By the suffix of the columns of either question: which tasks it is about, and what it takes for the sample.
     intervals : str
@@ -229,10 +231,11 @@ class Evaluation(Answer):
     def _variances(self) -> Mapping[str, float]:
         """Those of tasks like these, where items are independent draws."""
         self._asked(LIKE)
-        if self.scale == "odds":
+        if not self.variances:
+            what, name = ("by odds", "scale") if self.scale == "odds" else ("by a binomial model", "method")
             raise DesignError(
-                "A plan needs the variances of accuracies, and this evaluation is by odds. Call evaluate(...) without "
-                "scale= for it."
+                f"A plan needs the variances of accuracies, and this evaluation is {what}. Call evaluate(...) without "
+                f"{name}= for it."
             )
         if len(self.clusters):
             column = self.clusters["cluster"].iloc[0]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, read_answers, without_tasks
+from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, has_counts, read_answers, without_tasks
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.failed import failures_table, notes_on_failures, under_policies
 from lmemtest.bench.evaluation.log_odds import same_ratios
@@ -24,8 +24,8 @@ from lmemtest.bench.evaluation.questions import (
     on_these_items,
     on_these_tasks,
 )
-from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing, refuse_odds
-from lmemtest.bench.evaluation.reservations import notes_on
+from lmemtest.bench.evaluation.refusals import check_scale, refuse_counting, refuse_nothing
+from lmemtest.bench.evaluation.reservations import binomial_is_sharper, notes_on
 from lmemtest.bench.evaluation.tables import (
     detectable_of,
     judges_table,
@@ -38,11 +38,14 @@ from lmemtest.bench.evaluation.tables import (
 from lmemtest.bench.evaluation.words import with_words
 from lmemtest.bench.power.components import Pilot
 from lmemtest.bench.power.power import USUAL_POWER
+from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
 from lmemtest.core.options import REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction
 from lmemtest.core.words import counted
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.model.glmm import GlmmFit, notes_of_answers
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
 
 SCALES = ("accuracy", "odds")
+METHODS = ("linear", "binomial", "auto")
 
 
 @guided
@@ -69,6 +73,7 @@ def evaluate(
     min_score: float = 0.0,
     max_score: float = 1.0,
     scale: str = "accuracy",
+    method: str = "linear",
     drop_duplicates: str | None = None,
     failed: str | None = None,
     score_failures: Any = None,
@@ -110,6 +115,10 @@ def evaluate(
     scale : {"accuracy", "odds"}
         "odds" compares models by the odds of a right answer in place of the accuracy: for scores of 0 and 1 on tasks
         of unequal difficulty near 1 or 0, where a difference of accuracies is large on hard tasks alone.
+    method : {"linear", "binomial", "auto"}
+        The mixed model of accuracies for tasks like these. "binomial" is one of right and wrong answers, whose
+        accuracies are averaged over tasks and items: it finds more near 1 or 0 with few tasks. "auto" takes it there,
+        by the answers of all models together, and says so.
     drop_duplicates : {"first", "last", "mean"}, optional
         Which of several rows of one answer is kept, in the order of the table, or the first with the mean score; a note
         says how many were dropped. Without it several rows of an answer are refused.
@@ -142,10 +151,10 @@ def evaluate(
         If an argument breaks its rule, or names a column that does not exist.
     DataError
         If scores lie outside of [min_score, max_score] or are missing, answers have several rows, there is one model
-        only, or a cluster is in several tasks; with "odds" also if scores are not 0 or 1.
+        only, or a cluster is in several tasks; with "odds" and "binomial" also if scores are not 0 or 1.
     DesignError
         If all scores are equal, no model has two items in a task, judges scored different answers, or each task has
-        one cluster; with "odds" also if judges are a sample.
+        one cluster; with "odds" and "binomial" also if judges are a sample.
 
     Notes
     -----
@@ -164,6 +173,10 @@ def evaluate(
     (few items may hold none of those that are hardly ever solved, or failed); of a model that solved all or nothing,
     with the number of items (of tasks, or families, for the second question). When the linear model is enough is
     measured on the page "Evaluations".
+
+    With ``method="binomial"`` the model for tasks like these is `fit_glmm` of the same formula, by restricted
+    pseudo-likelihood; ``(1 | task:item:model)`` joins it where answers were repeated. Its accuracies are probabilities
+    averaged over the random effects.
 
     With ``scale="odds"`` every task and model has one empirical logit, log((k + 1/2) / (n - k + 1/2)) of k right of n
     items, and every task counts the same. On these tasks errors are those of the delta method; for tasks like these
@@ -195,7 +208,12 @@ def evaluate(
         check_choice(vcov, "vcov", VCOV)
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
-    odds = check_choice(scale, "scale", SCALES) == "odds"
+    odds, method = check_choice(scale, "scale", SCALES) == "odds", check_choice(method, "method", METHODS)
+    if odds and method == "binomial":
+        raise ArgumentError(
+            f"{named('method')} 'binomial' is of accuracies, and odds have a model of their own. Leave out "
+            f"{advice('argument', name='scale')}, or take fit_glmm for odds given the task and the item."
+        )
     ends = check_scale(min_score, max_score)
     roles: dict[str, Any] = {"model": model, "item": item, "task": task, "score": score, "epoch": epoch, "judge": judge}
     roles |= {"family": family, "cluster": cluster, "scale": ends, "drop_duplicates": drop_duplicates}
@@ -203,17 +221,21 @@ def evaluate(
     blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
-    if odds:
-        refuse_odds(blocks.score, graded=about["graded"], n_judges=len(sample))
+    graded = about["graded"] or not (odds or has_counts(blocks))
+    if odds or method == "binomial":
+        counting = ("scale", "odds") if odds else ("method", "binomial")
+        refuse_counting(blocks.score, *counting, graded=graded, n_judges=len(sample))
+    countable = not (odds or graded or sample)
+    binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
     options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
     design = _design(blocks, about["n_families"])
     means = {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)}
     fit, per_row, variances, clusters = None, 1.0, dict[str, float](), list[dict[str, Any]]()
     if len(blocks.names) > 1 and not (odds and same_ratios(blocks)):
-        fit, per_row = fit_of(blocks, sample, odds=odds)
+        fit, per_row = fit_of(blocks, sample, odds=odds, binomial=binomial)
         means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
-        variances = {} if odds else variances_of(fit, blocks, sample, per_row)
+        variances = {} if odds or binomial else variances_of(fit, blocks, sample, per_row)
     if has_runs_of_items(blocks) and not odds:
         means[ITEMS] = on_these_items(blocks, sample, **options)
     if of_item is not None:
@@ -228,8 +250,9 @@ def evaluate(
     def again(runs: Runs) -> Comparisons:
         columns: dict[str, Any] = {"epoch": epoch, "judge": judge, "family": family, "cluster": cluster, "task": task}
         columns |= {"model": runs.algorithm, "item": runs.seed, "score": runs.score, "drop_duplicates": drop_duplicates}
+        columns |= {"scale": scale, "method": "binomial" if binomial else "linear"}
         options: dict[str, Any] = {"direction": direction, "adjust": adjust, "vcov": vcov, "alpha": alpha}
-        other = evaluate(runs.frame, min_score=min_score, max_score=max_score, scale=scale, **columns, **options)
+        other = evaluate(runs.frame, min_score=min_score, max_score=max_score, **columns, **options)
         return other.like or other.these
 
     effect = "odds_ratio" if odds else "estimate"
@@ -258,13 +281,21 @@ def evaluate(
             "adjust": adjust,
             "score": blocks.score,
             "scale": scale,
+            "method": "binomial" if binomial else "linear",
             "effect": effect,
             "direction": direction,
             "n_tasks": len(blocks.names),
             "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, ends, alpha),
         },
         notes=(
-            *notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges), "odds": odds}),
+            *notes_on(
+                blocks,
+                compared,
+                variances,
+                of_item,
+                {**roles, **about, "n_judges": len(judges), "odds": odds, "binomial": binomial, "method": method},
+            ),
+            *(notes_of_answers(fit) if isinstance(fit, GlmmFit) else ()),
             *notes_on_failures(done, alpha),
         ),
         formats={

@@ -55,6 +55,7 @@ from lmemtest.core.codes import in_order
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.model import fit_lmm
+from lmemtest.lmm.model.glmm import GlmmFit, fit_glmm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -226,14 +227,17 @@ def design_effect(clustered: Estimates, independent: Estimates, cluster: Index, 
     return [row | {"design_effect": effect, "n_effective": items / effect if effect > 0 else np.nan}]
 
 
-def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -> tuple[LmmFit, float]:
+def fit_of(
+    blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False, binomial: bool = False
+) -> tuple[LmmFit, float]:
     """The mixed model with tasks as a sample, fitted to means over epochs; and how many answers such a mean is of.
 
     Of very many answers the rows are blocks of items of a task, which differ by one item at most. The mean of a model
     over them is moved to that over its items, so the means of tasks are the same, and variances between thousands of
     items are known as well from hundreds of blocks. Not where a model has answered few of the items: its blocks would
     be smaller than those of others. With judges who are a sample there is a row for each of them. With `odds` there is
-    one row by task and model, where judges are no sample.
+    one row by task and model, and with `binomial` the model is one of right and wrong answers, where judges are no
+    sample.
     """
     counts, task, scores, per_row = answered(blocks), blocks.block, blocks.means.T, 1.0
     several_items, paired = bool((counts > 1).any()), bool(((blocks.n_runs > 0).sum(axis=1) > 1).any())
@@ -247,7 +251,7 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -
     else:
         if odds:
             scores, task, several_items = np.exp(unbiased_logits(blocks)[0]), np.arange(len(blocks.names)), False
-        elif most > 1 and share[share > 0.0].min() >= _ANSWERED:
+        elif most > 1 and not binomial and share[share > 0.0].min() >= _ANSWERED:
             n_blocks = np.rint(sizes / most).astype(np.intp)
             per_row = float(counts.sum() / ((counts > 0).sum(axis=0) @ n_blocks))
             scores, task = _over_blocks(blocks, n_blocks)
@@ -272,6 +276,10 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -
             [*terms, "(1 | task:item:model)", "(1 | judge)", "(1 | judge:model)"],
             roles | {"metafeatures": ("judge",)},
         )
+    if binomial:
+        rows["asked"] = blocks.n_runs.T[model, item]
+        rows["score"] = np.rint(score * rows["asked"])
+        terms += ["(1 | task:item:model)"] * bool((rows["asked"] > 1).any())
     runs = Runs(
         pd.DataFrame(rows),
         score=name,
@@ -282,7 +290,8 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array], *, odds: bool = False) -
         seed_shared=False,
         **roles,
     )
-    return fit_lmm(" + ".join(terms), runs), per_row
+    formula = " + ".join(terms)
+    return fit_glmm(formula, runs, trials="asked") if binomial else fit_lmm(formula, runs), per_row
 
 
 def _over_blocks(blocks: Blocks, n_blocks: Index) -> tuple[Array, Index]:
@@ -306,9 +315,10 @@ def on_tasks_like_these(fit: LmmFit, blocks: Blocks, **facts: Any) -> Estimates:
 
     Where the variance of tasks, or of advantages, happens to be estimated as zero, the model takes the degrees of
     freedom of the items. There are not more than those of k models' means over T tasks: k (T - 1), and (k - 1) (T - 1)
-    of differences, whose standard errors are moderated by each pair's own scatter from three tasks on.
+    of differences, whose standard errors are moderated by each pair's own scatter from three tasks on. Accuracies of a
+    binomial model are averaged over its random effects.
     """
-    found = fit.emmeans("model", **facts)
+    found = fit.emmeans("model", **{"type": "response"} if isinstance(fit, GlmmFit) else {}, **facts)
     units = blocks.names if blocks.family is None else set(blocks.family)
     k, df = len(blocks.algorithms), len(units) - 1.0
     of_differences: Array = found.L[1:] - found.L[:1]

@@ -136,17 +136,17 @@ def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
     )
 
 
-def refuse_odds(score: str, *, graded: bool, n_judges: int) -> None:
-    """Scores of which nothing is counted, and judges who are a sample."""
-    leave = f"Leave out {advice('value', name='scale', value='odds')}"
+def refuse_counting(score: str, name: str, value: str, *, graded: bool, n_judges: int) -> None:
+    """Scores of which nothing is counted, and judges who are a sample, where an argument is for counts."""
+    leave = f"Leave out {advice('value', name=name, value=value)}"
     if graded:
         raise DataError(
-            f"{named('scale')} 'odds' is for scores of 0 and 1, which are counted, and {score!r} has scores between. "
+            f"{named(name)} {value!r} is for scores of 0 and 1, which are counted, and {score!r} has scores between. "
             f"{leave}, or write 1 for what counts as right and 0 for the rest."
         )
     if n_judges:
         raise DesignError(
-            f"{named('scale')} 'odds' counts right answers, and the {n_judges} judges are a sample who need not agree "
+            f"{named(name)} {value!r} counts right answers, and the {n_judges} judges are a sample who need not agree "
             f"on them. {leave}, or give each answer one score, such as that of most judges."
         )
 

@@ -153,7 +153,11 @@ def notes_on(
         )
     if about["odds"] and has_runs_of_items(blocks):
         notes.append(NO_ODDS_OF_RUNS)
-    elif not about["odds"] and not about["graded"] and n_judges < FEWEST_JUDGES and odds_are_sharper(blocks):
+    elif (
+        not (about["odds"] or about["binomial"] or about["graded"])
+        and n_judges < FEWEST_JUDGES
+        and odds_are_sharper(blocks)
+    ):
         notes.append(
             "Accuracies are near the end of the scale on few tasks of unequal difficulty, where a comparison by odds "
             f"often finds more for tasks like these: {advice('value', name='scale', value='odds')}."
@@ -164,10 +168,21 @@ def notes_on(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
             f"items: there the test on {here} is rough. " + advice("n_differ")
         )
+    if about["binomial"] and about["method"] == "auto":
+        notes.append(
+            "The binomial model is used for tasks like these, since accuracies are near the end of the scale on few "
+            f"tasks. The linear model: {advice('value', name='method', value='linear')}."
+        )
     one_answer = cluster is None and about["epoch"] is None and not n_judges and not about["graded"]
     if few and one_answer and len(blocks.names) == 1 and len(blocks.algorithms) == 2:
         notes.append("The exact test of these items (McNemar's): " + advice("mcnemar") + ".")
     return tuple(notes)
+
+
+def binomial_is_sharper(blocks: Blocks) -> bool:
+    """Whether the rule of the page "Evaluations" says so, by the answers of all models together, whoever is better."""
+    p = float(np.nanmean(task_means(blocks)))
+    return 1 < len(blocks.names) <= MOST_TASKS and min(p, 1.0 - p) <= NEAR_END
 
 
 def odds_are_sharper(blocks: Blocks) -> bool:

@@ -76,11 +76,12 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
         families = [plural(str(read["family"]))] if "family" in evaluation.design else []
         populations["like"] = f"tasks of {families[0]} like these" if families else "tasks like these"
         units = [*families, "tasks", *["judges"] * read["judges_are_sample"], "items"]
-        over = ["epochs"] * ("epoch" in evaluation.design and not odds)
+        over = ["epochs"] * ("epoch" in evaluation.design and not odds and evaluation.method == "linear")
         over += [f"blocks of {read['per_row']:.0f} items"] * (read["per_row"] > 1.0)
         rows = f", of means over {joined(over)}" if over else ""
         samples["like"] = (
             f"{joined(units)} are the sample: {evaluation.fit.formula}{rows}"
+            f"{', binomial (logit), probabilities averaged over random effects' * (evaluation.method == 'binomial')}"
             f"{', odds of k right of n items (k + 1/2) / (n - k + 1/2)' * odds}."
         )
     if evaluation.items is not None:

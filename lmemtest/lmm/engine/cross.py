@@ -111,16 +111,6 @@ class DenseCross(_Values):
         """``sum_l V_l' r_l`` for ``(q, K, c)`` columns, ``(m, c)``."""
         return self.values.reshape(-1, self.values.shape[2]).T @ r.reshape(-1, r.shape[2])
 
-    def at_parents(self, parent: Index, child: Any) -> DenseCross:  # noqa: ARG002 - see SparseCross
-        """The rows that belong to the parents of ``child``'s levels."""
-        return DenseCross(self.values[parent])
-
-    def add_children(self, indicator: Any, parent: Index, child: Any) -> DenseCross:
-        """Add ``child``'s rows to the rows of their parents."""
-        q, K, m = self.values.shape
-        summed = indicator @ child.values.reshape(len(parent), -1)
-        return DenseCross(self.values + summed.reshape(q, K, m))
-
 
 @dataclass(frozen=True)
 class SparsePattern:
@@ -372,15 +362,6 @@ class PartedCross(_Values):
         for levels, columns in self._parts():
             out[columns] += self._flat(levels).T @ r[levels].reshape(-1, r.shape[2])
         return out[: self.m]
-
-    def at_parents(self, parent: Index, child: Any) -> PartedCross:
-        """The rows that belong to the parents of ``child``'s levels, which are in the same parts."""
-        return replace(child, values=self.values[parent])
-
-    def add_children(self, indicator: Any, parent: Index, child: Any) -> PartedCross:
-        """Add ``child``'s rows to the rows of their parents."""
-        summed = indicator @ child.values.reshape(len(parent), -1)
-        return self._with(self.values + summed.reshape(self.values.shape))
 
 
 Cross = DenseCross | SparseCross | PartedCross

@@ -36,13 +36,17 @@ from lmemtest.lmm.engine.sweep import (
     Adjoint,
     Eliminated,
     Products,
+    add_products,
+    between,
     congruence,
+    from_parents,
     full_symmetric,
-    into_parents,
     joined,
     multiply,
     of_copies,
+    products_in_parents,
     projected_gram,
+    times_parents,
     transposed,
 )
 from lmemtest.lmm.engine.theta import free_indices, solve_lower, solve_spd
@@ -316,15 +320,15 @@ class _Point:
             XV = V.times(half) if V_moved is None else V.times(half) + V_moved.times(step.Q)
             XE = {j: half @ e + step.Q @ dE[i][j] if a is not None else half @ e for j, e in step.E.items()}
             for j, e in step.E.items():
-                product = into_parents(step.stage, j, transposed(e) @ XE[j])
+                product = products_in_parents(step.stage, j, e, XE[j])
                 dA[j] = _sum(dA[j], -(product + transposed(product)))
                 for k in (k for k in step.E if k > j):
-                    cross = transposed(e) @ XE[k] + transposed(XE[j]) @ step.E[k]
-                    dE[j][k] = _sum(dE[j].get(k), -into_parents(step.stage, j, cross))
+                    cross = products_in_parents(step.stage, j, e, XE[k])
+                    cross += products_in_parents(step.stage, j, XE[j], step.E[k])
+                    dE[j][k] = _sum(dE[j].get(k), -cross)
                 before = dV[j]
                 dV_j = steps[j].V.scaled(0.0) if before is None else before
-                children = XV.times(transposed(e)) + V.times(transposed(XE[j]))
-                dV[j] = dV_j.add_children(step.stage.indicator[j], step.stage.parent[j], -children)
+                dV[j] = add_products(step.stage, j, add_products(step.stage, j, dV_j, -e, XV), -XE[j], V)
             product = V.product(XV)
             dB = _sum(dB, -(product + product.T))
             if step.stage.S is not None:
@@ -367,24 +371,20 @@ class _Point:
         for i in reversed(range(len(moved))):
             step, (YV, YE, H) = self.at.sweep.steps[i], bar.steps[i]
             _, dE, dV, dQ, _ = moved[i]
-            parent = step.stage.parent
             dYV = step.V.sample_product(dB_bar)
             if dV is not None:
                 dYV = dYV + dV.sample_product(bar.B)
             dYE: dict[int, Array] = {}
             for k in step.E:
-                from_parent = bar.V[k].at_parents(parent[k], step.V)
-                d_from_parent = V_bar[k].at_parents(parent[k], step.V)
-                dY = step.V.contract(d_from_parent)
-                dYV = dYV + d_from_parent.times(step.E[k])
-                if dV is not None:
-                    dY = dY + dV.contract(from_parent)
-                if dE is not None:
-                    dYV = dYV + from_parent.times(dE[k])
+                dY, seen = from_parents(step.stage, k, V_bar[k], step.V, step.E[k])
+                dYV = dYV + seen
+                if dV is not None and dE is not None:
+                    of_moved, seen = from_parents(step.stage, k, bar.V[k], dV, dE[k])
+                    dY, dYV = dY + of_moved, dYV + seen
                 for j, e in step.E.items():
-                    dY = dY + e @ _between(A_bar, E_bar, j, k)[parent[min(j, k)]]
+                    dY = dY + times_parents(step.stage, min(j, k), e, between(A_bar, E_bar, j, k))
                     if dE is not None:
-                        dY = dY + dE[j] @ _between(bar.A, bar.E, j, k)[parent[min(j, k)]]
+                        dY = dY + times_parents(step.stage, min(j, k), dE[j], between(bar.A, bar.E, j, k))
                 dYE[k] = dY
             dH = dYV.contract(step.V)
             if dV is not None:
@@ -463,11 +463,6 @@ def _level_sum(left: Array, right: Array, K: int) -> Array:
     """``sum_l left_l right_l'`` over the levels of ``K`` rows."""
     by_row = [(left[a::K], right[a::K]) for a in range(K)]
     return np.array([[np.vdot(x, y) for _, y in by_row] for x, _ in by_row])
-
-
-def _between(A: dict[int, Array], E: dict[tuple[int, int], Array], j: int, k: int) -> Array:
-    """The part of an adjoint between chain blocks ``j`` and ``k``, one matrix per level of the finer one."""
-    return A[j] if j == k else E[j, k] if j < k else transposed(E[k, j])
 
 
 def _d_Q(step: Eliminated, P: Array, dA: Array | None, dSigma: Array | None) -> Array | None:

@@ -16,13 +16,25 @@ gradient of the log-determinant in their weights, which the exact adjoint of the
     dD / db = X'(q - 2 a),    dD / dSigma = Z'(V^-1 - a a' + (q a' + a q') / 2) Z,
 
 of the latter the blocks of single levels, summed.
+
+Where the effects are the intercepts (or slopes) ``s v`` of the levels of one factor, the likelihood is a product of
+integrals over ``v``, normal (0, 1). With the mode ``m`` of a level, ``c = (1 + s^2 sum z^2 W)^-1/2`` and the nodes
+``x`` and weights ``w`` of Gauss and Hermite, one is
+
+    c sum_k w_k exp(l(eta + s z c x_k) - (m + c x_k)^2 / 2 + x_k^2 / 2)
+
+(Liu & Pierce 1994, doi:10.1093/biomet/81.3.624): Laplace's approximation with one node, exact with many. The derivative
+of its logarithm is the mean of that of ``l`` over the distribution of ``v`` given the answers, by the same nodes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+from scipy import special
 
 from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
@@ -38,6 +50,9 @@ _SETTLED, _MOST_NEWTON, _MOST_HALVINGS = 1e-8, 100, 30
 # Decrease that another step promises at which the search ends; steps of it; the step of its first differences.
 _DECREMENT, _MOST_STEPS, _STEP = 1e-10, 300, 1e-4
 _SMALLEST_START = 0.1  # of a standard deviation: the gradient vanishes at zero
+# Nodes of the quadrature, for the weight of the standard normal density.
+_NODES, _LOG_WEIGHTS = np.polynomial.hermite_e.hermegauss(25)
+_LOG_WEIGHTS = np.log(_LOG_WEIGHTS / _LOG_WEIGHTS.sum())
 
 
 @dataclass(frozen=True)
@@ -57,10 +72,15 @@ class Laplace:
     deviance: float
     theta: Array  # user's scale
     b: Array  # kept fixed effects
-    cov: Array  # of these, from the curvature in all parameters
     eta: Array
     evaluations: int
     converged: bool
+    curvature: Callable[[], Array]
+
+    @cached_property
+    def cov(self) -> Array:
+        """Covariance of the fixed effects, from the curvature in all parameters."""
+        return self.curvature()
 
 
 @dataclass(frozen=True)
@@ -73,6 +93,7 @@ class Likelihood:
     offset: Array
     answers: Answers
     family: Family
+    quadrature: bool = False  # of one column of one factor, in place of Laplace's approximation
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -88,49 +109,52 @@ class Likelihood:
         factors = tuple(th.unpack(theta, self.shapes))
         fixed = (self.X @ b)[self.row] + self.offset
         held = near.held if isinstance(near, Mode) else Held(self.terms, factors, near.weight)
-        eta, before, moved = near.eta, None, np.inf
+        eta, at, pair, penalised, moved = near.eta, self._derivatives(near.eta), None, -np.inf, np.inf
         for _ in range(_MOST_NEWTON):
-            at = self._derivatives(eta)
             held = replace(held, factors=factors).reweighted(-at.second)
             data = eta + at.first / -at.second - fixed
             residual = held.take(data[:, None])[1][:, 0]
-            random, r = data - residual, -at.second * residual
-            if before is not None:
-                random, r = self._shortened(fixed, before, (random, r))
-            there = np.clip(fixed + random, -LARGEST, LARGEST)
+            newton = data - residual, -at.second * residual
+            pair, there, at_there, penalised = self._step(fixed, pair, newton, penalised)
             moved = float(np.abs(np.sqrt(-at.second) * (there - eta)).max())
-            eta, before = there, (random, r)
+            eta, at = there, at_there
             if moved < _SETTLED:
                 break
-        at = self._derivatives(eta)
         held = replace(held, factors=factors).reweighted(-at.second)
-        value = -2.0 * float(at.value.sum()) + float(random @ r) + held.logdet
+        value = -2.0 * penalised + held.logdet
         if not (moved < _SETTLED and np.isfinite(value)):
             raise np.linalg.LinAlgError("the mode of the random effects was not found")
-        return Mode(value, eta, at, held)
+        mode = Mode(value, eta, at, held)
+        if not self.quadrature:
+            return mode
+        return replace(mode, value=-2.0 * float(special.logsumexp(self._at_nodes(point, mode)[2], axis=1).sum()))
 
     def _derivatives(self, eta: Array) -> Derivatives:
         at = self.family.log_likelihood(eta, self.answers.total, self.answers.n)
         return at._replace(second=np.minimum(at.second, -_FLATTEST * self.answers.n))
 
-    def _shortened(self, fixed: Array, old: tuple[Array, Array], new: tuple[Array, Array]) -> tuple[Array, Array]:
-        """The way from one pair ``Z u`` and ``r`` towards another, halved until the penalised likelihood rises."""
+    def _step(
+        self, fixed: Array, old: tuple[Array, Array] | None, new: tuple[Array, Array], least: float
+    ) -> tuple[tuple[Array, Array], Array, Derivatives, float]:
+        """From one pair ``Z u`` and ``r`` towards another, halved until the penalised likelihood does not fall.
 
-        def objective(random: Array, r: Array) -> float:
-            eta = np.clip(fixed + random, -LARGEST, LARGEST)
-            at = self.family.log_likelihood(eta, self.answers.total, self.answers.n)
-            return float(at.value.sum()) - 0.5 * float(random @ r)
-
-        least, share = objective(*old), 1.0
+        Then the predictor there, its derivatives and the penalised likelihood.
+        """
+        pair = new
         for _ in range(_MOST_HALVINGS):
-            random, r = (a + share * (b - a) for a, b in zip(old, new, strict=True))
-            if objective(random, r) >= least - 1e-12 * max(1.0, abs(least)):
+            random, r = pair
+            eta = np.clip(fixed + random, -LARGEST, LARGEST)
+            at = self._derivatives(eta)
+            penalised = float(at.value.sum()) - 0.5 * float(random @ r)
+            if old is None or penalised >= least - 1e-12 * max(1.0, abs(least)):
                 break
-            share *= 0.5
-        return random, r
+            pair = 0.5 * (old[0] + random), 0.5 * (old[1] + r)
+        return pair, eta, at, penalised
 
     def gradient(self, point: Array, mode: Mode) -> Array:
         """Of the criterion in theta and the fixed effects."""
+        if self.quadrature:
+            return self._gradient_at_nodes(point, mode)
         at, held = mode.at, mode.held
         h, of_logdet = held.leverages()
         q = held.omega * held.take((-h * at.third / held.omega)[:, None])[1][:, 0]
@@ -146,6 +170,28 @@ class Likelihood:
             of_theta.append(2.0 * (np.diag(G.diagonal()) if term.diagonal else G) @ L)
         of_fixed = self.X.T @ np.bincount(self.row, q - 2.0 * at.first, len(self.X))
         return np.concatenate([th.pack(of_theta, self.shapes), of_fixed])
+
+    def _gradient_at_nodes(self, point: Array, mode: Mode) -> Array:
+        (term,) = self.terms
+        v, at, logs = self._at_nodes(point, mode)
+        share = special.softmax(logs, axis=1)[term.codes] * at.first
+        of_theta = float(term.basis[:, 0] @ (share * v[term.codes]).sum(axis=1))
+        return -2.0 * np.append(of_theta, self.X.T @ np.bincount(self.row, share.sum(axis=1), len(self.X)))
+
+    def _at_nodes(self, point: Array, mode: Mode) -> tuple[Array, Derivatives, Array]:
+        """``v`` of the levels at the nodes, the cells there, and the logarithms of what is summed, per level."""
+        (term,) = self.terms
+        s, z, x = point[0], term.basis[:, 0], _NODES
+
+        def summed(values: Array) -> Array:
+            return np.asarray(np.bincount(term.codes, values, term.n_levels), dtype=float)
+
+        c = 1.0 / np.sqrt(1.0 + s**2 * summed(-mode.at.second * z**2))
+        v = (s * summed(mode.at.first * z))[:, None] + c[:, None] * x
+        eta = np.clip(mode.eta[:, None] + (s * z)[:, None] * (c[:, None] * x)[term.codes], -LARGEST, LARGEST)
+        at = self.family.log_likelihood(eta, self.answers.total[:, None], self.answers.n[:, None])
+        of_level = np.stack([summed(values) for values in at.value.T], axis=1)
+        return v, at, of_level + np.log(c)[:, None] + _LOG_WEIGHTS + 0.5 * (x**2 - v**2)
 
     def maximise(self, working: Working) -> Laplace:
         """The optimum from that of pseudo-likelihood: trust-region steps whose curvature is learned on the way."""
@@ -194,10 +240,10 @@ class Likelihood:
             deviance=here.value,
             theta=th.pack([th.lower_root(L) for L in th.unpack(point[:n], self.shapes)], self.shapes),
             b=point[n:],
-            cov=self._covariance(point, here, unit),
             eta=here.eta,
             evaluations=evaluations,
             converged=promised < 1e3 * _DECREMENT,
+            curvature=partial(self._covariance, point, here, unit),
         )
 
     def _covariance(self, point: Array, here: Mode, unit: Array) -> Array:

@@ -46,8 +46,10 @@ PER_LEVEL = 50.0
 _FEW = 5
 # Elements of one array of cross-products: 800 MB.
 _MAX_ELEMENTS = 1e8
-# Elements of the products of every level of a leading factor with what it leaves: 320 MB.
+# Elements of the products of what is led with what it leaves: 320 MB.
 _MAX_OUTER = 4e7
+# Numbers of the levels below one level, all together, from which a product for each of the latter pays.
+WORTH_A_LOOP = 3000
 
 
 class Shape(NamedTuple):
@@ -337,7 +339,7 @@ class _Parts:
         for i, lead in enumerate(self.blocks):
             others = [j for j in everything if j != i]
             width = float(self.widths(others).max())
-            if max(lead.q, self.n_parts) * width * (m + width) < _MAX_OUTER:
+            if self.has_room(lead.q, lead.K, width, m):
                 cost = self.cost(others, m, padded=True) + (PER_LEVEL * lead.q + 6.0 * lead.size) * (m + width) ** 2
                 yield cost, partial(self._led, lead, others, border)
 
@@ -351,7 +353,7 @@ class _Parts:
                 continue
             inner = _Parts.of(fine, *parts, self.omega)
             K, left = float(inner.widths(range(len(fine))).max()), float(self.widths(coarse).max())
-            if inner.n_parts * max(K, left) * (K + left + m) < _MAX_OUTER:
+            if self.has_room(inner.n_parts, K, left, m):
                 cost = inner.cost(range(len(fine)), m + int(left), padded=True) + self.cost(coarse, m, padded=True)
                 cost += PER_LEVEL * inner.n_parts * (left + m) ** 2
                 yield cost, partial(self._with_inner, inner, coarse, border)
@@ -365,6 +367,15 @@ class _Parts:
     def widths(self, chosen: Sequence[int] | range) -> Array:
         """Columns of some blocks in every part."""
         return np.array([self.blocks[i].K for i in chosen]) @ self.counts[list(chosen)]
+
+    def has_room(self, q: int, K: float, width: float, m: int) -> bool:
+        """Whether ``q`` groups of ``K`` columns can be eliminated before the ``width`` columns left of every part.
+
+        Products of single groups are made where a loop over the parts does not pay.
+        """
+        left = width * (m + width)
+        single = min(q * left, WORTH_A_LOOP * self.n_parts)
+        return max(single, self.n_parts * left, q * K * (K + width + m)) < _MAX_OUTER
 
     def cost(self, chosen: Sequence[int] | range, m: int, *, padded: bool = False) -> float:
         """Flops of an evaluation with its gradient."""

@@ -22,24 +22,22 @@ null space tells whether the boundary is an optimum. Its cost is that of the eli
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.lmm.engine.cross import Cross, DenseCross, left_multiply
+from lmemtest.lmm.engine.cross import Cross, SparseCross, left_multiply
 from lmemtest.lmm.engine.products import CellColumns, Stage, System
-from lmemtest.lmm.engine.structure import Block
+from lmemtest.lmm.engine.structure import WORTH_A_LOOP, Block
 from lmemtest.lmm.engine.theta import inverse_lower, solve_lower, solve_spd
 
 # Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.
 _WELL_CONDITIONED = 1e-3
 # Columns of a group from which a call per group of the triangular inverse pays.
 LARGE = 8
-# Numbers of the levels below one level, all together, from which a product for each of the latter pays.
-_WORTH_A_LOOP = 3000
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def into_parents(stage: Stage, j: int, children: Array) -> Array:
 def _children(stage: Stage, j: int, work: int) -> list[Index] | None:
     """The levels below each level of chain block ``j``; None where so many numbers of each do not pay for a loop."""
     of = stage.indicator[j]
-    if of.shape[1] * work < _WORTH_A_LOOP * of.shape[0]:
+    if of.shape[1] * work < WORTH_A_LOOP * of.shape[0]:
         return None
     return np.split(of.indices, of.indptr[1:-1])
 
@@ -122,6 +120,27 @@ def times_parents(stage: Stage, j: int, rows: Array, of_parents: Array) -> Array
     for own, M in zip(children, of_parents, strict=True):
         out[own] = (rows[own].reshape(-1, a) @ M).reshape(-1, rows.shape[1], b)
     return out
+
+
+def add_products(stage: Stage, j: int, V: Cross, left: Array, child: Cross) -> Cross:
+    """``V_p + sum_l left_l' child_l`` over the levels below each level of chain block ``j``."""
+    if isinstance(V, SparseCross):
+        return V.add_children(stage.indicator[j], stage.parent[j], child.times(transposed(left)))
+    return replace(V, values=V.values + products_in_parents(stage, j, left, child.values))
+
+
+def from_parents(stage: Stage, k: int, of_parents: Cross, V: Cross, E: Array) -> tuple[Array, Cross]:
+    """``V_l W_p'`` and ``E_l W_p`` with ``W_p`` of the level of chain block ``k`` above each level ``l``."""
+    if isinstance(V, SparseCross) and isinstance(of_parents, SparseCross):
+        rows = of_parents.at_parents(stage.parent[k], V)
+        return V.contract(rows), rows.times(E)
+    W = of_parents.values
+    return times_parents(stage, k, V.values, transposed(W)), replace(V, values=times_parents(stage, k, E, W))
+
+
+def between(A: dict[int, Array], E: dict[tuple[int, int], Array], j: int, k: int) -> Array:
+    """The part of an adjoint between chain blocks ``j`` and ``k``, one matrix per level of the finer one."""
+    return A[j] if j == k else E[j, k] if j < k else transposed(E[k, j])
 
 
 def tail_times(tail: tuple[Block, ...], factors: tuple[Array, ...], M: Array, *, transpose: bool) -> Array:
@@ -171,11 +190,7 @@ def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
             A[j] = A[j] - products_in_parents(stage, j, te, te)
             for k in (k for k in TE if k > j):
                 E[j][k] = E[j][k] - products_in_parents(stage, j, te, TE[k])
-            V_j = V[j]
-            if isinstance(V_j, DenseCross) and isinstance(TV, DenseCross):
-                V[j] = DenseCross(V_j.values - products_in_parents(stage, j, te, TV.values))
-            else:
-                V[j] = V_j.add_children(stage.indicator[j], stage.parent[j], -TV.times(transposed(te)))
+            V[j] = add_products(stage, j, V[j], -te, TV)
         B = B - TV.gram()
         Q = T * T if T.shape[1] == 1 else transposed(T) @ T
         if stage.S is not None:
@@ -235,19 +250,10 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
             continue
         YE: dict[int, Array] = {}
         for k in step.E:
-            of_parent = V_bar[k]
-            if isinstance(step.V, DenseCross) and isinstance(of_parent, DenseCross):
-                Y = times_parents(stage, k, step.V.values, transposed(of_parent.values))
-                YV = YV + DenseCross(times_parents(stage, k, step.E[k], of_parent.values))
-            else:
-                from_parent = of_parent.at_parents(stage.parent[k], step.V)
-                Y = step.V.contract(from_parent)
-                YV = YV + from_parent.times(step.E[k])
+            Y, seen = from_parents(stage, k, V_bar[k], step.V, step.E[k])
+            YV = YV + seen
             for j, e in step.E.items():
-                if j <= k:
-                    Y = Y + times_parents(stage, j, e, A_bar[k] if j == k else E_bar[j, k])
-                else:
-                    Y = Y + times_parents(stage, k, e, transposed(E_bar[k, j]))
+                Y = Y + times_parents(stage, min(j, k), e, between(A_bar, E_bar, j, k))
             YE[k] = Y
         H = YV.contract(step.V)
         for k, e in step.E.items():

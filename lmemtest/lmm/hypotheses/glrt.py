@@ -483,6 +483,11 @@ def _check_same_data(null: Any, alternative: Any) -> None:
         raise NestingError(
             f"The response is {kinds[0]} in the null and {kinds[1]} in the alternative. Fit both with the same family."
         )
+    if len({fit.quadrature for fit in (null, alternative) if fit.design.random and hasattr(fit, "quadrature")}) > 1:
+        raise NestingError(
+            "The likelihood of one model is by quadrature, that of the other by Laplace's approximation. Fit both with "
+            "method='laplace'."
+        )
     held = [fit.residual_variance for fit in (null, alternative)]
     if held[0] != held[1]:
         raise NestingError(

@@ -16,7 +16,7 @@ from lmemtest.core.frames import check_numeric
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_flag, resolve_rng
-from lmemtest.core.words import format_level, listed
+from lmemtest.core.words import format_level, joined, listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compress, regroup
 from lmemtest.lmm.engine.ddf import between_within
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.formula import ParsedFormula
 
-METHODS = ("pseudo", "laplace")
+METHODS = ("pseudo", "laplace", "quadrature")
 # Rows that a message shows.
 _EXAMPLES = 3
 # Where the logarithm of the size of a negative binomial is looked for: beyond, counts are Poisson's for all purposes.
@@ -67,9 +67,10 @@ def fit_glmm(
         Of the binomial family; "logit" by default. Counts have "log".
     trials : str, optional
         Column of the number of attempts behind each number of successes.
-    method : {"pseudo", "laplace"}
+    method : {"pseudo", "laplace", "quadrature"}
         Restricted pseudo-likelihood, whose tests have degrees of freedom; or the maximum of Laplace's approximation of
-        the likelihood, with normal tests, as in lme4 and glmmTMB.
+        the likelihood, with normal tests, as in lme4 and glmmTMB; or that of the likelihood itself, by adaptive
+        Gauss-Hermite quadrature with 25 nodes, for one random effect of one factor.
 
     Returns
     -------
@@ -85,7 +86,8 @@ def fit_glmm(
     DesignError
         If all answers are the same, or the data cannot identify the model.
     ArgumentError
-        If an option is unknown, or does not belong to the family.
+        If an option is unknown, or does not belong to the family; with "quadrature" also if there are other random
+        effects than one of one factor.
 
     Warns
     -----
@@ -134,6 +136,11 @@ def fit_glmm(
     observed, rows, constant = _observed(parsed, table, family, trials)
     design = build_design(parsed, observed.columns, observed.n)
     refuse_unidentified(design, observed, residual_known=True)
+    if method == "quadrature" and [term.basis.shape[1] for term in design.random] != [1]:
+        raise ArgumentError(
+            "method='quadrature' integrates over one random effect of one factor, such as (1 | g), and the random part "
+            f"is {joined([term.label for term in design.random] or ['empty'])}. Take method='laplace'."
+        )
     kept = data.copy(deep=False) if isinstance(data, pd.DataFrame) else data
     return _fit_answers(
         formula,
@@ -145,6 +152,7 @@ def fit_glmm(
         rows=rows,
         constant=constant,
         reml=method == "pseudo",
+        quadrature=method == "quadrature",
     )
 
 
@@ -219,6 +227,7 @@ def _fit_answers(
     rows: Array,
     constant: Callable[[Family], float],
     reml: bool,
+    quadrature: bool,
     theta: Array | None = None,
 ) -> GlmmFit:
     """Fit a design to the answers of its cells."""
@@ -229,8 +238,9 @@ def _fit_answers(
     try:
         with one_blas_thread():
             if family.name == "negative-binomial" and not np.isfinite(family.size):
-                family = _with_size(design, Answers(total, n), family, constant)
-            working, laplace = _optimum(design, Answers(total, n), family, reml=reml, theta=theta)
+                family = _with_size(design, Answers(total, n), family, constant, quadrature=quadrature)
+            asked: dict[str, Any] = {"reml": reml, "quadrature": quadrature, "theta": theta}
+            working, laplace = _optimum(design, Answers(total, n), family, **asked)
     except np.linalg.LinAlgError as error:
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, or for random "
@@ -258,8 +268,9 @@ def _fit_answers(
         working=working,
         prior=added,
         of_likelihood=laplace,
+        quadrature=quadrature,
     )
-    return dataclasses.replace(fit, notes=(*notes_of(fit), *_notes(fit)))
+    return dataclasses.replace(fit, notes=(*notes_of(fit), *notes_of_answers(fit)))
 
 
 def _optimum(
@@ -268,16 +279,18 @@ def _optimum(
     family: Family,
     *,
     reml: bool,
+    quadrature: bool,
     theta: Array | None = None,
 ) -> tuple[Working, Laplace | None]:
-    """The end of pseudo-likelihood, or by maximum likelihood the linear model at Laplace's optimum, and that."""
+    """The end of pseudo-likelihood, or by maximum likelihood the linear model at the optimum, and that."""
     terms, X, row = engine_terms(design), design.distinct, design.row
     working = pseudo_likelihood(terms, X, row, design.offset, answers, family, reml=reml, theta=theta)
     if reml:
         ended = working.optimum.converged and working.settled
         return dataclasses.replace(working, optimum=dataclasses.replace(working.optimum, converged=ended)), None
     kept = X[:, working.problem.kept]
-    laplace = Likelihood(tuple(terms), kept, row, design.offset, answers, family).maximise(working)
+    likelihood = Likelihood(tuple(terms), kept, row, design.offset, answers, family, quadrature)
+    laplace = likelihood.maximise(working)
     at_mode = linearised(terms, X, row, design.offset, answers, family, eta=laplace.eta, reml=False)
     x = at_mode.point(at_mode.to_white(laplace.theta))
     z, weight = working_scores(laplace.eta, answers, family)
@@ -294,7 +307,9 @@ def _optimum(
     ), laplace  # fmt: skip
 
 
-def _with_size(design: Design, answers: Answers, family: Family, constant: Callable[[Family], float]) -> Family:
+def _with_size(
+    design: Design, answers: Answers, family: Family, constant: Callable[[Family], float], *, quadrature: bool
+) -> Family:
     """The negative binomial with the size of the largest likelihood."""
     from scipy.optimize import minimize_scalar
 
@@ -302,7 +317,7 @@ def _with_size(design: Design, answers: Answers, family: Family, constant: Calla
         return dataclasses.replace(family, size=float(np.exp(log_size)))
 
     def deviance(log_size: float) -> float:
-        _, laplace = _optimum(design, answers, of(log_size), reml=False)
+        _, laplace = _optimum(design, answers, of(log_size), reml=False, quadrature=quadrature)
         return (np.inf if laplace is None else laplace.deviance) - 2.0 * constant(of(log_size))
 
     found = minimize_scalar(deviance, bounds=_LOG_SIZES, method="bounded", options={"xatol": 1e-6})
@@ -314,7 +329,7 @@ def _with_size(design: Design, answers: Answers, family: Family, constant: Calla
     return of(float(found.x))
 
 
-def _notes(fit: GlmmFit) -> tuple[str, ...]:
+def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
     """What was done because of separation, zero variances or a sequence that did not settle."""
     notes = []
     if fit.of_likelihood is not None and not fit.of_likelihood.converged:
@@ -323,13 +338,14 @@ def _notes(fit: GlmmFit) -> tuple[str, ...]:
         notes.append(text)
     where = np.flatnonzero(fit.prior)
     if len(where):
-        end = "0 or 1" if fit.family.binomial else "0"
+        half, end = (
+            (", half right and half wrong,", "0 or 1") if fit.family.binomial else (" with half an event each", "0")
+        )
+        added = written(float(fit.prior.sum()), ".3g")
         notes.append(
             f"Separation: the fixed effects fit the answers at {_places(fit, where)} perfectly, so that their "
-            f"estimates would have no bound. A weak prior of {written(float(fit.prior.sum()), '.3g')} pseudo-answers "
-            "keeps them finite, "
-            f"{'of which half are right' if fit.family.binomial else 'with half an event each'}; intervals there are "
-            f"rough near {end}."
+            f"estimates would have no bound. A weak prior of {added} pseudo-answer{'s' * (added != '1')}{half} keeps "
+            f"them finite; intervals there are rough near {end}."
         )
     if fit.singular_terms and fit.reml:
         notes.append(
@@ -377,7 +393,9 @@ class GlmmFit(LmmFit):
     prior : (n_distinct,) float
         Pseudo-answers at each distinct row of the fixed part, 0 without separation.
     of_likelihood : Laplace or None
-        The optimum of Laplace's approximation, whose estimates these are; None of pseudo-likelihood.
+        The optimum of Laplace's approximation or of quadrature, whose estimates these are; None of pseudo-likelihood.
+    quadrature : bool
+        Whether the likelihood is that of quadrature, not Laplace's approximation.
     """
 
     family: Family
@@ -388,6 +406,7 @@ class GlmmFit(LmmFit):
     working: Working
     prior: Array
     of_likelihood: Laplace | None
+    quadrature: bool
 
     @property
     def distribution(self) -> str:
@@ -433,7 +452,7 @@ class GlmmFit(LmmFit):
 
     @property
     def llf(self) -> float:
-        """Largest log-likelihood by Laplace's approximation, of whichever method the estimates are."""
+        """Largest log-likelihood: by quadrature of such a fit, else by Laplace's approximation."""
         return -0.5 * self.laplace.deviance + self.constant(self.family)
 
     @property
@@ -445,7 +464,13 @@ class GlmmFit(LmmFit):
     def _fixed(self) -> tuple[Array, Array]:
         """Kept coefficients and their covariance; of Laplace's optimum, from its curvature in all parameters."""
         found = self.of_likelihood
-        return LmmFit._fixed.func(self) if found is None else (found.b, found.cov)  # type: ignore[attr-defined]
+        try:
+            return LmmFit._fixed.func(self) if found is None else (found.b, found.cov)  # type: ignore[attr-defined]
+        except np.linalg.LinAlgError as error:
+            raise EstimationError(
+                f"the likelihood has no curvature at its maximum ({error}), so there are no standard errors. Take "
+                "method='pseudo'."
+            ) from None
 
     def df(self, L: Array | Functions, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``, as `LmmFit.df`; at most those between the groups of a zero variance.
@@ -539,7 +564,7 @@ class GlmmFit(LmmFit):
         Parameters
         ----------
         reml : bool, optional
-            Restricted pseudo-likelihood (True) or the maximum of Laplace's approximation; as in this fit by default.
+            Restricted pseudo-likelihood (True) or the maximum of the likelihood; as in this fit by default.
         cells : Cells, optional
             Other answers, for instance from `simulate`.
         theta_start : (n_theta,) float, optional
@@ -562,6 +587,7 @@ class GlmmFit(LmmFit):
             rows=self.rows if same else observed.n,
             constant=self.constant if cells is None else self._constant_of(cells),
             reml=self.reml if reml is None else check_flag(reml, "reml"),
+            quadrature=self.quadrature,
             theta=theta_start,
         )
 
@@ -579,7 +605,8 @@ class GlmmFit(LmmFit):
     @property
     def facts(self) -> tuple[str, ...]:
         """The model, how it was fitted, and where the sequence stopped."""
-        method = "restricted pseudo-likelihood" if self.reml else "maximum likelihood (Laplace's approximation)"
+        by = "adaptive Gauss-Hermite quadrature" if self.quadrature else "Laplace's approximation"
+        method = "restricted pseudo-likelihood" if self.reml else f"maximum likelihood ({by})"
         end = "settled" if self.converged else "stopped"
         return (
             f"{self.label}, fitted by {method}: {self.nobs:,} {_UNITS[self.family.name]} in {len(self.cells.n):,} "

@@ -456,13 +456,36 @@ def test_products_over_the_levels_below_a_level_are_the_same_one_by_one_and_in_a
     q, above = len(stage.parent[j]), len(made.system.chain[j].A)
     left, right, of_parents = rng.normal(size=(q, 2, 3)), rng.normal(size=(q, 2, 4)), rng.normal(size=(above, 3, 4))
     for pays in (0, np.inf):
-        monkeypatch.setattr(sweeps, "_WORTH_A_LOOP", pays)
+        monkeypatch.setattr(sweeps, "WORTH_A_LOOP", pays)
         summed = sum(
             np.eye(above)[p][:, None, None] * (a.T @ b) for p, a, b in zip(stage.parent[j], left, right, strict=True)
         )
         assert sweeps.products_in_parents(stage, j, left, right) == approx(summed, abs=1e-12)
         each = [a @ of_parents[p] for p, a in zip(stage.parent[j], left, strict=True)]
         assert sweeps.times_parents(stage, j, left, of_parents) == approx(np.array(each), abs=1e-12)
+
+
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize("kind", ["nested", "slopes of seeds", "families"])
+def test_second_derivatives_are_the_same_one_by_one_and_in_a_loop(monkeypatch, kind, strata):
+    made = every_way(monkeypatch, design(kind, balanced=False, strata=strata))
+    x, found = np.random.default_rng(3).normal(size=made[0].n_free), []
+    for pays in (0, np.inf):
+        monkeypatch.setattr(sweeps, "WORTH_A_LOOP", pays)
+        found.append([hessian(way, x, way.evaluate(x)) for way in made])
+    for one_by_one, in_a_loop in zip(*found, strict=True):
+        np.testing.assert_allclose(in_a_loop, one_by_one, rtol=1e-10, atol=1e-10)
+
+
+def test_items_of_few_tasks_are_led_though_products_of_each_would_not_fit(monkeypatch):
+    """Of 1,000,000 answers to 50,000 items these are 350 MB, and whole tasks have as many items as columns."""
+    monkeypatch.setattr(structure, "_MAX_OUTER", 4e4)
+    t, i, m = (index.ravel() for index in np.indices((10, 60, 10)))
+    one = np.ones((len(t), 1))
+    terms = [RandomTerm(one, c, int(c.max()) + 1) for c in (t, i + 60 * t, m + 10 * t)]
+    chain, tail = structure.choose(terms, 10, np.random.default_rng(1).uniform(0.5, 2.0, len(t)))
+    assert not tail
+    assert [(block.q, block.K) for block in chain] == [(600, 1), (10, 11)]
 
 
 def test_a_coarse_search_ends_earlier_and_near():

@@ -142,7 +142,16 @@ def glmm_lines() -> list[Line]:
             for got, own, b, error in zip(fit.params, fit.bse, dense["b"], dense["se"], strict=True):
                 pseudo.add((got - b) / error)
                 of_pseudo.add(relative(own, error))
-    return [below, beta, se, pseudo, of_pseudo]
+    nodes, of_nodes = (
+        Line("fixed effects by quadrature", "lme4, 25 nodes", " SE"),
+        Line("their errors", "lme4", " rel."),
+    )
+    for name, want in suite.BY_QUADRATURE.items():
+        fit = suite.by_quadrature(name)
+        for got, own, b, error in zip(fit.params, fit.bse, want["fixef"], want["se"], strict=True):
+            nodes.add((got - b) / error)
+            of_nodes.add(relative(own, error))
+    return [below, beta, se, pseudo, of_pseudo, nodes, of_nodes]
 
 
 SECTIONS = (fit_lines, generated_lines, priorband_lines, dispersion_lines, glmm_lines)
