@@ -105,7 +105,7 @@ def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit:
     if low >= 0 and high <= 100 and looks_like(study.runs.score, "percent"):
         return "percent", f"Scores lie within 0 and 100 ({span}), and the score is called {study.runs.score!r}."
     if low >= 0 and _counts(study, good):
-        return "count", f"Scores are whole numbers ({span}), most of which occur several times."
+        return "count", f"Scores are whole numbers ({low:,.0f} to {high:,.0f}), most of which occur several times."
     if low > 0 and high >= _WIDE * low:
         return "positive", f"Scores are positive, and the largest is {format_number(high / low, 3)} times the smallest."
     return "general", f"Scores lie within {span}."
