@@ -33,6 +33,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_at,
     check_specs,
     check_vcov,
+    coefficients,
     fit_for_ddf,
     given_fit,
     grid_values,
@@ -303,7 +304,7 @@ def marginal_means(
     grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
     L = grid.average(weights)
     frame = grid.target_keys().only((*spec_names, *by_names)).frame()
-    b, V = _coefficients(fit, ddf, robust)
+    b, V = coefficients(fit, ddf, robust)
     p, n_known, known_notes = len(b), 0, []
     if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
         level_of_offset = float(np.average(fit.design.offset, weights=fit.cells.n))
@@ -389,7 +390,7 @@ def check_source(fit: Any, vcov: Any, ddf: str) -> None:
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
     """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
     if vcov is None:
-        return (moderated_by_default(fit, specs, ddf) if is_ours(fit) else None), None
+        return moderated_by_default(fit, specs, ddf), None
     if isinstance(vcov, str):
         return (None if vcov == "model" else moderated(fit)), None
     return (vcov, None) if isinstance(vcov, Moderated) else (None, vcov)
@@ -416,20 +417,6 @@ def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     if scope is None or scope.compared not in frame or scope.compared not in fit.design.factors:
         return None
     return scope.met(frame[scope.compared].tolist())
-
-
-def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
-    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
-    if not is_ours(fit):
-        return fit.params.to_numpy(dtype=float), fit.V
-    p, kept = len(fit.design.x_names), fit.problem.kept
-    if vcov is not None:
-        values = vcov.cov_params().to_numpy(dtype=float)
-    else:
-        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
-    b, V = np.zeros(p), np.zeros((p, p))
-    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
-    return b, V
 
 
 # ---------------------------------------------------------------------- notes
@@ -565,7 +552,8 @@ def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
 
 def _ratio_of(fit: Any) -> str:
     """What ratios are of that differences of the linear predictor of a fit are the logarithms of."""
-    link = fit.family.link if hasattr(fit, "family") else getattr(fit, "link_name", "")
+    distribution = getattr(fit, "distribution", None)  # None of a fit of statsmodels
+    link = fit.link_name if distribution is None else "" if distribution == "normal" else fit.family.link
     return {
         "logit": "odds, given all effects of the model (conditional odds ratios)",
         "log": "expected values, given all effects of the model",

@@ -249,6 +249,20 @@ def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, str, tuple[str, ...]]:
     return fit.refit(reml=True), ddf, (note,)
 
 
+def coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
+    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
+    if not is_ours(fit):
+        return fit.params.to_numpy(dtype=float), fit.V
+    p, kept = len(fit.design.x_names), fit.problem.kept
+    if vcov is not None:
+        values = vcov.cov_params().to_numpy(dtype=float)
+    else:
+        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
+    b, V = np.zeros(p), np.zeros((p, p))
+    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
+    return b, V
+
+
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:
     for argument, names in (("specs", specs), ("by", by)):
         for name in names:

@@ -17,7 +17,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_flag, check_number, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
-from lmemtest.lmm.cells import Cells, compress
+from lmemtest.lmm.cells import Cells, compressed
 from lmemtest.lmm.engine.optimize import Optimum, evaluation_cost, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.bars import ParsedFormula
+    from lmemtest.lmm.scope import Scope
 
 
 # Rows of a level below which it cannot have a residual variance of its own.
@@ -150,8 +151,7 @@ def fit_parsed(
         check_positive_int(restarts, "restarts", minimum=0, maximum=MOST_RESTARTS)
     if weights is not None and not isinstance(weights, str):
         raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
-    table, names = table_for(parsed, data)
-    scope = scope_of(data)
+    table, scope, names = table_for(parsed, data)
     by = list(parsed.columns)
     if residual_variance is not None:
         residual_variance = check_number(residual_variance, "residual_variance", low=0, open="low")
@@ -173,12 +173,10 @@ def fit_parsed(
                 "as the benchmark."
             )
         by = list(dict.fromkeys([*by, dispersion]))
-    cells = compress(
-        table if scope is None else data,
-        by=by,
-        score=parsed.response,
-        transform=parsed.response_transform,
-        weights=weights,
+    if weights is not None:
+        check_columns(weights, names, argument="weights")
+    cells = compressed(
+        table, tuple(by), score=parsed.response, transform=parsed.response_transform, weights=weights, scope=scope
     )
     design = build_design(parsed, cells.columns, cells.n)
     return fit_cells(
@@ -195,15 +193,15 @@ def fit_parsed(
     )
 
 
-def table_for(parsed: ParsedFormula, data: Any) -> tuple[Any, list[str]]:
-    """The table and the names of its columns, which have all that the formula names."""
+def table_for(parsed: ParsedFormula, data: Any) -> tuple[Any, Scope | None, list[str]]:
+    """The table, what it tells of its columns, and their names, which have all that the formula names."""
     table = as_frame(data)
     names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
     scope = scope_of(data)
     if scope is not None:
         scope.check_response(parsed.response)
     parsed.check_columns(names)
-    return table, names
+    return table, scope, names
 
 
 def fit_cells(

@@ -122,7 +122,7 @@ def fit_glmm(
     """
     family, method = check_family(family, link), check_choice(method, "method", METHODS)
     parsed = parse_formula(formula)
-    table, names = table_for(parsed, data)
+    table, _, names = table_for(parsed, data)
     if trials is not None:
         if not family.binomial:
             raise ArgumentError(
