@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
@@ -51,6 +52,7 @@ _RATE = 4e10
 _EVALUATIONS = 3
 
 
+@guided
 def fit_lmm(
     formula: str,
     data: Any,
