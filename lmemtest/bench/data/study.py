@@ -502,6 +502,7 @@ class Study:
 
             means, _, notes = one_score_each(runs, "mean", runs.score)
             table = group_means(means, keys, runs.score)[0]
+            notes += () if runs.failures is None else (runs.failures.note,)
         columns = self.instance
         frame = {
             "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
