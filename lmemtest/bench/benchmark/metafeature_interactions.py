@@ -81,7 +81,7 @@ def interactions(
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["HB", "HB+prior", "RS"])
     >>> found = interactions(runs, ddf="satterthwaite")["prior"]
     >>> found.df_num, found.significant(0.05)
-    (2, True)
+    (2, False)
     """
     tests = [_tested(runs, name, function, ddf, fit) for name in runs.metafeatures]
     testable = [test for test in tests if not test.reason]
