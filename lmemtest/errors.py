@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lmemtest.core.sanitize import bounded
 
 
@@ -12,6 +14,11 @@ class LmemtestError(Exception):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*map(bounded, args))
+
+    def at(self, part: Any) -> LmemtestError:
+        """The same error with its place in a text: that of a token or a part of the tree, or a range."""
+        self.place = part if isinstance(part, tuple) else (part.start, part.end)
+        return self
 
 
 class ArgumentError(LmemtestError, ValueError):

@@ -1,7 +1,8 @@
 """What people type first, and what it is called here: a synonym works, any other guess is answered with what to write.
 
-One table of synonyms and one of advice, by what the name is asked of: the package, `plots`, or a class and those above
-it. A name in neither gets the nearest one that exists. To add a guess is to add a line.
+One table of synonyms and one of advice, by what the name is asked of: the package, `plots`, a class and those above
+it, or a function whose argument it would be. A name in neither gets the nearest one that exists. To add a guess is to
+add a line.
 """
 
 from __future__ import annotations
@@ -188,6 +189,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
 
 ADVICE: dict[str, dict[str, str]] = {
     "lmemtest": {
+        "a12": "lmemtest.outperforming(a, b, 'probability')",
         "anova": "fit.anova() for the terms of a fit, lmemtest.glrt(smaller, larger) for two fits",
         "aso": "lmemtest.outperforming(runs, measure='stochastic_order')",
         "autorank": "from lmemtest.compat.autorank import autorank, or lmemtest.rank(data)",
@@ -196,6 +198,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "cld": f"{_MEANS}.decisions().letters",
         "cliffs_delta": "lmemtest.outperforming(a, b, 'cliff_delta')",
         "cohen_d": "lmemtest.outperforming(a, b, 'cohen_d')",
+        "collinearity": "fit.diagnose().collinearity",
         "compare": "lmemtest.rank(runs) or lmemtest.analyze(runs); of tuning curves lmemtest.tuning.compare(a, b)",
         "confint": "fit.profile(), or ci_low and ci_high of the table of any result",
         "conf_int": "fit.profile(), or ci_low and ci_high of the table of any result",
@@ -220,8 +223,10 @@ ADVICE: dict[str, dict[str, str]] = {
         "glmm": "lmemtest.fit_glmm(formula, data, family=...)",
         "heatmap": "lmemtest.benchmark_effects(runs).plot()",
         "horizons": "lmemtest.anytime(runs).at(budgets)",
+        "icc": "fit.icc()",
         "interquartile_mean": "lmemtest.aggregate_scores(runs)",
         "iqm": "lmemtest.aggregate_scores(runs)",
+        "latex_table": "result.to_latex()",
         "lrt": "lmemtest.glrt(smaller, larger)",
         "lrtest": "lmemtest.glrt(smaller, larger)",
         "model": "lmemtest.ModelBuilder(runs), or a formula: lmemtest.fit_lmm(formula, runs)",
@@ -234,6 +239,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "plot_stats": "from lmemtest.compat.autorank import plot_stats, or lmemtest.rank(data).plot()",
         "posthoc_nemenyi_friedman": _TESTS.format(test="nemenyi"),
         "probability_of_improvement": "lmemtest.aggregate_scores(runs).improvement()",
+        "r2": "fit.r2()",
         "read_csv": "lmemtest.read_runs(path, score=..., direction=..., algorithm=...)",
         "relative_ranks": "lmemtest.anytime(runs).ranks()",
         "report": "lmemtest.analyze(runs).save('report.html')",
@@ -249,8 +255,10 @@ ADVICE: dict[str, dict[str, str]] = {
         "ttest_rel": _TESTS.format(test="t"),
         "tukey": _TESTS.format(test="tukey"),
         "tukey_hsd": _TESTS.format(test="tukey"),
+        "vargha_delaney": "lmemtest.outperforming(a, b, 'probability')",
         "variance_study": "lmemtest.variance_sources(table, score=..., sources=[...])",
         "wilcoxon": _TESTS.format(test="wilcoxon"),
+        "win_rate": "lmemtest.outperforming(runs)",
     },
     "plots": {
         "bar": "plots.emmeans_plot(means), with an interval beside each mean",
@@ -286,6 +294,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "dunnett": "means.against(control)",
         "effect_size": "lmemtest.rank(runs, effect_size='standardised')",
         "letters": "means.decisions().letters",
+        "test": "means.pairs(), means.against(control), means.joint()",
         "tukey": "means.pairs(adjust='tukey')",
     },
     "Ranking": {
@@ -322,12 +331,14 @@ ADVICE: dict[str, dict[str, str]] = {
         "lr_test": "lmemtest.glrt(smaller, larger)",
         "lrt": "lmemtest.glrt(smaller, larger)",
         "pairs": f"{_MEANS}.pairs()",
+        "plot_residuals": "fit.diagnose().plot()",
         "posthoc": f"{_MEANS}.pairs()",
         "rsquared": "fit.diagnose().explained.r2_marginal, r2_conditional",
         "step": "lmemtest.select_model(runs)",
         "t_test": f"{_MEANS}.contrast(...)",
         "wald_test": "fit.anova(), fit.joint_tests()",
     },
+    "fit_lmm": {"groups": "a random effect into the formula: score ~ algorithm + (1 | benchmark)"},
     "Runs": {
         "fit": "lmemtest.fit_lmm(formula, runs)",
         "groupby_algorithm": "runs.to_frame().groupby(runs.algorithm)",
@@ -530,5 +541,7 @@ def _unknown(function: Callable[..., Any], options: dict[str, Any]) -> str | Non
     name, text = meant if isinstance(meant, tuple) else (meant, meant)
     hint = f" It is {text} here." if name in parameters else suggest(wrong, parameters)
     owner = function.__qualname__.removesuffix(".__init__")
+    if wrong in (advice := ADVICE.get(owner, {})):
+        hint = f" Write {advice[wrong]}."
     names = ", ".join(name for name in parameters if name != "self")
     return f"{owner}() has no argument {wrong!r}.{hint or f' Its arguments: {names}.'}"

@@ -39,6 +39,8 @@ from lmemtest.lmm.scope import scope_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.lmm.scope import Scope
+
 __all__ = ["CellMap", "Cells", "Groups", "aggregate", "cells_of", "compress", "regroup"]
 
 Transform = Callable[[np.ndarray], np.ndarray]
@@ -116,12 +118,24 @@ def compress(
     columns = table.collect_schema().names()
     by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
     check_columns(score, columns, argument="score")
-    keys = by if weights is None or weights in by else (*by, weights)
-    check_columns(keys, columns, argument="weights")
+    check_columns(() if weights is None else weights, columns, argument="weights")
+    return compressed(table, by, score=score, transform=transform, weights=weights, scope=scope_of(frame))
+
+
+def compressed(
+    table: nw.DataFrame[Any] | nw.LazyFrame[Any],
+    by: tuple[str, ...],
+    *,
+    score: str,
+    transform: Transform | None,
+    weights: str | None,
+    scope: Scope | None,
+) -> Cells:
+    """`compress` by columns that the table has, where its scope does not know the cells already."""
     check_numeric(table, score, argument="score")
     if weights is not None:
         check_numeric(table, weights, argument="weights")
-    scope = scope_of(frame)
+    keys = by if weights is None or weights in by else (*by, weights)
     groups = None if scope is None else scope.summarised(keys, score, transform)
     if groups is None:
         groups = aggregate(table, keys, score, transform=transform)

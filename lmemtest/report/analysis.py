@@ -19,6 +19,7 @@ from lmemtest.bench.benchmark.observed_advantages import observed_advantages, tu
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
+from lmemtest.bench.data.requirements import require_crossing
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.modelling.adequacy import (
@@ -29,7 +30,7 @@ from lmemtest.bench.modelling.adequacy import (
     undeclared_families,
     with_shared_seeds,
 )
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import as_written, model_of
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import on_another_score
@@ -43,7 +44,7 @@ from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Text
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_callable, check_choice, check_fraction
+from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.f_tests import f_test
 from lmemtest.lmm.model.fitting import fitted_quietly
@@ -579,17 +580,19 @@ def analyze(
     >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
     True
     """
+    options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
+               "alpha": alpha, "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
+    parsed = checked_options(options)
+    check_callable(progress, "progress", "the name of each step")
     runs = as_runs(runs, roles, "analyze")
+    if dispersion is not None:
+        check_columns(dispersion, runs.columns, argument="dispersion")
     study_alpha, look = check_fraction(alpha, "alpha"), None
     if any(given is not None for given in (looks, maximum, looked)):
         from lmemtest.bench.looks.schedule import one_look
 
         look = one_look(runs, looks=looks, maximum=maximum, looked=looked, alpha=study_alpha, adjust=adjust)
-    alpha = study_alpha if look is None else look.level
-    check_callable(progress, "progress", "the name of each step")
-    options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
-               "alpha": alpha, "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
-    parsed = checked_options(options, runs)
+    alpha = options["alpha"] = study_alpha if look is None else look.level
     seconds: dict[str, float] = {}
     step = partial(_timed, seconds, progress or (lambda _: None))
 
@@ -603,12 +606,13 @@ def analyze(
         if per_run is not table:
             check = of_reduced(check, check_rules(runs, names=("scales",)))
     with step("choosing the model"):
-        recommendation = recommend(per_run, population=population, curves="model")
+        require_crossing(per_run)
+        recommendation = model_of(per_run, population)
         if parsed is not None:
             check_formula(parsed, runs)
     with step("fitting the model"):
         scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
-        fit = fitted_quietly(formula or recommendation.formula, runs, scatter)
+        fit = fitted_quietly(parsed or as_written(recommendation), runs, scatter)
         diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # it is waited for below
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
@@ -628,8 +632,8 @@ def analyze(
         effects = observed_advantages(fit, runs, alpha=alpha)
         check = with_shared_seeds(check, fit, runs, recommendation, alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
-        response = fit.design.parsed.text.split("~", 1)[0].strip()
-        dependence = interactions(runs, response, ddf=ddf, fit=fit) if turning else {}
+        function = fit.design.parsed.response_function
+        dependence = interactions(runs, ddf=ddf, function=function, fit=fit) if turning else {}
     with step("checking the fit"):
         diagnosis = diagnosing()
     tuned = None

@@ -71,6 +71,9 @@ lt.variance_components: VarianceComponents                       lt.permutation:
 lt.run: Runs                    lt.select_models: select_model   lt.similar_benchmarks: works
 lt.stability: of='benchmarks'   lt.sensitivity: robustness       lt.normalization_stability: of='algorithms'
 lt.rank_algorithms: works       lt.seed_effects: seed_effect     lt.horizons: at(budgets)
+lt.a12: outperforming           lt.vargha_delaney: outperforming lt.win_rate: outperforming
+lt.collinearity: diagnose       lt.icc: icc                      lt.r2: r2
+lt.latex_table: to_latex        means.test: against              fit.plot_residuals: diagnose
 plots.heatmap: works            plots.violin: works              plots.boxplot: works
 plots.forest: works             plots.critical_difference: works plots.cd_diagramm: cd_diagram
 plots.qqplot: works             plots.caterpillar: works         plots.barplot: emmeans_plot
@@ -129,7 +132,15 @@ def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
         "Decisions",
         "Ranking",
         "benchmark_information",
+        "fit_lmm",
     }
+
+
+def test_groups_of_a_mixed_model_are_written_into_its_formula():
+    with pytest.raises(
+        TypeError, match=r"^fit_lmm\(\) has no argument 'groups'\. Write a random effect into the formula: "
+    ):
+        lt.mixedlm("loss ~ algorithm", objects()["runs"], groups="benchmark")
 
 
 def test_synonyms_are_what_they_lead_to():

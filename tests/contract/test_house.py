@@ -24,9 +24,9 @@ FIGURES = {
     "group-bys of analyze": (33, 60),
     "frames of analyze": (93, 100),
     "files that rank of a frame touches": (40, 40),
-    "stays of the table in analyze": (139, 110),
-    "files where it stays": (45, 30),
-    "climbs on its way": (15, 20),
+    "stays of the table in analyze": (112, 110),
+    "files where it stays": (44, 30),
+    "climbs on its way": (12, 20),
 }
 
 # What a sentence is called, and what would read it back.

@@ -37,6 +37,7 @@ VERB = "a verb of the object: its method hands over to the module that has the w
 CLOSES_A_CIRCLE = {
     ("lmm.model.fit", "lmm.model.fitting"): "refit: a fit is made again as it was made",
     ("bench.data.study", "bench.data.scales"): VERB,
+    ("bench.data.study", "bench.data.per_run"): VERB,
     ("report.analysis", "report.serve"): VERB,
 }
 # Modules that name a higher part in text, so that its content is a method of an object of a lower one.

@@ -95,7 +95,7 @@ def exact_interaction(runs: lt.Runs) -> tuple[float, float]:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_interaction_is_tested_against_the_variation_between_benchmarks(seed: int) -> None:
     runs = coloured(seed, 0.5)
-    got = interactions(runs, "loss", ddf="satterthwaite")["colour"]
+    got = interactions(runs, ddf="satterthwaite")["colour"]
     f, p = exact_interaction(runs)
     assert (got.df_num, got.df_den) == (4, approx(18, rel=1e-4))
     assert (got.f_ratio, got.p_value) == (approx(f, rel=1e-5), approx(p, rel=1e-4))
@@ -120,8 +120,8 @@ def test_several_metafeatures_are_adjusted_for() -> None:
     runs = coloured(0, 0.6)
     frame = runs.to_frame().assign(size=lambda d: d["task"].str[1:].astype(int) % 2)
     both = lt.Runs(frame, **{**runs.roles(), "metafeatures": ["colour", "size"]})
-    found = interactions(both, "loss", ddf="satterthwaite")
-    alone = interactions(runs, "loss", ddf="satterthwaite")["colour"]
+    found = interactions(both, ddf="satterthwaite")
+    alone = interactions(runs, ddf="satterthwaite")["colour"]
     assert (found["colour"].tests, alone.tests) == (2, 1)
     assert found["colour"].p_value in (approx(2 * alone.p_value, rel=1e-6), approx(alone.p_value, rel=1e-6))
     assert found["colour"].result.endswith("Holm-adjusted for 2 metafeatures")

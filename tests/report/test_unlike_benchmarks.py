@@ -55,7 +55,7 @@ def test_many_benchmarks_have_random_effects_in_the_model_of_ranks(unlike, monke
     formulas, fitted = [], scores.fitted_quietly
 
     def fitting(formula, *rest):
-        formulas.append(formula)
+        formulas.append(formula.text)
         return fitted(formula, *rest)
 
     monkeypatch.setattr(scores, "fitted_quietly", fitting)

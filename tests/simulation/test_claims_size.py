@@ -105,7 +105,7 @@ def test_comparisons_depend_on_a_metafeature_of_noise_at_the_nominal_rate(make: 
     """Before: 19 of 20 tables of noise said in bold that the winner depends on the colour."""
 
     def study(rng: np.random.Generator) -> bool:
-        return interactions(make(rng), "score", ddf="satterthwaite")["colour"].significant(ALPHA)
+        return interactions(make(rng), ddf="satterthwaite")["colour"].significant(ALPHA)
 
     assert at_most(rate_of(study, n, 3), n)
 

@@ -338,8 +338,7 @@ def _without_families(fit: LmmFit) -> Answer:
     """The model against the one whose advantages change between benchmarks alone."""
     columns = {*family_columns(fit.data), fit.data.algorithm}
     parsed = fit.design.parsed
-    bars = tuple(bar for bar in parsed.bars if set(bar.groups) != columns)
-    return glrt(with_terms(fit, parse_formula(str(replace(parsed, bars=bars)))), fit)
+    return glrt(with_terms(fit, parsed.with_bars(bar for bar in parsed.bars if set(bar.groups) != columns)), fit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import model_of
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
 from lmemtest.errors import LmemtestError
@@ -64,12 +64,14 @@ class Interaction:
         )
 
 
-def interactions(runs: Runs, response: str, *, ddf: str, fit: LmmFit | None = None) -> dict[str, Interaction]:
+def interactions(
+    runs: Runs, *, ddf: str, function: str | None = None, fit: LmmFit | None = None
+) -> dict[str, Interaction]:
     """Test each metafeature for an interaction with the algorithm, by the model that its design calls for.
 
     The model is the one of `recommend` for the runs with this metafeature alone, with its means and its interaction
-    with the algorithm in the fixed part; `response` is the left side of the formula, such as ``log(loss)``, and `fit` a
-    fit of these runs, which is taken where its model is the same one. Advantages may then vary between benchmarks, and
+    with the algorithm in the fixed part; `function` is applied to every score, such as "log", and `fit` is a fit of
+    these runs, which is taken where its model is the same one. Advantages may then vary between benchmarks, and
     between the levels of the metafeature on one benchmark, so the test is as sure as these allow: a metafeature that
     is constant on benchmarks is tested against the variation of advantages between benchmarks.
 
@@ -77,11 +79,11 @@ def interactions(runs: Runs, response: str, *, ddf: str, fit: LmmFit | None = No
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, algorithm=["HB", "HB+prior", "RS"])
-    >>> found = interactions(runs, "regret", ddf="satterthwaite")["prior"]
+    >>> found = interactions(runs, ddf="satterthwaite")["prior"]
     >>> found.df_num, found.significant(0.05)
-    (2, True)
+    (2, False)
     """
-    tests = [_tested(runs, name, response, ddf, fit) for name in runs.metafeatures]
+    tests = [_tested(runs, name, function, ddf, fit) for name in runs.metafeatures]
     testable = [test for test in tests if not test.reason]
     adjusted = adjust_raw(np.array([test.p_value for test in testable]), "holm", max(len(testable), 1))
     p = dict(zip((test.metafeature for test in testable), adjusted.tolist(), strict=True))
@@ -91,7 +93,7 @@ def interactions(runs: Runs, response: str, *, ddf: str, fit: LmmFit | None = No
     }
 
 
-def _tested(runs: Runs, metafeature: str, response: str, ddf: str, fit: LmmFit | None) -> Interaction:
+def _tested(runs: Runs, metafeature: str, function: str | None, ddf: str, fit: LmmFit | None) -> Interaction:
     """The F-test of one interaction; the reason where the data do not identify it."""
     from lmemtest.bench.modelling.builder import ModelBuilder
     from lmemtest.lmm.means.f_tests import anova
@@ -99,12 +101,13 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str, fit: LmmFit |
     untested = Interaction(metafeature=metafeature, formula="", reason="this design does not identify it")
     try:
         alone = runs.with_metafeatures(metafeature)
-        spec = recommend(alone, curves="model").spec
+        spec = model_of(alone).spec
         if metafeature not in spec.fixed_columns:
             spec = ModelBuilder.of(alone, spec).interaction(alone.algorithm, metafeature).spec
-        untested = replace(untested, formula=f"{response} ~ {spec.formula.split('~', 1)[1].strip()}")
-        if fit is None or fit.formula != untested.formula or fit.dispersion is not None or not fit.reml:
-            fit = fitted_quietly(untested.formula, alone)
+        spec = replace(spec, response_function=function, dispersion=None)
+        untested = replace(untested, formula=spec.formula)
+        if fit is None or fit.formula != spec.formula or fit.dispersion is not None or not fit.reml:
+            fit = fitted_quietly(spec.parsed, alone)
         table = anova(fit, ddf=ddf).to_frame()
     except LmemtestError:
         return untested

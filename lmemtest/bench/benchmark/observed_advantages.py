@@ -70,7 +70,10 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, alpha: float = 0.05) -> Answ
         return None
     parsed = fit.design.parsed
     keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
-    cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
+    if parsed.response_transform is None:
+        cells = runs.study.cells(keys)
+    else:
+        cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
     replicates = "seed" if runs.seed else None if runs.budget else "row"
     instance, names = pd.factorize(labels(cells.frame, runs.instance))
     algorithm = pd.Index(runs.algorithms).get_indexer(pd.Index(cells.frame[runs.algorithm].astype(object)))

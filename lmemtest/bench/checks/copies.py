@@ -75,6 +75,11 @@ def copied_runs(runs: Runs) -> Answer:
     ("'RS' has the same scores as 'HB' in 1 of 1 runs.",)
     """
     require_runs(runs)
+    return copies_of(runs)
+
+
+def copies_of(runs: Runs) -> Answer:
+    """`copied_runs` of what is known to be runs."""
     study = runs.study.detailed
     curves, kind = curves_of(study), study.kind
     if conditions := _conditions(runs):
@@ -376,5 +381,5 @@ def _finding(row: dict[Any, Any], runs: Runs) -> Finding:
 
 
 def judge_copies(subject: Subject) -> CheckOutcome:
-    found = copied_runs(subject.runs)
+    found = copies_of(subject.runs)
     return outcome(copy_findings(found.table, subject.runs), found.findings[0], skipped=not found.judged, result=found)

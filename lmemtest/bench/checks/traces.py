@@ -55,6 +55,11 @@ def broken_traces(runs: Runs) -> Answer:
     (True, 1, ('RS, seed 0: worse by 1.000 at budget 3',))
     """
     require_runs(runs)
+    return traces_of(runs)
+
+
+def traces_of(runs: Runs) -> Answer:
+    """`broken_traces` of what is known to be runs."""
     for role in ("budget", "seed"):
         runs.study.require(role, "there are no curves")
     study = runs.study.detailed
@@ -154,7 +159,7 @@ def trace_findings(found: Answer, study: Study) -> list[Finding]:
 
 
 def judge_curves(subject: Subject) -> CheckOutcome:
-    found = broken_traces(subject.runs)
+    found = traces_of(subject.runs)
     return outcome(
         trace_findings(found, subject.study), found.findings[0], skipped=found.best_so_far is None, result=found
     )

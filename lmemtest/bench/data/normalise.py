@@ -22,7 +22,7 @@ from lmemtest.core.frames import collected, supported
 from lmemtest.core.validate import check_choice, check_names
 from lmemtest.core.words import counted, listed, percent, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
-from lmemtest.lmm.cells import compress, of_failures
+from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -345,7 +345,7 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
         return ()
     if runs.study.has_baseline:
         return instance
-    cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
+    cells = runs.study.cells([*instance, runs.algorithm])
     score, algorithm = cells.mean, cells.groups([runs.algorithm])
     if conditions := list(runs.study.conditions):  # what one does to an algorithm everywhere is no difficulty
         condition = cells.groups([*conditions, runs.algorithm])

@@ -27,6 +27,8 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index, Mask
 
@@ -321,6 +323,20 @@ def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean",
             "Runs(..., budget=...)."
         )
     score = _free(runs, f"{runs.score}_{how}") if name is None else new_column(runs, name, name)
+    frame, done, notes = one_score_each(runs, how, score)
+    scale = runs.scale
+    if scale is not None:  # the score that it was made of goes along
+        own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
+        raw = _free(runs, f"{scale.score}_{how}")
+        frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
+        scale = scale._replace(score=raw)
+    roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
+    made = type(runs)(frame, **roles).remembering(curve=done, scale=scale, notes=notes)
+    return made.following(runs, partial(per_run, curve=curve, name=name))
+
+
+def one_score_each(runs: Runs, how: str, score: str) -> tuple[pd.DataFrame, Curve, tuple[str, ...]]:
+    """The runs with one number for each curve in a column `score`, how it was made, and what a reader must know."""
     study = runs.study.detailed
     columns = [column for column in study.columns if column != runs.budget]
     values, note = _reduced(runs, how), study.note
@@ -329,16 +345,8 @@ def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean",
         if runs.n_rows == n_points > MOST_CELLS and runs.study.scored_alike:
             values, note = runs.study.groups(columns).mean, ""
     done = _described(runs, how)
-    frame, scale = study.groups(columns).keys.frame().assign(**{score: values}), runs.scale
-    if scale is not None:  # the score that it was made of goes along
-        own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
-        raw = _free(runs, f"{scale.score}_{how}")
-        frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
-        scale = scale._replace(score=raw)
-    roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
-    notes = filter(None, (done.sentence, done.early, note))
-    made = type(runs)(frame, **roles).remembering(curve=done, scale=scale, notes=notes)
-    return made.following(runs, partial(per_run, curve=curve, name=name))
+    frame = study.groups(columns).keys.frame().assign(**{score: values})
+    return frame, done, tuple(filter(None, (done.sentence, done.early, note)))
 
 
 def _free(runs: Runs, name: str) -> str:

@@ -16,6 +16,7 @@ import pandas as pd
 
 from lmemtest.bench.data.study import dtype_of
 from lmemtest.core.caller import advice
+from lmemtest.core.codes import combine_codes
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataWarning, LmemtestError
@@ -24,7 +25,6 @@ from lmemtest.lmm.scope import Kind, ScoreKind, two_valued
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.study import Study
     from lmemtest.core.arrays import Array
 
@@ -276,11 +276,7 @@ def remedies(study: Study, kind: ScoreKind) -> tuple[tuple[str, float], ...]:
     if not np.isfinite(before) or (study.points.valid != study.points.n).any():
         return ()
     methods = [method for method in _MEANING if method != "log" or _by_ratios(study, kind)]
-    try:
-        single = _as_runs(study) if (study.points.n == 1).all() else None  # rows within a point are not known
-    except LmemtestError:  # no normalisation applies
-        return ()
-    measured = [(method, _ratio_after(study, single, method)) for method in methods]
+    measured = [(method, _ratio_after(study, method)) for method in methods]
     most = max(_HELPS * before, min(SCALE_RATIO, 0.9 * before))
     return tuple((method, ratio) for method, ratio in measured if ratio <= most)
 
@@ -291,32 +287,37 @@ def _by_ratios(study: Study, kind: ScoreKind) -> bool:
     return kind.low > 0 and not right and not looks_like(study.runs.score, "share")
 
 
-def _ratio_after(study: Study, single: Runs | None, method: str) -> float:
-    """The ratio of scales after a normalisation; infinite where it does not apply. `single` are points as runs."""
+def _ratio_after(study: Study, method: str) -> float:
+    """The ratio of scales after a normalisation; infinite where it does not apply."""
     from lmemtest.bench.data.normalise import normalize
 
+    if (study.points.n == 1).all():
+        scores = _normalised(study, method)
+        return float("inf") if scores is None else scale_ratio(spreads(study.with_scores(scores)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            if single is None:
-                return scale_ratio(spreads(normalize(study.runs, method, name=f"{study.runs.score} by {method}").study))
-            scores = normalize(single, method, name="new").to_frame()["new"].to_numpy(dtype=float)
-        except LmemtestError:
+            return scale_ratio(spreads(normalize(study.runs, method, name=f"{study.runs.score} by {method}").study))
+        except LmemtestError:  # rows of one run and budget have no order
             return float("inf")
-    return scale_ratio(spreads(study.with_scores(scores)))
 
 
-def _as_runs(study: Study) -> Runs:
-    """The points of a study as a table: one score each."""
-    from lmemtest.bench.data.runs import Runs
-
-    table = {"algorithm": study.code("algorithm"), "score": study.points.mean}
-    roles: dict[str, Any] = {"score": "score", "direction": study.runs.direction, "algorithm": "algorithm"}
-    if study.runs.benchmark:
-        table["benchmark"], roles["benchmark"] = study.code("benchmark"), "benchmark"
-    if study.runs.budget:
-        table["budget"], roles["budget"] = study.code("budget"), "budget"
-    return Runs(pd.DataFrame(table), **roles)
+def _normalised(study: Study, method: str) -> Array | None:
+    """Single scores by a method of `normalize`, within its default groups; None where there are none."""
+    x = study.points.mean
+    if method == "log":
+        return np.log(x)
+    roles = [role for role in ("benchmark", "budget") if getattr(study.runs, role)]
+    if not roles:
+        return None
+    within = [combine_codes([(study.code(role), len(study.names(role))) for role in some], len(x))
+              for some in (roles, roles[:1])]  # fmt: skip
+    alone = 2 * (np.bincount(within[0]) == 1).sum() > len(x)  # most scores have no other one in their group
+    groups = pd.Series(x).groupby(within[int(alone and len(roles) > 1)])
+    if method == "rank":
+        return groups.rank(ascending=study.runs.direction == "minimize").to_numpy()
+    low, high = (groups.transform(end).to_numpy() for end in ("min", "max"))
+    return np.where(low == high, 0.5, (x - low) / np.where(low == high, 1.0, high - low))
 
 
 def remedy_text(found: tuple[tuple[str, float], ...], before: float, benchmark: str | None) -> str:

@@ -498,9 +498,11 @@ class Study:
         if runs.budget is None:
             table = self.rows(keys)
         else:
-            reduced = runs.per_run("mean")
-            means = group_means(reduced.to_frame(), keys, reduced.score)[0]
-            table, notes = means.rename(columns={reduced.score: runs.score}), reduced.notes
+            from lmemtest.bench.data.per_run import one_score_each
+
+            means, _, notes = one_score_each(runs, "mean", runs.score)
+            table = group_means(means, keys, runs.score)[0]
+            notes += () if runs.failures is None else (runs.failures.note,)
         columns = self.instance
         frame = {
             "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),

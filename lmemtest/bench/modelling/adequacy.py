@@ -14,8 +14,8 @@ import pandas as pd
 
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.data.normalise import new_column
-from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES, require_crossing
+from lmemtest.bench.modelling.recommend import model_of
 from lmemtest.bench.variation.variance_components import pair_variance
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
@@ -27,7 +27,7 @@ from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.formula import Bar
 from lmemtest.lmm.hypotheses.mean_vectors import between_groups
-from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.means.emmeans import marginal_means
 
 if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck
@@ -101,7 +101,7 @@ def _variance_between(fit: LmmFit, runs: Runs, columns: tuple[str, ...]) -> floa
     if runs.study.count(*cells) >= runs.n_rows:
         return float("nan")
     variances = [
-        pair_variance(fit, runs, index, *runs.levels(runs.algorithm))  # of the first and each of the others
+        pair_variance(fit, runs, index, *runs.algorithms)  # of the first and each of the others
         for index, bar in enumerate(fit.design.parsed.bars)
         if _same_groups(runs, bar.groups, cells) or _same_groups(runs, bar.groups, columns)
     ]
@@ -203,10 +203,7 @@ def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:
         level = np.allclose(term.basis @ np.linalg.lstsq(term.basis, ones, rcond=None)[0], ones)
         if level and _same_groups(runs, bar.groups, wanted.groups):
             return True
-        if (
-            _same_groups(runs, bar.groups, others)
-            and pair_variance(fit, runs, index, *runs.levels(runs.algorithm)) is not None
-        ):
+        if _same_groups(runs, bar.groups, others) and pair_variance(fit, runs, index, *runs.algorithms) is not None:
             return True
     factors = set(fit.design.factors)
     return any(set(wanted.groups) <= set(term.columns) <= factors for term in parsed.fixed_terms)
@@ -353,8 +350,9 @@ def _significant_with(
     roles["ignore"] = tuple(name for name in roles["ignore"] if name != column)
     with_roles = type(runs)(frame, **{**roles, "family": (column,)})
     try:
-        model = recommend(with_roles, curves="model")
-        means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=ddf, alpha=alpha)
+        require_crossing(with_roles)
+        model = model_of(with_roles)
+        means = marginal_means(model.spec.fit(with_roles), (runs.algorithm,), ddf=ddf, alpha=alpha)
         decided = means.pairs(adjust=adjust, vcov=vcov).decisions(alpha=alpha, direction=runs.direction)
     except LmemtestError:
         return None

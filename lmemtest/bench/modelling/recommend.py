@@ -44,6 +44,7 @@ from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.formula import ParsedFormula
 
     Level = tuple[str, ...]
 
@@ -139,7 +140,11 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     """
     require_runs(runs)
     require_crossing(runs)
-    runs = reduced(runs, curves)
+    return model_of(reduced(runs, curves), population)
+
+
+def model_of(runs: Runs, population: str | None = None) -> Answer:
+    """`recommend` for runs that were checked, with the scores that they have."""
     sample = Population.of(runs, population)
     fixed_benchmarks = population == "run" and runs.study.several_benchmarks
     blocks = runs.study.instance if fixed_benchmarks else relative_to(runs)
@@ -159,7 +164,7 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
     spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
     spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
-    columns = prod(len(runs.levels(name)) for name in spec.fixed_columns)  # at most
+    columns = prod(runs.study.count(name) for name in spec.fixed_columns)  # at most
     for bar in list(kept):  # a fit would call the variance of what the fixed effects hold already arbitrary
         if study.count(*bar.groups) <= columns and held_in(spec, bar, runs):
             if runs.algorithm in bar.groups:
@@ -192,6 +197,11 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     )
 
 
+def as_written(model: Answer) -> ParsedFormula:
+    """The recommended model ready to be fitted, with the formula in which it is shown."""
+    return replace(model.spec.parsed, text=model.formula)
+
+
 def _nothing_repeated(runs: Runs) -> DesignError:
     """The error of runs of which each algorithm has one under each condition."""
     where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
@@ -216,12 +226,12 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
         terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
     alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
     for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
-        if name is not None and len(runs.levels(name)) > 1:
+        if name is not None and runs.study.count(name) > 1:
             levels = factor_term(name, runs)
             terms += [*([] if name in blocks else [levels]), Term.of(algorithm, levels)]
     if runs.budget is None:
         return terms, []
-    budgets = len(runs.levels(runs.budget))
+    budgets = runs.study.count(runs.budget)
     if runs.study.scored_alike:
         note = (
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
@@ -301,7 +311,7 @@ def _condition(runs: Runs) -> str | None:
     if not study.several_benchmarks or len(instance) != 2 or study.crossed:
         return None
     benchmark, metafeature = instance
-    levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
+    levels, benchmarks = runs.study.count(metafeature), runs.study.count(benchmark)
     cells = study.count(benchmark, metafeature, runs.algorithm)
     most = 2 * study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
     identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
@@ -319,7 +329,7 @@ def _identified(runs: Runs, bars: list[Bar], blocks: tuple[str, ...]) -> tuple[l
         if blocks and of_benchmarks and runs.study.count(*blocks, *bar.groups) == n_blocks:
             continue
         levels = runs.study.count(*bar.groups)
-        width = prod(len(runs.levels(column)) for effect in bar.slopes for column in effect.columns)
+        width = prod(runs.study.count(column) for effect in bar.slopes for column in effect.columns)
         same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
         if reason := of_groups(bar, levels, width, runs.n_rows):
             left_out.append(f"{reason[0].upper()}{reason[1:]}")
@@ -385,7 +395,7 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
             "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, "
             "so algorithms are compared within benchmarks."
         )
-    benchmarks = len(runs.levels(runs.benchmark))
+    benchmarks = runs.study.count(runs.benchmark)
     if benchmarks < 6:
         notes.append(
             f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "

@@ -24,7 +24,6 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
 from lmemtest.errors import DataError, DesignError
-from lmemtest.lmm.cells import compress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +46,7 @@ def seeds_cross(runs: Runs) -> bool:
     """Whether some seed occurs on several benchmarks, and may be the same thing there."""
     if runs.seed is None or runs.benchmark is None or not runs.seed_shared:
         return False
-    return runs.study.count(runs.benchmark, runs.seed) > len(runs.levels(runs.seed))
+    return runs.study.count(runs.benchmark, runs.seed) > runs.study.count(runs.seed)
 
 
 def shared_seeds(runs: Runs) -> Answer:
@@ -81,7 +80,7 @@ def shared_seeds(runs: Runs) -> Answer:
     (120, 2280, 'not shown')
     """
     where, algorithm, seed, y = _one_score_each(runs)
-    seeds = len(runs.levels(str(runs.seed)))
+    seeds = runs.study.count(str(runs.seed))
     if seeds < 2:
         raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
     group = np.unique(algorithm.astype(np.int64) * (int(seed.max()) + 1) + seed, return_inverse=True)[1]
@@ -150,7 +149,7 @@ def _one_score_each(runs: Runs) -> tuple[Index, Index, Index, Array]:
             table = group_means(table.assign(**{"\0y": frame["score"] - centre}), keys, "\0y")[0]
             where, algorithm, seed = (group_numbers(table, [name]) for name in keys)
             return where, algorithm, seed, table["\0y"].to_numpy(dtype=float)
-    cells = compress(runs, by=keys, score=runs.score)
+    cells = runs.study.cells(keys)
     where, algorithm, seed = (cells.groups([name]) for name in keys)
     return where, algorithm, seed, cells.mean
 

@@ -134,12 +134,12 @@ class Assessment:
 
 def by_model(runs: Runs, options: Asked) -> Assessment:
     """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
-    from lmemtest.bench.modelling.recommend import recommend
+    from lmemtest.bench.modelling.recommend import as_written, recommend
     from lmemtest.lmm.means.emmeans import emmeans
     from lmemtest.lmm.model.fitting import fitted_quietly
 
     runs = runs.with_named_algorithms()
-    fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
+    fit = fitted_quietly(as_written(recommend(runs, curves="model")), runs)
     means = emmeans(fit, runs.algorithm, alpha=options.alpha)
     if options.control is None:
         compared = means.pairs(adjust=options.adjust, vcov=options.vcov)

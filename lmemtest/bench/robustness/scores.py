@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.modelling.adequacy import shape_of
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import model_of, recommend
 from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
 from lmemtest.core.result import Answer
 from lmemtest.errors import DataWarning, LmemtestError
-from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.model import fit_lmm
+from lmemtest.lmm.model import ModelSpec
 from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
@@ -142,10 +141,10 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
     model = recommend(runs)
-    formula = model.formula
+    spec = model.spec
     if raw is not None and runs.study.several_benchmarks and runs.study.count(runs.benchmark) > MOST_FIXED:
-        formula = f"{quote_name(model.runs.score)} ~{recommend(raw).formula.split('~', 1)[1]}"
-    fit = fit_lmm(formula, model.runs)
+        spec = replace(recommend(raw).spec, response=model.runs.score, dispersion=None)
+    fit = spec.fit(model.runs)
     return emmeans(fit, runs.algorithm, alpha=alpha).pairs()
 
 
@@ -204,9 +203,9 @@ def _fitted_beside(
     try:
         if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families or population == "run" else None
-            formula = recommend(other, population=same, curves="model").formula
+            spec = model_of(other, same).spec
         else:
-            formula = f"{quote_name(other.score)} ~{(parsed.text if parsed else chosen.formula).split('~', 1)[1]}"
-        return fitted_quietly(formula, other, dispersion)
+            spec = replace(chosen.spec if parsed is None else ModelSpec.of(parsed), response=other.score)
+        return fitted_quietly(spec.parsed, other, dispersion)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
-from lmemtest.bench.modelling.recommend import POPULATIONS, recommend
+from lmemtest.bench.modelling.recommend import POPULATIONS, as_written, recommend
 from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variants import check_formula, checked_options
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.validate import check_choice, check_columns, check_fraction
 from lmemtest.core.words import format_level, joined
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.emmeans import emmeans
@@ -160,7 +160,9 @@ def varied(
             check_choice(value, name, allowed)
     options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
                "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
-    parsed = checked_options(options, runs)
+    parsed = checked_options(options)
+    if dispersion is not None:
+        check_columns(dispersion, runs.columns, argument="dispersion")
     part = runs.filter(**kept) if kept else runs
     for column, levels in left_out.items():
         part = part.filter(**{column: [level for level in part.levels(column) if level not in set(levels)]})
@@ -172,7 +174,7 @@ def varied(
     if parsed is not None:
         check_formula(parsed, part)
     scatter = dispersion if parsed is not None else dispersion or model.spec.dispersion
-    fit = fitted_quietly(formula or model.formula, model.runs, scatter)
+    fit = fitted_quietly(parsed or as_written(model), model.runs, scatter)
     pairs = emmeans(fit, part.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, vcov=vcov)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"

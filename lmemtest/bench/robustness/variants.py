@@ -11,16 +11,16 @@ import pandas as pd
 
 from lmemtest.bench.data.per_run import CURVE_CHOICES
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.recommend import model_of, recommend
 from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
-from lmemtest.core.validate import check_choice, check_columns
+from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text, plural
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, LmemtestError
 from lmemtest.lmm.formula.bars import parse_formula
-from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.means.emmeans import emmeans, marginal_means
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -283,7 +283,7 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
 
 def pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
     """All pairs of the algorithms by the options of an analysis."""
-    means = emmeans(fit, runs.algorithm, ddf=options["ddf"], alpha=options["alpha"])
+    means = marginal_means(fit, (runs.algorithm,), ddf=options["ddf"], alpha=options["alpha"])
     return means.pairs(adjust=options["adjust"], vcov=options["vcov"])
 
 
@@ -308,8 +308,8 @@ def populations_compared(
         return None
     other = next(name for name in _SAMPLES if name != used.population)
     try:
-        model = recommend(runs, population=other, curves="model")
-        means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, alpha=alpha)
+        model = model_of(runs, other)
+        means = marginal_means(model.spec.fit(runs), (runs.algorithm,), ddf=ddf, alpha=alpha)
         compared = {used.population: pairs, other: means.pairs(adjust=adjust, vcov=vcov)}
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
@@ -326,8 +326,8 @@ def populations_compared(
 # ------------------------------------------------------------------------------------------------- the options of one
 
 
-def checked_options(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
-    """Each option by its rule; a formula of one's own, read."""
+def checked_options(options: Mapping[str, Any]) -> ParsedFormula | None:
+    """Each option of an analysis by its rule, as far as it needs no table; a formula of one's own, read."""
     formula, population, curves, dispersion = (
         options[name] for name in ("formula", "population", "curves", "dispersion")
     )
@@ -335,12 +335,8 @@ def checked_options(options: dict[str, Any], runs: Runs) -> ParsedFormula | None
     for name, allowed in choices.items():
         if name == "ddf" or options[name] is not None:
             check_choice(options[name], name, allowed)
-    if dispersion is not None:
-        check_columns(dispersion, runs.columns, argument="dispersion")
-        if not isinstance(dispersion, str):
-            raise ArgumentError(
-                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
-            )
+    if not (dispersion is None or isinstance(dispersion, str)):
+        raise ArgumentError(f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter.")
     if formula is None:
         return None
     parsed = parse_formula(formula)

@@ -30,7 +30,7 @@ from lmemtest.lmm.formula.syntax import (
     parse_tree,
 )
 from lmemtest.lmm.formula.terms import INTERCEPT, Term, by_degree, expand, mentions, states_intercept
-from lmemtest.lmm.formula.tokens import pointed, pointing, quote_name, unknown_column
+from lmemtest.lmm.formula.tokens import pointing, quote_name, unknown_column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,7 +109,7 @@ class Bar:
 class ParsedFormula:
     """A formula, read and checked, before it meets data."""
 
-    text: str  # the formula as the user wrote it
+    text: str  # the formula as it was written
     response_function: str | None  # function applied to every score, e.g. "log"
     fixed: str  # fixed part in formulaic's syntax, names in backticks where they need them
     bars: tuple[Bar, ...]  # the random-effect terms
@@ -159,6 +159,11 @@ class ParsedFormula:
             if name.value not in names:
                 with pointing(self.text):
                     raise unknown_column(name, columns)
+
+    def with_bars(self, bars: Iterable[Bar]) -> ParsedFormula:
+        """The formula with other random effects of its columns."""
+        changed = replace(self, bars=tuple(bars))
+        return replace(changed, text=str(changed))
 
     def __str__(self) -> str:
         response = quote_name(self.response)
@@ -219,7 +224,7 @@ def _parse(text: str) -> ParsedFormula:
         for name in parsed.mentions():
             if name.value == response.value:
                 message = f"the response '{response.value}' cannot also stand on the right side; remove it there."
-                raise pointed(message, name)
+                raise FormulaError(message).at(name)
         return parsed
 
 
@@ -274,7 +279,7 @@ def parse_right(text: str) -> tuple[tuple[Term, ...], tuple[Bar, ...]]:
         _, terms, offsets, bars = _right_side(parse_sum(text))
         if offsets:
             message = "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
-            raise pointed(message, offsets[0])
+            raise FormulaError(message).at(offsets[0])
     return terms, bars
 
 
@@ -290,7 +295,7 @@ def _right_side(node: Joined) -> tuple[Joined, tuple[Term, ...], tuple[Call, ...
     for i, bar in enumerate(bars):
         if bar in bars[:i]:
             message = f"the random-effect term {bar} is in the formula twice; remove one."
-            raise pointed(message, bar)
+            raise FormulaError(message).at(bar)
     return fixed, expand(fixed), offsets, bars
 
 
@@ -306,7 +311,7 @@ def _without_offsets(node: Joined) -> tuple[Joined, tuple[Call, ...]]:
             message = (
                 f"offset(...) can only be added; write + offset(-1 * ({item.arguments[0] if item.arguments else ''}))."
             )
-            raise pointed(message, item)
+            raise FormulaError(message).at(item)
         check_offset(item)
         offsets.append(item)
     return Joined(tuple(kept)) if kept else Joined((("+", Literal(1, 0, 0)),)), tuple(offsets)
@@ -320,7 +325,7 @@ def _without_bars(node: Joined, bars: list[Variation]) -> Joined | None:
             kept.append((sign, item))
         elif sign == "-" or not (isinstance(item, Variation) or (isinstance(item, Joined) and item.bracketed)):
             message = "a random-effect term can only be added; join it to the other terms with '+'."
-            raise pointed(message, inside[0])
+            raise FormulaError(message).at(inside[0])
         elif isinstance(item, Variation):
             bars.append(item)
         else:
@@ -344,10 +349,10 @@ def _unfold(variation: Variation) -> Iterator[Bar]:
     """Write out `||` and `/`."""
     nested = next((bar for _, item in variation.left.items for bar in _bars_in(item)), None)
     if nested is not None:
-        raise pointed("a random-effect term cannot stand inside another one.", nested)
+        raise FormulaError("a random-effect term cannot stand inside another one.").at(nested)
     terms = expand(variation.left)
     if not terms:
-        raise pointed("nothing varies in this term; write (1 | group) for a random intercept.", variation)
+        raise FormulaError("nothing varies in this term; write (1 | group) for a random intercept.").at(variation)
     if variation.diagonal:
         _check_diagonal(variation, terms)
     if variation.diagonal:
@@ -362,7 +367,7 @@ def _unfold(variation: Variation) -> Iterator[Bar]:
         for name in mentions(terms):
             if name.value in members:
                 message = f"'{name.value}' is a group of this term and cannot vary within itself; remove it."
-                raise pointed(message, name)
+                raise FormulaError(message).at(name)
         for left, part in parts:
             yield Bar(
                 left=left,
@@ -386,4 +391,4 @@ def _check_diagonal(variation: Variation, terms: tuple[Term, ...]) -> None:
         message = f"{DIAGONAL}() takes one factor, or the combinations a:b of several; write {apart}."
     else:
         return
-    raise pointed(message, variation)
+    raise FormulaError(message).at(variation)

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys, level_order
 from lmemtest.core.words import listed
-from lmemtest.errors import DataError, LmemtestError
+from lmemtest.errors import DataError, FormulaError, LmemtestError
 from lmemtest.lmm.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of
 from lmemtest.lmm.formula.syntax import Call, Name
-from lmemtest.lmm.formula.tokens import pointed, unknown_column
+from lmemtest.lmm.formula.tokens import unknown_column
 
 # A table of all combinations is used up to this size (a few MB); beyond it the codes are sorted instead.
 _TABLE = 1 << 20
@@ -91,7 +91,7 @@ class Columns:
         series = self.frame[name.value]
         if isinstance(series, pd.DataFrame):
             message = f"the table has {series.shape[1]} columns named '{name.value}'; rename all but one."
-            raise pointed(message, name, DataError)
+            raise DataError(message).at(name)
         return series
 
     def is_numeric(self, name: Name) -> bool:
@@ -99,10 +99,10 @@ class Columns:
         kind = self._coded[name.value][1].dtype if name.value in self._coded else self.series(name).dtype
         if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
             message = f"'{name.value}' holds dates or durations; add it to the table as a number or as text."
-            raise pointed(message, name, DataError)
+            raise DataError(message).at(name)
         if pd.api.types.is_complex_dtype(kind):
             message = f"'{name.value}' holds complex numbers; a formula takes real ones."
-            raise pointed(message, name, DataError)
+            raise DataError(message).at(name)
         return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
 
     def numbers(self, name: Name) -> Array:
@@ -119,7 +119,7 @@ class Columns:
                 f"{'categories' if isinstance(series.dtype, pd.CategoricalDtype) else 'text'}; "
                 "use it as a factor, without a function, or give a numeric column."
             )
-            raise pointed(message, name)
+            raise FormulaError(message).at(name)
         values = series.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = int(np.count_nonzero(np.isnan(values)))
         if missing:
@@ -174,7 +174,7 @@ class Columns:
             codes, values = pd.factorize(self.series(name))
         except TypeError as error:  # lists, dicts: not hashable
             message = f"'{name.value}' holds values that cannot be levels; make it text or numbers."
-            raise pointed(message, name, DataError) from error
+            raise DataError(message).at(name) from error
         return codes, pd.Index(values)
 
     def _order(self, values: Any, name: Name) -> NDArray[np.intp]:
@@ -187,7 +187,7 @@ class Columns:
                 f"'{name.value}' mixes values that cannot be ordered ({', '.join(kinds)}); "
                 "make it one type, for example with .astype(str)."
             )
-            raise pointed(message, name, DataError) from error
+            raise DataError(message).at(name) from error
 
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Index:
         """Place the values among known levels."""
@@ -206,7 +206,7 @@ class Columns:
                 f"column '{name.value}' has the level {new[0]!r}, which the fit has not seen. "
                 f"Levels: {listed(map(level_label, levels))}."
             )
-            raise pointed(message, name, DataError)
+            raise DataError(message).at(name)
         return places[codes]  # a missing value has code -1 and so takes the last entry, -1
 
     def _missing(self, name: Name, count: int) -> LmemtestError:
@@ -214,7 +214,7 @@ class Columns:
             f"column '{name.value}' has {count} missing value{'s' if count > 1 else ''}; "
             "drop these rows or fill them before the fit."
         )
-        return pointed(message, name, DataError)
+        return DataError(message).at(name)
 
 
 # groups of random effects ----------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def _finite(values: Array, atom: Atom, columns: Columns, what: str) -> Array:
             f"{what} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
             f"(first where {where}); change the expression or drop these rows."
         )
-        raise pointed(message, atom, DataError)
+        raise DataError(message).at(atom)
     return values
 
 
@@ -391,7 +391,7 @@ def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Index]:
         place = (0 if kind == "treatment" else len(levels) - 1) if base is None else levels.get(base)
         if place is None:
             message = f"the base level {base!r} is not in the data. Levels: {listed(map(level_label, levels))}."
-            raise pointed(message, atom, DataError)
+            raise DataError(message).at(atom)
         return _treatment(column, str(atom), levels, place), codes
     return _contrasts(atom, column, levels, kind, options), codes
 
@@ -422,7 +422,7 @@ def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dic
             matrix = np.asarray(contrast.get_coding_matrix(values, reduced_rank=True), dtype=np.float64)
         except (TypeError, ValueError) as error:
             message = f"contrast '{kind}' with these options does not fit {len(levels)} levels; change them."
-            raise pointed(message, call, DataError) from error
+            raise DataError(message).at(call) from error
         fields = list(contrast.get_coding_column_names(values, reduced_rank=True))
         pattern = contrast.get_factor_format(values, reduced_rank=True)
     names = tuple(pattern.format(name=str(call), field=field) for field in fields)
@@ -435,7 +435,7 @@ def _reorder(call: Call, column: Name, codes: Index, levels: Levels, wanted: tup
     if missing or len(set(wanted)) < len(wanted):
         problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
         message = f"levels= {problem}; list every level of '{column.value}' once: {listed(map(level_label, levels))}."
-        raise pointed(message, call, DataError)
+        raise DataError(message).at(call)
     values = list(levels)
     ordered = placed(values[levels[value]] for value in wanted if value in levels)
     place = np.array([ordered[value] for value in values], dtype=np.intp)

@@ -19,7 +19,7 @@ from lmemtest.core.arrays import Array, Index
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.errors import ArgumentError, DataError, DesignError, FormulaError
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.formula.columns import (
     Atom,
@@ -35,7 +35,7 @@ from lmemtest.lmm.formula.columns import (
 from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
-from lmemtest.lmm.formula.tokens import pointed, pointing
+from lmemtest.lmm.formula.tokens import pointing
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 Fitted = Coding | Measure  # an atom that met a table
@@ -300,7 +300,7 @@ def _check_factors(bar: Bar, block: Block) -> None:
             )
             if isinstance(measured.atom, Name):
                 message += f", or diag(C({atom}) | {bar.group}) for a variance at each value"
-            raise pointed(f"{message}.", bar)
+            raise FormulaError(f"{message}.").at(bar)
 
 
 def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:

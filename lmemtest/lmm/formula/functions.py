@@ -13,10 +13,9 @@ import numpy as np
 
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import suggest
-from lmemtest.errors import DataError
+from lmemtest.errors import DataError, FormulaError
 from lmemtest.lmm.formula import smooth
 from lmemtest.lmm.formula.syntax import Call, Expression, Literal, Name, Operation
-from lmemtest.lmm.formula.tokens import pointed
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
@@ -105,7 +104,7 @@ def check_call(call: Call) -> None:
     """Refuse a call that is not on the allow-list or is not called as it should be."""
     if call.function == "C":
         if not call.arguments or not isinstance(call.arguments[0], Name):
-            raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", call)
+            raise FormulaError("C() takes a column first, for example C(algorithm, contr.sum).").at(call)
         contrast_of(call)
         levels_of(call)
     else:
@@ -115,10 +114,10 @@ def check_call(call: Call) -> None:
 def check_offset(call: Call) -> None:
     """Refuse an `offset(...)` that is not one number per row made from columns."""
     if len(call.arguments) != 1 or call.keywords:
-        raise pointed("offset() takes 1 argument without a name.", call)
+        raise FormulaError("offset() takes 1 argument without a name.").at(call)
     _check_numeric(call.arguments[0])
     if not any(columns_of(call)):
-        raise pointed(f"{call} uses no column, so it is the same in every row; leave it out.", call)
+        raise FormulaError(f"{call} uses no column, so it is the same in every row; leave it out.").at(call)
 
 
 def check_response(node: Expression) -> tuple[Name, str | None]:
@@ -132,12 +131,12 @@ def check_response(node: Expression) -> tuple[Name, str | None]:
             return argument, node.function
         if node.function not in ELEMENTWISE:
             message = f"function '{node.function}' is not allowed for the response; allowed: {allowed}."
-            raise pointed(message, Name(node.function, node.start, node.name_end))
+            raise FormulaError(message).at(Name(node.function, node.start, node.name_end))
     message = (
         f"the response is one column or a function of one column ({allowed}); "
         "add anything else to the table as a column."
     )
-    raise pointed(message, node)
+    raise FormulaError(message).at(node)
 
 
 def _check_numeric(node: Expression, *, outermost: bool = False) -> None:
@@ -145,7 +144,7 @@ def _check_numeric(node: Expression, *, outermost: bool = False) -> None:
         for operand in node.operands:
             _check_numeric(operand)
     elif isinstance(node, Literal) and not is_number(node.value):
-        raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", node)
+        raise FormulaError(f"{node} is not a number; arithmetic takes columns and numbers.").at(node)
     elif isinstance(node, Call):
         _check_function(node, outermost)
 
@@ -153,36 +152,36 @@ def _check_numeric(node: Expression, *, outermost: bool = False) -> None:
 def _check_function(call: Call, outermost: bool) -> None:
     name = call.function
     if name == "C":
-        raise pointed("C(...) makes a factor, which no other function takes.", call)
+        raise FormulaError("C(...) makes a factor, which no other function takes.").at(call)
     if name not in ALLOWED:
         advice = _ELSEWHERE.get(name)
         hint = f" {advice[0].upper()}{advice[1:]}" if advice else suggest(name, ALLOWED)
         message = f"function '{name}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
-        raise pointed(message, Name(name, call.start, call.name_end))
+        raise FormulaError(message).at(Name(name, call.start, call.name_end))
     if name in SEVERAL_COLUMNS and not outermost:
         message = f"{name}(...) gives several columns and cannot stand inside another function; make it a term."
-        raise pointed(message, call)
+        raise FormulaError(message).at(call)
     if name in STATEFUL:
         _options(call, STATEFUL[name])
         _check_numeric(call.arguments[0])
     else:
         wanted = 2 if name == "pow" else 1
         if len(call.arguments) != wanted or call.keywords:
-            raise pointed(f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name.", call)
+            raise FormulaError(f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name.").at(call)
         for argument in call.arguments:
             _check_numeric(argument)
     if not any(columns_of(call)):
-        raise pointed(f"{call} uses no column, so it is the same in every row.", call)
+        raise FormulaError(f"{call} uses no column, so it is the same in every row.").at(call)
 
 
 def contrast_of(call: Call) -> tuple[str, dict[str, Any]]:
     """Read the contrast of `C(...)`: its name in formulaic's registry and its options."""
     choices = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
     if len(choices) > 1:
-        raise pointed("C() takes one contrast.", choices[1])
+        raise FormulaError("C() takes one contrast.").at(choices[1])
     unknown = [name for name, _ in call.keywords if name not in ("contr", "contrasts", "levels", "base")]
     if unknown:
-        raise pointed(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.", call)
+        raise FormulaError(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.").at(call)
     base = {name: _constant(value) for name, value in call.keywords if name == "base"}
     if not choices:
         return "treatment", base
@@ -190,12 +189,12 @@ def contrast_of(call: Call) -> tuple[str, dict[str, Any]]:
     name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
     if name not in CONTRASTS or name is None:
         hint = suggest(str(name), list(CONTRASTS))
-        raise pointed(f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}", node)
+        raise FormulaError(f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}").at(node)
     registered, options = CONTRASTS[name]
     values = _options(node, options, first=0) if isinstance(node, Call) else {}
     values = {("base" if key == "reference" else key): value for key, value in values.items()} | base
     if base and registered not in ("treatment", "SAS"):
-        raise pointed(f"{name} has no base level; remove base=.", call)
+        raise FormulaError(f"{name} has no base level; remove base=.").at(call)
     return registered, values
 
 
@@ -204,7 +203,7 @@ def levels_of(call: Call) -> tuple[Any, ...] | None:
     for name, value in call.keywords:
         if name == "levels":
             if not isinstance(value, Literal) or not isinstance(value.value, tuple) or not value.value:
-                raise pointed('levels= takes a list, for example levels=["b", "a"].', value)
+                raise FormulaError('levels= takes a list, for example levels=["b", "a"].').at(value)
             return tuple(_constant(item) for item in value.value)
     return None
 
@@ -212,17 +211,17 @@ def levels_of(call: Call) -> tuple[Any, ...] | None:
 def _options(call: Call, names: tuple[str, ...], first: int = 1) -> dict[str, Any]:
     """Constant options of a call, by name; the first `first` arguments are data."""
     if len(call.arguments) < first:
-        raise pointed(f"{call.function}() takes a column or an expression first.", call)
+        raise FormulaError(f"{call.function}() takes a column or an expression first.").at(call)
     positional = call.arguments[first:]
     takes = f"takes {', '.join(names)}" if names else "takes no options"
     if len(positional) > len(names):
         extra = positional[len(names)]
-        raise pointed(f"{call.function}() {takes}; there is one argument too many.", extra)
+        raise FormulaError(f"{call.function}() {takes}; there is one argument too many.").at(extra)
     values = {name: _constant(value) for name, value in zip(names, positional, strict=False)}
     for name, node in call.keywords:
         if name not in names or name in values:
             problem = "is given twice" if name in values else "is unknown"
-            raise pointed(f"{call.function}() {takes}; argument '{name}' {problem}.", node)
+            raise FormulaError(f"{call.function}() {takes}; argument '{name}' {problem}.").at(node)
         values[name] = _constant(node)
     return values
 
@@ -235,7 +234,7 @@ def _constant(node: Expression) -> Any:
         operand = node.operands[0]
         if isinstance(operand, Literal) and is_number(operand.value):
             return -operand.value if node.operator == "-" else operand.value  # type: ignore[operator]
-    raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", node)
+    raise FormulaError(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.").at(node)
 
 
 # evaluation -----------------------------------------------------------------------------------------
@@ -340,20 +339,20 @@ def _fit(call: Call, x: Array, counts: Array) -> Callable[[Array], Array]:
 def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> smooth.Polynomial:
     for name, option in options.items():
         if not isinstance(option, (bool, int, float)):
-            raise pointed(f"{name}= of scale() is True, False or a number, not {option!r}.", call)
+            raise FormulaError(f"{name}= of scale() is True, False or a number, not {option!r}.").at(call)
     fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
     if fitted.size[0] == 0:
         message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
-        raise pointed(message, call, DataError)
+        raise DataError(message).at(call)
     return fitted
 
 
 def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> Any:
     degree = options.get("degree", 1)
     if not _is_whole(degree) or degree < 1:
-        raise pointed(f"the degree of poly() is a whole number from 1, not {degree!r}.", call)
+        raise FormulaError(f"the degree of poly() is a whole number from 1, not {degree!r}.").at(call)
     if not isinstance(options.get("raw", False), bool):
-        raise pointed("raw= of poly() is True or False.", call)
+        raise FormulaError("raw= of poly() is True or False.").at(call)
     if options.get("raw", False):
         return smooth.raw_powers(degree)
     distinct = len(np.unique(x))
@@ -362,7 +361,7 @@ def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> A
             f"poly() of degree {degree} needs more than {degree} distinct values, and {call.arguments[0]} "
             f"has {distinct}; lower the degree."
         )
-        raise pointed(message, call, DataError)
+        raise DataError(message).at(call)
     return smooth.fit_polynomial(x, counts, degree)
 
 
@@ -371,29 +370,29 @@ def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], *, n_f
     name = call.function
     degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
     if not _is_whole(degree) or degree < 1:
-        raise pointed(f"the degree of bs() is a whole number from 1, not {degree!r}.", call)
+        raise FormulaError(f"the degree of bs() is a whole number from 1, not {degree!r}.").at(call)
     if knots is not None and not isinstance(knots, tuple):
         knots = (knots,)
     if knots is not None and not all(is_number(knot) for knot in knots):
-        raise pointed(f"knots= of {name}() takes numbers, for example knots=[1, 10].", call)
+        raise FormulaError(f"knots= of {name}() takes numbers, for example knots=[1, 10].").at(call)
     if df is not None and (not _is_whole(df) or df < n_fixed):
         least = f"the degree ({degree})" if name == "bs" else "1"
-        raise pointed(f"df= of {name}() is a whole number from {least}, not {df!r}.", call)
+        raise FormulaError(f"df= of {name}() is a whole number from {least}, not {df!r}.").at(call)
     if df is not None and knots is not None:
-        raise pointed(f"{name}() takes df= or knots=, not both.", call)
+        raise FormulaError(f"{name}() takes df= or knots=, not both.").at(call)
     lower, upper = options.get("lower_bound"), options.get("upper_bound")
     if not all(bound is None or is_number(bound) for bound in (lower, upper)):
-        raise pointed(f"lower_bound= and upper_bound= of {name}() are numbers.", call)
+        raise FormulaError(f"lower_bound= and upper_bound= of {name}() are numbers.").at(call)
     low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
     if not low < high or not all(low < knot < high for knot in knots or ()):
         message = f"{name}() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
-        raise pointed(message, call, DataError)
+        raise DataError(message).at(call)
     fitted = smooth.fit_spline(
         x, counts, n_inner=(df or n_fixed) - n_fixed, inner=knots, degree=degree, lower=lower, upper=upper
     )
     if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
         message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."
-        raise pointed(message, call, DataError)
+        raise DataError(message).at(call)
     return fitted
 
 

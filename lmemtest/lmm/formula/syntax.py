@@ -17,8 +17,8 @@ import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from lmemtest.errors import LmemtestError
-from lmemtest.lmm.formula.tokens import CONSTANTS, Token, pointed, quote_name, tokenize
+from lmemtest.errors import FormulaError, LmemtestError
+from lmemtest.lmm.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 
 DIAGONAL = "diag"  # the random-effect term with a variance for each level, as glmmTMB calls it
 _DEEPEST = 50  # nested brackets; far above any model, far below Python's recursion limit
@@ -180,7 +180,7 @@ class _Reader:
 
     def fail(self, message: str, token: Token | None = None) -> LmemtestError:
         token = token or self.token
-        return pointed(message, token)
+        return FormulaError(message).at(token)
 
     def enter(self) -> Token:
         if len(self.open) == _DEEPEST:
@@ -280,7 +280,7 @@ class _Reader:
                 f"a power of one term is that term again; write the square of a column as I({base}**2) "
                 f"or poly({base}, 2)."
             )
-            raise pointed(message, (start, exponent.end))
+            raise FormulaError(message).at((start, exponent.end))
         return Joined((("", base), ("**", Literal(int(exponent.value), exponent.start, exponent.end))))
 
     def primary(self) -> Node:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from lmemtest.errors import FormulaError
 from lmemtest.lmm.formula.functions import check_call, columns_of
 from lmemtest.lmm.formula.syntax import Call, Joined, Literal, Name, Node, children
-from lmemtest.lmm.formula.tokens import pointed
 
 MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
 _MOST_TERMS = 5000  # a*b*...*m of 13 columns has 8191; beyond this a formula is a slip, and memory is at risk
@@ -113,7 +113,7 @@ def expand(node: Joined) -> tuple[Term, ...]:
     ['1', 'a', 'a:b']
     """
     if _count(node) > _MOST_TERMS:
-        raise pointed(f"the formula stands for more than {_MOST_TERMS} terms.")
+        raise FormulaError(f"the formula stands for more than {_MOST_TERMS} terms.").at((0, None))
     atoms: dict[str, Atom] = {}
     _check_constants(node)
     stand_in = _render(node, atoms)
@@ -123,7 +123,7 @@ def expand(node: Joined) -> tuple[Term, ...]:
             check_call(atom)
     if max((len(term.factors) for term in terms), default=0) > MOST_COLUMNS:
         message = f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
-        raise pointed(message)
+        raise FormulaError(message).at((0, None))
     return tuple(dict.fromkeys(terms))
 
 
@@ -146,7 +146,7 @@ def _multiplied(stand_in: str, atoms: dict[str, Atom]) -> list[Term]:
     try:
         listed = list(Formula(stand_in))  # type: ignore[call-overload]
     except FormulaParsingError as error:  # pragma: no cover - our grammar is narrower than formulaic's
-        raise pointed("the terms cannot be combined like this.") from error
+        raise FormulaError("the terms cannot be combined like this.").at((0, None)) from error
     stood_for = {f"v{i}": atom for i, atom in enumerate(atoms.values())}
     return [Term(tuple(stood_for[f.expr] for f in term.factors if f.expr in stood_for)) for term in listed]
 
@@ -159,7 +159,9 @@ def states_intercept(node: Joined) -> bool:
 def _check_constants(node: Node, *, inside: bool = False) -> None:
     """Refuse 0 and 1 in brackets and interactions, where R and formulaic read them differently."""
     if isinstance(node, Literal) and inside:
-        raise pointed(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.", node)
+        raise FormulaError(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.").at(
+            node
+        )
     top = isinstance(node, Joined) and node.is_sum and not node.bracketed
     for item in children(node):
         _check_constants(item, inside=inside or not top)

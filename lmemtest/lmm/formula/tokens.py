@@ -65,7 +65,7 @@ def tokenize(text: str) -> list[Token]:
     while position < len(text):
         match = _PATTERN.match(text, position)
         if match is None:
-            raise pointed(_unexpected(text[position]), (position, position + 1))
+            raise FormulaError(_unexpected(text[position])).at((position, position + 1))
         if match.lastgroup != "space":
             tokens.append(_token(match))
         position = match.end()
@@ -130,13 +130,13 @@ def point(message: str, text: str, start: int, end: int) -> str:
 
 @contextmanager
 def pointing(text: str) -> Iterator[None]:
-    """Errors with a place that are raised below show it in this text.
+    """Errors with a place that are raised below show it in this text, unless it is of a term that nobody wrote.
 
     Examples
     --------
     >>> try:
     ...     with pointing("y ~ 1:a"):
-    ...         raise pointed("no such term.", (4, 7))
+    ...         raise FormulaError("no such term.").at((4, 7))
     ... except FormulaError as error:
     ...     print(error)
     no such term.
@@ -148,16 +148,10 @@ def pointing(text: str) -> Iterator[None]:
     except LmemtestError as error:
         if error.place is not None:
             start, end = error.place
-            error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
+            if end != 0:
+                error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
             error.place = None
         raise
-
-
-def pointed(message: str, place: Any = None, error: type[LmemtestError] = FormulaError) -> LmemtestError:
-    """An error at a place of the text, for `pointing`: of a token or a part of the tree, or a range; else all of it."""
-    raised = error(message)
-    raised.place = (0, None) if place is None else place if isinstance(place, tuple) else (place.start, place.end)
-    return raised
 
 
 def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
@@ -167,7 +161,7 @@ def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
         f"formula uses '{name.value}' (position {name.start + 1}), not in data. Columns: {listed(columns)}."
         f"{suggest(name.value, columns)}"
     )
-    return pointed(message, name, UnknownColumnError)
+    return UnknownColumnError(message).at(name)
 
 
 def _width(text: str) -> int:

@@ -14,7 +14,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.formula import INTERCEPT, parse_formula
+from lmemtest.lmm.formula import INTERCEPT
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.hypotheses.glrt import REFERENCES, glrt
 from lmemtest.lmm.means.reference_grid import check_fit, check_linear
@@ -136,7 +136,7 @@ def _changes(parsed: ParsedFormula) -> Iterator[tuple[Bar, Bar | None, ParsedFor
     for i, bar in enumerate(parsed.bars):
         for left in (None, *_simpler(bar)):
             bars = (*parsed.bars[:i], *([] if left is None else [left]), *parsed.bars[i + 1 :])
-            yield bar, left, parse_formula(str(dataclasses.replace(parsed, bars=bars)))
+            yield bar, left, parsed.with_bars(bars)
 
 
 def _simpler(bar: Bar) -> Iterator[Bar]:
@@ -146,7 +146,7 @@ def _simpler(bar: Bar) -> Iterator[Bar]:
         if bar.diagonal or effect == INTERCEPT or not rest or any(effect.key < other.key for other in rest):
             continue
         labels = ["1" if INTERCEPT in rest else "0", *(other.label for other in rest if other != INTERCEPT)]
-        yield dataclasses.replace(bar, left=" + ".join(labels))
+        yield dataclasses.replace(bar, left=" + ".join(labels), effects=rest)
 
 
 def _notes(changes: list[str], tests: list[Answer]) -> tuple[str, ...]:

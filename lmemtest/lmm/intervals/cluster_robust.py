@@ -307,6 +307,13 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     names = name_tuple(cluster, "cluster")
     if not names:
         raise ArgumentError("cluster must name at least one column, for instance cluster='benchmark'.")
+    if not {*names} <= {*fit.cells.names}:
+        check_columns(names, as_frame(fit.data).collect_schema().names(), argument="cluster")
+    return sandwiched(fit, names, kind)
+
+
+def sandwiched(fit: Any, names: tuple[str, ...], kind: str = "CR2") -> ClusterRobust:
+    """`cluster_robust` by columns that the table of the fit has."""
     cells, to_fit = _cells_with(fit, names)
     codes = cells.groups(names)
     n_clusters = int(codes.max()) + 1
@@ -341,7 +348,6 @@ def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.int
     cells = fit.cells
     if all(name in cells.names for name in names):
         return cells, np.arange(len(cells.n))
-    check_columns(names, as_frame(fit.data).collect_schema().names(), argument="cluster")
     parsed = fit.design.parsed
     fine = compress(
         fit.data,

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmemtest.core.codes import Keys
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, VCOV
 from lmemtest.core.rounding import written
@@ -33,7 +33,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_at,
     check_specs,
     check_vcov,
-    design_rows,
+    coefficients,
     fit_for_ddf,
     given_fit,
     grid_values,
@@ -173,7 +173,9 @@ def emmeans(
                 f"type={type!r} is for models with a link, and the means of this one are of its response already. "
                 "Leave it out."
             )
-    means = evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
+    asked = _checked(fit, specs, by, at, ddf, alpha)
+    check_source(fit, vcov, ddf)
+    means = marginal_means(fit, *asked, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
     if type in (None, "link"):
         return means
     means = on_response(fit, means)
@@ -253,11 +255,11 @@ def emtrends(
             f"emmeans(result, ..., at={{{var!r}: [0, 1]}})."
         )
     check_along(fit, var)
-    return evaluated_grid(
+    asked = _checked(fit, specs, by, at, ddf, alpha)
+    check_source(fit, vcov, ddf)
+    return marginal_means(
         fit,
-        specs,
-        by=by,
-        at=at,
+        *asked,
         weights=weights,
         ddf=ddf,
         alpha=alpha,
@@ -266,36 +268,43 @@ def emtrends(
     )
 
 
-def evaluated_grid(
-    fit: Any,
-    specs: str | Sequence[str],
-    *,
-    by: str | Sequence[str] | None,
-    at: Mapping[str, Any] | None,
-    weights: str | None,
-    ddf: str,
-    alpha: float,
-    vcov: ClusterRobust | Moderated | str | None,
-    along: str | None = None,
-) -> Estimates:
-    """Marginal means, or marginal slopes along a numeric column."""
+def _checked(
+    fit: Any, specs: Any, by: Any, at: Any, ddf: str, alpha: float
+) -> tuple[tuple[str, ...], tuple[str, ...], Mapping[str, Any]]:
+    """The factors of the means, those within which they are compared, and the values that were asked for."""
     check_choice(ddf, "ddf", DDF_METHODS)
     check_fraction(alpha, "alpha")
-    at = check_at(at)
-    values = grid_values(fit, at)
+    at = check_at(fit, at)
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
     check_specs(fit, spec_names, by_names, at)
-    moderation, robust = _sources(fit, vcov, spec_names, ddf)
-    ddf = check_vcov(fit, robust, ddf)
-    weights = _weights(fit, weights, [name for name in values if name not in spec_names + by_names])
-    fit, ddf, changes = fit_for_ddf(fit, ddf)
-    if robust is not None:
-        changes = (f"Standard errors: {robust.described()}.", *robust.notes)
+    return spec_names, by_names, at
 
+
+def marginal_means(
+    fit: Any,
+    specs: tuple[str, ...],
+    by: tuple[str, ...] = (),
+    at: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    ddf: str,
+    alpha: float,
+    weights: str | None = None,
+    vcov: ClusterRobust | Moderated | str | None = None,
+    along: str | None = None,
+) -> Estimates:
+    """`emmeans` of arguments that were checked, or marginal slopes along a numeric column."""
+    spec_names, by_names = specs, by
+    moderation, robust = _sources(fit, vcov, spec_names, ddf)
+    values = grid_values(fit, at)
+    weights = _weights(fit, weights, [name for name in values if name not in spec_names + by_names])
+    if robust is not None:
+        ddf, changes = "cluster-robust", (f"Standard errors: {robust.described()}.", *robust.notes)
+    else:
+        fit, ddf, changes = fit_for_ddf(fit, ddf)
     grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
     L = grid.average(weights)
     frame = grid.target_keys().only((*spec_names, *by_names)).frame()
-    b, V = _coefficients(fit, ddf, robust)
+    b, V = coefficients(fit, ddf, robust)
     p, n_known, known_notes = len(b), 0, []
     if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
         level_of_offset = float(np.average(fit.design.offset, weights=fit.cells.n))
@@ -310,7 +319,7 @@ def evaluated_grid(
     comparable = _comparable(fit, frame)
     direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
     covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
-    if along is not None and along in covariates and not _is_curved(fit, grid, along):
+    if along is not None and along in covariates and not _is_curved(grid, along):
         covariates.pop(along)
     functions = _OfFit(fit, ddf, robust, p)
     means = Estimates.of(
@@ -345,7 +354,7 @@ def evaluated_grid(
         *changes,
         *_held_notes(grid, covariates, at, weights),
         *known_notes,
-        *_interaction_notes(fit, grid, spec_names + by_names, along),
+        *_interaction_notes(fit, grid, spec_names + by_names),
         *_missing_notes(fit, means, "mean" if along is None else "slope"),
         *direction_notes,
     )
@@ -354,24 +363,19 @@ def evaluated_grid(
     return replace(means, roster=roster, notes=(*of_baseline, *notes, *means.moderation_notes))
 
 
-def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
-    """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
-    if not is_ours(fit):
-        if vcov in (None, "model"):
-            return None, None
+def check_source(fit: Any, vcov: Any, ddf: str) -> None:
+    """Refuse standard errors that are none of this fit's."""
+    if not is_ours(fit) and vcov not in (None, "model"):
         raise ArgumentError(
             "vcov must be left out, since standard errors of a result of statsmodels are the result's own. Fit it with "
             "others: fit(cov_type='HC3')."
         )
-    if vcov is None:
-        return moderated_by_default(fit, specs, ddf), None
-    if isinstance(vcov, str):
-        if check_choice(vcov, "vcov", VCOV) == "model":
-            return None, None
-        vcov = moderated(fit)
-    if not isinstance(vcov, Moderated):
-        return None, vcov
-    if vcov.fit is not fit:
+    if vcov is None or (isinstance(vcov, str) and check_choice(vcov, "vcov", VCOV) == "model"):
+        return
+    if not isinstance(vcov, (str, Moderated)):
+        check_vcov(fit, vcov, ddf)
+        return
+    if isinstance(vcov, Moderated) and vcov.fit is not fit:
         raise ArgumentError(
             f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
             f"fit: moderated(fit, {vcov.label!r})."
@@ -381,7 +385,15 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
             "moderated standard errors have their own degrees of freedom, at most those of ddf='satterthwaite' or "
             f"'kenward-roger', got ddf={ddf!r}. Leave ddf out, or use vcov='model'."
         )
-    return vcov, None
+
+
+def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
+    """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
+    if vcov is None:
+        return moderated_by_default(fit, specs, ddf), None
+    if isinstance(vcov, str):
+        return (None if vcov == "model" else moderated(fit)), None
+    return (vcov, None) if isinstance(vcov, Moderated) else (None, vcov)
 
 
 def _weights(fit: Any, weights: str | None, nuisance: Sequence[str]) -> str:
@@ -405,20 +417,6 @@ def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     if scope is None or scope.compared not in frame or scope.compared not in fit.design.factors:
         return None
     return scope.met(frame[scope.compared].tolist())
-
-
-def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
-    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
-    if not is_ours(fit):
-        return fit.params.to_numpy(dtype=float), fit.V
-    p, kept = len(fit.design.x_names), fit.problem.kept
-    if vcov is not None:
-        values = vcov.cov_params().to_numpy(dtype=float)
-    else:
-        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
-    b, V = np.zeros(p), np.zeros((p, p))
-    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
-    return b, V
 
 
 # ---------------------------------------------------------------------- notes
@@ -448,7 +446,7 @@ def _held_notes(
     return notes
 
 
-def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...], along: str | None) -> list[str]:
+def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...]) -> list[str]:
     """Say so when differences between the means depend on what was averaged over or held fixed."""
     scale = np.abs(grid.rows).max() if grid.rows.size else 1.0
     tolerance = 1e-9 * max(scale, 1.0)
@@ -468,7 +466,7 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
             "an average over them may mislead. Consider by=."
         )
     for name in fit.design.numeric:
-        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(fit, grid, name, tolerance, along):
+        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(grid, name, tolerance):
             value = grid.nuisance[name][0]
             notes.append(
                 f"Differences between the levels of {names} depend on {name} in this model (interaction); "
@@ -477,27 +475,16 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
     return notes
 
 
-def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float, along: str | None) -> bool:
+def _depends_on(grid: ReferenceGrid, name: str, tolerance: float) -> bool:
     """Do the differences between targets change when numeric column `name` moves through its range?"""
     reference = grid.rows[:, 0] - grid.rows[:1, 0]
-    places = _at_two_places(fit, grid, name, along)
-    return any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in places)
+    return any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in grid.at_two_places(name))
 
 
-def _is_curved(fit: Any, grid: ReferenceGrid, along: str) -> bool:
+def _is_curved(grid: ReferenceGrid, along: str) -> bool:
     """Do the slopes along a column change with that column?"""
-    low, high = _at_two_places(fit, grid, along, along)
+    low, high = grid.at_two_places(along)
     return bool(np.abs(low - high).max() > 1e-9 * np.abs(low).max())
-
-
-def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) -> list[Array]:
-    """Design rows at the ends of the range of a numeric column; for slopes inside it, since sqrt(x) has none at 0."""
-    observed = np.asarray(fit.cells.frame[name], dtype=float)
-    low, high = float(observed.min()), float(observed.max())
-    if along is not None:
-        low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
-    first = {n: v[:1] for n, v in grid.nuisance.items()}
-    return [design_rows(fit, Keys.product({**grid.target, **first, name: (place,)}), along) for place in (low, high)]
 
 
 @dataclass(frozen=True)
@@ -565,7 +552,8 @@ def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
 
 def _ratio_of(fit: Any) -> str:
     """What ratios are of that differences of the linear predictor of a fit are the logarithms of."""
-    link = fit.family.link if hasattr(fit, "family") else getattr(fit, "link_name", "")
+    distribution = getattr(fit, "distribution", None)  # None of a fit of statsmodels
+    link = fit.link_name if distribution is None else "" if distribution == "normal" else fit.family.link
     return {
         "logit": "odds, given all effects of the model (conditional odds ratios)",
         "log": "expected values, given all effects of the model",

@@ -19,8 +19,7 @@ from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.engine.functions import Functions
-from lmemtest.lmm.formula.bars import parse_formula
-from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust
+from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust, sandwiched
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
 from lmemtest.lmm.means.reference_grid import check_fit, check_linear, name_tuple
 from lmemtest.lmm.model.fitting import with_terms
@@ -345,13 +344,19 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     check_fit(fit, "fit")
     check_linear(fit, "moderated()", "Take the tests of means, fit.emmeans() and fit.anova().")
     if cluster is None:
-        cluster = clusters_of(fit)
-        if cluster is None:
-            raise ArgumentError(
-                "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
-                "Name the column, for instance vcov=moderated(fit, cluster='benchmark')."
-            )
+        return _by_clusters_of_scope(fit)
     return Moderated(fit=fit, robust=cluster_robust(_within(fit, name_tuple(cluster, "cluster")), cluster))
+
+
+def _by_clusters_of_scope(fit: Any) -> Moderated:
+    """Moderated by the clusters of the table behind the fit."""
+    cluster = clusters_of(fit)
+    if cluster is None:
+        raise ArgumentError(
+            "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
+            "Name the column, for instance vcov=moderated(fit, cluster='benchmark')."
+        )
+    return Moderated(fit=fit, robust=sandwiched(_within(fit, cluster), cluster))
 
 
 def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
@@ -368,7 +373,7 @@ def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
             kept.append(i)
     if len(kept) == len(parsed.bars):
         return fit
-    reduced = parse_formula(str(replace(parsed, bars=tuple(parsed.bars[i] for i in kept))))
+    reduced = parsed.with_bars(parsed.bars[i] for i in kept)
     # the search begins at the variances that these terms have beside the others
     thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes]))
     return with_terms(fit, reduced, start=np.concatenate([thetas[i] for i in kept]) if kept else None)
@@ -402,7 +407,7 @@ def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated 
     if ddf not in ("satterthwaite", "kenward-roger"):
         return None
     try:
-        moderated_means = moderated(fit)
+        moderated_means = _by_clusters_of_scope(fit)
     except (DesignError, DataError):  # one benchmark
         return None
     return moderated_means if moderated_means.robust.n_clusters > 2 else None

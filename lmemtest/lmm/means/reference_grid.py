@@ -32,6 +32,7 @@ class ReferenceGrid:
     nuisance_factors: tuple[str, ...]
     fit: Any
     keys: Keys  # of all combinations
+    along: str | None  # the numeric column of slopes
 
     @classmethod
     def build(
@@ -50,7 +51,18 @@ class ReferenceGrid:
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
             fit=fit,
             keys=keys,
+            along=along,
         )
+
+    def at_two_places(self, name: str) -> list[Array]:
+        """Design rows at the ends of the range of a numeric column; of slopes inside it: sqrt(x) has none at 0."""
+        observed = np.asarray(self.fit.cells.frame[name], dtype=float)
+        low, high = float(observed.min()), float(observed.max())
+        if self.along is not None:
+            low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
+        first = {other: levels[:1] for other, levels in self.nuisance.items()}
+        keys = [Keys.product({**self.target, **first, name: (place,)}) for place in (low, high)]
+        return [design_rows(self.fit, one, self.along) for one in keys]
 
     def target_keys(self) -> Keys:
         """The combinations of the target."""
@@ -109,9 +121,6 @@ def _totals(
 def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Values of every column of the fixed part in the reference grid."""
     factors, numeric = fit.design.factors, fit.design.numeric
-    for name in at:
-        if name not in factors and name not in numeric:
-            raise UnknownColumnError(unknown_message("at", name, fit))
     values: dict[str, tuple[Any, ...]] = {}
     for name, levels in factors.items():
         values[name] = _chosen_levels(name, at[name], tuple(levels)) if name in at else tuple(levels)
@@ -169,8 +178,8 @@ def name_tuple(choice: str | Sequence[str] | None, argument: str) -> tuple[str, 
     return names
 
 
-def check_at(at: Any) -> Mapping[str, Any]:
-    """The values of `at=`, none where it is not given."""
+def check_at(fit: Any, at: Any) -> Mapping[str, Any]:
+    """The values of `at=`, which are of columns of the fixed part; none where it is not given."""
     if at is None:
         return {}
     if not isinstance(at, Mapping):
@@ -178,6 +187,9 @@ def check_at(at: Any) -> Mapping[str, Any]:
             f"at must be a dict of column names and values, got {at!r}. Write for instance "
             "at={'algorithm': ['A', 'B']}."
         )
+    for name in at:
+        if name not in fit.design.factors and name not in fit.design.numeric:
+            raise UnknownColumnError(unknown_message("at", name, fit))
     return at
 
 
@@ -235,6 +247,20 @@ def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, str, tuple[str, ...]]:
         return fit, ddf, ()
     note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
     return fit.refit(reml=True), ddf, (note,)
+
+
+def coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
+    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
+    if not is_ours(fit):
+        return fit.params.to_numpy(dtype=float), fit.V
+    p, kept = len(fit.design.x_names), fit.problem.kept
+    if vcov is not None:
+        values = vcov.cov_params().to_numpy(dtype=float)
+    else:
+        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
+    b, V = np.zeros(p), np.zeros((p, p))
+    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
+    return b, V
 
 
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_flag, check_number, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
-from lmemtest.lmm.cells import Cells, compress
+from lmemtest.lmm.cells import Cells, compressed
 from lmemtest.lmm.engine.optimize import Optimum, evaluation_cost, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.bars import ParsedFormula
+    from lmemtest.lmm.scope import Scope
 
 
 # Rows of a level below which it cannot have a residual variance of its own.
@@ -50,6 +52,7 @@ _RATE = 4e10
 _EVALUATIONS = 3
 
 
+@guided
 def fit_lmm(
     formula: str,
     data: Any,
@@ -123,13 +126,34 @@ def fit_lmm(
     >>> fit.params.round(4).to_dict()
     {'Intercept': 2.9, 'a[T.q]': 1.3}
     """
+    return fit_parsed(
+        parse_formula(formula),
+        data,
+        reml=reml,
+        weights=weights,
+        dispersion=dispersion,
+        residual_variance=residual_variance,
+        restarts=restarts,
+    )
+
+
+def fit_parsed(
+    parsed: ParsedFormula,
+    data: Any,
+    *,
+    reml: bool = True,
+    weights: str | None = None,
+    dispersion: str | None = None,
+    residual_variance: float | None = None,
+    restarts: int | None = None,
+) -> LmmFit:
+    """`fit_lmm` of a formula that has been read, or was put together from terms."""
     reml = check_flag(reml, "reml")
     if restarts is not None:
         check_positive_int(restarts, "restarts", minimum=0, maximum=MOST_RESTARTS)
     if weights is not None and not isinstance(weights, str):
         raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
-    parsed, table, names = formula_and_table(formula, data)
-    scope = scope_of(data)
+    table, scope, names = table_for(parsed, data)
     by = list(parsed.columns)
     if residual_variance is not None:
         residual_variance = check_number(residual_variance, "residual_variance", low=0, open="low")
@@ -151,16 +175,14 @@ def fit_lmm(
                 "as the benchmark."
             )
         by = list(dict.fromkeys([*by, dispersion]))
-    cells = compress(
-        table if scope is None else data,
-        by=by,
-        score=parsed.response,
-        transform=parsed.response_transform,
-        weights=weights,
+    if weights is not None:
+        check_columns(weights, names, argument="weights")
+    cells = compressed(
+        table, tuple(by), score=parsed.response, transform=parsed.response_transform, weights=weights, scope=scope
     )
     design = build_design(parsed, cells.columns, cells.n)
     return fit_cells(
-        formula,
+        parsed.text,
         design,
         cells,
         data=data.copy(deep=False) if isinstance(data, pd.DataFrame) else data,  # what is assigned later is not ours
@@ -173,15 +195,15 @@ def fit_lmm(
     )
 
 
-def formula_and_table(formula: str, data: Any) -> tuple[ParsedFormula, Any, list[str]]:
-    """A formula that was read, the table, and the names of its columns, which have all that the formula names."""
-    parsed, table = parse_formula(formula), as_frame(data)
+def table_for(parsed: ParsedFormula, data: Any) -> tuple[Any, Scope | None, list[str]]:
+    """The table, what it tells of its columns, and their names, which have all that the formula names."""
+    table = as_frame(data)
     names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
     scope = scope_of(data)
     if scope is not None:
         scope.check_response(parsed.response)
     parsed.check_columns(names)
-    return parsed, table, names
+    return table, scope, names
 
 
 def fit_cells(
@@ -352,11 +374,11 @@ def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | 
     )
 
 
-def fitted_quietly(formula: str, data: Any, dispersion: str | None = None) -> LmmFit:
+def fitted_quietly(parsed: ParsedFormula, data: Any, dispersion: str | None = None) -> LmmFit:
     """The fit by REML; what would be a warning is in its notes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_lmm(formula, data, dispersion=dispersion)
+        return fit_parsed(parsed, data, dispersion=dispersion)
 
 
 def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:

@@ -25,11 +25,11 @@ from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
 from lmemtest.lmm.families import Family, check_family, constant_of
-from lmemtest.lmm.formula import build_design
+from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.fit import DdfMethod, LmmFit, engine_terms
-from lmemtest.lmm.model.fitting import formula_and_table, notes_of, refuse_unidentified
+from lmemtest.lmm.model.fitting import notes_of, refuse_unidentified, table_for
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
@@ -123,7 +123,8 @@ def fit_glmm(
     {'Intercept': 1.551, 'model[T.B]': -1.35}
     """
     family, method = check_family(family, link), check_choice(method, "method", METHODS)
-    parsed, table, names = formula_and_table(formula, data)
+    parsed = parse_formula(formula)
+    table, _, names = table_for(parsed, data)
     if trials is not None:
         if not family.binomial:
             raise ArgumentError(

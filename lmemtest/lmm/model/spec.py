@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, FormulaError
+from lmemtest.errors import ArgumentError
 from lmemtest.lmm.formula import (
     INTERCEPT,
     Bar,
@@ -118,10 +118,7 @@ class ModelSpec:
 
     def design(self, table: pd.DataFrame, n: Any) -> Design:
         """The matrices of the model on combinations of its columns, with the rows of each; see `build_design`."""
-        try:
-            return build_design(self.parsed, table, n)
-        except (DataError, FormulaError):  # the same refusal, which now points into the formula
-            return build_design(parse_formula(self.formula), table, n)
+        return build_design(self.parsed, table, n)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -204,7 +201,7 @@ class ModelSpec:
 
     def fit(self, data: Any, **options: Any) -> LmmFit:
         """Fit the model to runs or a dataframe; options are those of `fit_lmm`, or with ``family=`` of `fit_glmm`."""
-        from lmemtest.lmm.model.fitting import fit_lmm
+        from lmemtest.lmm.model.fitting import fit_parsed
         from lmemtest.lmm.model.glmm import fit_glmm
 
         if "family" in options:
@@ -214,7 +211,7 @@ class ModelSpec:
                     f"{self.dispersion}. Leave the dispersion out."
                 )
             return fit_glmm(self.formula, data, **options)
-        return fit_lmm(self.formula, data, dispersion=self.dispersion, **options)
+        return fit_parsed(self.parsed, data, dispersion=self.dispersion, **options)
 
     @property
     def key(self) -> tuple[object, ...]:

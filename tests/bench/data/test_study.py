@@ -205,3 +205,12 @@ def test_a_question_runs_the_query_of_a_lazy_table_at_most_three_times(backend, 
         found[name] = len(queries)
         queries.clear()
     assert {name: n for name, n in found.items() if not 1 <= n <= MOST_QUERIES} == {}
+
+
+def test_one_score_per_run_says_how_curves_and_failed_runs_were_scored():
+    frame = table()
+    frame.loc[0, "loss"] = np.nan
+    failing = lt.Runs(frame, **ALL, failed="missing").score_failures("worst")
+    notes = failing.study.one_score_per_run()[1]
+    assert notes == failing.per_run("mean").notes
+    assert notes[-1].startswith("1 failed score of ")
