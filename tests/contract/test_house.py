@@ -14,7 +14,7 @@ from source import PACKAGE, nodes, texts
 
 # Of each figure what it is at most today, and what is asked for.
 FIGURES = {
-    "classes": (260, 270),
+    "classes": (261, 270),
     "classes of results": (23, 45),
     "files below 40 lines": (0, 0),
     "string operations on prose": (0, 0),
