@@ -32,7 +32,7 @@ def texts(place: str, **values: Any) -> tuple[Text, ...]:
     Examples
     --------
     >>> texts("model.dispersion", column="<task>", small="1 on B", large="3 on A")[0][0][:35]
-    'Each level of <task> has a residual'
+    'Each level of <task> has its own re'
     """
     template, block = place.split(".")
     page = _environment().get_template(f"{template}.j2")

@@ -192,7 +192,7 @@ def test_a_planned_pair_has_the_paired_t_test():
         np.testing.assert_allclose([row["t_ratio"], row["df"], row["p_value"]], [want.statistic, 11, want.pvalue])
     assert found.errors == "own"
     assert any("the paired t-test over their means" in note for note in found.notes)
-    assert any("its own and not moderated" in note for note in found.notes)
+    assert any("their own standard errors, not moderated" in note for note in found.notes)
     assert not any("shrunk" in note for note in found.notes)
     single = em.contrast({"planned": [1, 0, 0, 0, -1]}, adjust="holm").table.iloc[0]
     against = em.against("A04", adjust="none").table.iloc[0]

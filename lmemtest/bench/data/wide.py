@@ -104,7 +104,9 @@ def from_wide(
     if methods is not None:
         check_choice(methods, "methods", METHODS)
     given = frame.frame if isinstance(frame, Tidy) else frame
+    of_index: list[str] = []  # columns that were levels of the index, which name the rows
     if type(given).__module__.startswith("pandas") and given.index.names != [None]:
+        of_index = [str(name) for name in given.index.names]
         given = with_names(given)
     table = as_frame(_with_text_labels(given), argument="frame")
     names = list(table.collect_schema().names())
@@ -117,6 +119,8 @@ def from_wide(
         check_columns(algorithms, names, argument="algorithms")
     label, methods = _label_of(algorithm, benchmark, methods, names)
     kept = [name for _, columns in described for name in columns]
+    free = [name for name in of_index if name and name in names and name not in kept]
+    label = free[0] if label is None and len(free) == 1 else label
     if isinstance(frame, Tidy):
         tidy = frame if methods is None or frame.methods == methods else frame.laid_out(methods)
     elif isinstance(table, nw.LazyFrame):
