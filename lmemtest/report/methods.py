@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import OF_ALL, of_all
 from lmemtest.bench.modelling.adequacy import holds_shared_seeds
-from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.bench.robustness.scores import raw_runs
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES
@@ -252,7 +251,7 @@ def _seeds(analysis: Analysis) -> str:
         return "none"
     if not runs.seed_shared:
         return "new on each benchmark"
-    if not seeds_cross(runs):
+    if not runs.study.seeds_cross:
         return ""
     if holds_shared_seeds(analysis.fit, runs):
         return "precaution" if shared is not None and shared.verdict == "precaution" else "modelled"

@@ -18,7 +18,7 @@ from study import as_runs, make_table
 import lmemtest as lt
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.modelling import shared_seeds as module
-from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
+from lmemtest.bench.modelling.shared_seeds import shared_seeds
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.errors import ArgumentError, DesignError, LmemtestWarning
 
@@ -132,7 +132,7 @@ def test_few_seeds_are_given_more_benefit_of_the_doubt():
 def test_seeds_that_mean_nothing_across_benchmarks_are_not_asked_about(change, roles):
     runs = as_runs(change(table_of()), **roles)
     got = lt.recommend(runs)
-    assert not seeds_cross(runs)
+    assert not runs.study.seeds_cross
     assert "rep:tool" not in got.summary().replace("task:tool:rep", "")
 
 

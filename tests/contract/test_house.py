@@ -24,7 +24,7 @@ FIGURES = {
     "group-bys of analyze": (33, 60),
     "frames of analyze": (93, 100),
     "files that rank of a frame touches": (40, 40),
-    "stays of the table in analyze": (112, 110),
+    "stays of the table in analyze": (109, 110),
     "files where it stays": (44, 30),
     "climbs on its way": (12, 20),
 }

@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_means
 from lmemtest.core.hints import guided
@@ -206,7 +205,7 @@ def _findings(
 
 def lucky_algorithms(runs: Runs, alpha: float) -> tuple[Any, ...]:
     """The algorithms that `seed_effect` names, without its test of all together, which can take seconds."""
-    if not seeds_cross(runs):
+    if not runs.study.seeds_cross:
         return ()
     try:
         _check_seeds(runs)

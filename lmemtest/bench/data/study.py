@@ -619,6 +619,14 @@ class Study:
         """Whether a mean over benchmarks is one over several."""
         return self.count(self.runs.benchmark) > 1
 
+    @property
+    def seeds_cross(self) -> bool:
+        """Whether some seed occurs on several benchmarks, and may be the same thing there."""
+        benchmark, seed = self.runs.benchmark, self.runs.seed
+        if benchmark is None or seed is None or not self.runs.seed_shared:
+            return False
+        return self.count(benchmark, seed) > self.count(seed)
+
     # ------------------------------------------------------------------ what a model asks: `lmemtest.lmm.scope.Scope`
 
     @property

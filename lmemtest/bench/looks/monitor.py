@@ -28,7 +28,7 @@ from lmemtest.bench.looks.schedule import (
     read_study,
     schedule_of,
 )
-from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
+from lmemtest.bench.modelling.shared_seeds import shared_seeds
 from lmemtest.bench.power.plan import Plan
 from lmemtest.bench.power.stages import BENCHMARK, FAMILY, SEED, TASK
 from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
@@ -605,7 +605,7 @@ def _sample_of(runs: Runs, unit: str) -> Blocks:
 def _on_seeds(runs: Runs, unit: str) -> tuple[str, ...]:
     """What luck that seeds share over benchmarks does to the claim: it stays the same from look to look."""
     try:
-        found = shared_seeds(runs) if unit == "benchmark" and seeds_cross(runs) else None
+        found = shared_seeds(runs) if unit == "benchmark" and runs.study.seeds_cross else None
     except DesignError:  # nothing shows it
         return ()
     if found is None or found.verdict != "shown":

@@ -30,7 +30,7 @@ from lmemtest.bench.data.normalise import of_baseline, relative_to
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
+from lmemtest.bench.modelling.shared_seeds import shared_seeds
 from lmemtest.bench.modelling.terms import factor_term, held_in, meaning, of_groups
 from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Answer
@@ -282,7 +282,7 @@ def _candidates(runs: Runs, population: Population) -> list[Bar]:
 
 def _crossed_seeds(runs: Runs) -> tuple[list[Bar], Answer | None, list[str]]:
     """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified."""
-    if not runs.study.several_benchmarks or not seeds_cross(runs):
+    if not runs.study.several_benchmarks or not runs.study.seeds_cross:
         return [], None, []
     seed = str(runs.seed)
     pair = Bar.of((seed, runs.algorithm))

@@ -42,13 +42,6 @@ _ZERO = 1e-9  # relative to the largest eigenvalue
 _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
 
 
-def seeds_cross(runs: Runs) -> bool:
-    """Whether some seed occurs on several benchmarks, and may be the same thing there."""
-    if runs.seed is None or runs.benchmark is None or not runs.seed_shared:
-        return False
-    return runs.study.count(runs.benchmark, runs.seed) > runs.study.count(runs.seed)
-
-
 def shared_seeds(runs: Runs) -> Answer:
     """Test whether a seed gives an algorithm the same luck on all benchmarks.
 

@@ -18,7 +18,7 @@ from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.diagnostics import normality, scale
 from lmemtest.lmm.diagnostics.advantages import advantages
 from lmemtest.lmm.diagnostics.draws import HeldFit, Parts, measure_draws, reach
-from lmemtest.lmm.diagnostics.explained_variance import explained_variance
+from lmemtest.lmm.diagnostics.explained_variance import shares_of
 from lmemtest.lmm.diagnostics.influence import group_columns, influence
 from lmemtest.lmm.diagnostics.left_out import thinned
 from lmemtest.lmm.diagnostics.scale import Column
@@ -228,7 +228,7 @@ def diagnose(
     spread = advantages(fit, rng=generator)
     of_shapes = normality.settle(of_shapes, spread is not None and spread.severity in ("note", "warning"))
     ends, carriers = bounds(fit, all_rows, score), groups(fit)
-    inflation, shares = collinearity(fit), explained_variance(fit)
+    inflation, shares = collinearity(fit), shares_of(fit)
     influences, influence_checks = _influences(fit, left_out, specs, n_jobs, executor, progress)
     parts = [*of_shapes, *scales, *([] if spread is None else [spread]), ends]
     notes = [thinning] * bool(thinning)

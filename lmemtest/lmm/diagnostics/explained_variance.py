@@ -63,6 +63,11 @@ def explained_variance(fit: LmmFit) -> Answer:
     (0.1122, 0.9956, 0.995)
     """
     check_linear(fit, "explained_variance()", "Take the variances themselves, fit.varcorr.")
+    return shares_of(fit)
+
+
+def shares_of(fit: LmmFit) -> Answer:
+    """The same of a linear model."""
     n, terms = fit.cells.n, fit.design.random
     rows = float(n.sum())
     fitted = fit.cell_predictions(random=False)
