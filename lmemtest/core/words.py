@@ -293,7 +293,7 @@ def suggest(name: str, options: Iterable[str]) -> str:
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
-def rank_span(low: int, high: int) -> str:
+def rank_span(low: int | str, high: int | str) -> str:
     """A set of ranks.
 
     Examples

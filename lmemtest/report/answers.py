@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,10 @@ from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, capitalised, counted, joined, percent, plural
+from lmemtest.core.words import MISSING, capitalised, counted, joined, percent, plural, rank_span
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.report.document import (
+    HALF_PAGE,
     Block,
     Document,
     Section,
@@ -71,7 +72,7 @@ def ranking_document(ranked: Ranking | Variants) -> Document:
         *(paragraph(sentence) for sentence in rest[:1]),
         sections=sections,
         subtitle=f"{len(first.levels)} algorithms on {first.blocks.said()}",
-        front=(*_ranking_figure(first), first.to_table()),
+        front=(*_ranking_figure(first), _leading_columns(first)),
         names=first.levels,
     )
 
@@ -80,12 +81,29 @@ def _ranking_figure(ranking: Ranking) -> tuple[Block, ...]:
     if len(ranking.levels) > MOST_ALGORITHMS:
         return ()
     alt = f"{ranking.title}; best first: {', '.join(ranking.levels)}. {ranking.sentences()[0]}"
-    return (figure(ranking.plot, alt=alt, caption=(), as_files=True),)
+    return (figure(functools.partial(ranking.plot, width=HALF_PAGE), alt=alt, caption=(), as_files=True),)
+
+
+def _leading_columns(ranking: Ranking) -> ResultTable:
+    """The columns of a ranking that answer who is first; its section has all of them."""
+    whole = ranking.to_table()
+    cells = {name: texts for name, texts, _ in whole.rendered()}
+    names = {"mean": "mean", "mean_rank": "mean rank", "median": "median"}
+    level = f"{100 * (1 - ranking.alpha):g} % CI"
+    columns: dict[str, Any] = {whole.frame.columns[0]: whole.frame.iloc[:, 0]}
+    if {"rank_low", "rank_high"} <= set(cells):
+        columns["rank"] = [*map(rank_span, cells["rank_low"], cells["rank_high"])]
+    columns |= {said: whole.frame[name] for name, said in names.items() if name in cells}
+    if {"ci_low", "ci_high"} <= set(cells):
+        columns[level] = [f"{low} to {high}" for low, high in zip(cells["ci_low"], cells["ci_high"], strict=True)]
+    columns |= {"groups": whole.frame["letters"]} if "letters" in cells else {}
+    formats = {names.get(name, name): form for name, form in (whole.formats or {}).items()}
+    return replace(whole, frame=pd.DataFrame(columns), formats=formats, notes=())
 
 
 def _ranking_section(name: str, ranking: Ranking) -> Section:
     pairs = closed_if_long(f"Table of all {len(ranking.pairs)} pairs", pairs_table(ranking), MOST_RANKED_PAIRS)
-    blocks = (pairs, *([ranking.to_table()] if name != "ranking" else []), paragraph(ranking.paragraph()))
+    blocks = (pairs, ranking.to_table(), paragraph(ranking.paragraph()))
     return Section(name, _test_title(ranking), blocks, summary=(ranking.sentences()[0],))
 
 
@@ -291,7 +309,12 @@ def evaluation_document(evaluation: Evaluation) -> Document:
     """The answers to both questions, and what they rest on."""
     head, *rest = evaluation.sentences()
     first, *others = evaluation.populations
-    drawn = figure(evaluation.plot, alt=f"{evaluation.title}. {head}", caption=(), as_files=True)
+    drawn = figure(
+        functools.partial(evaluation.plot, width=HALF_PAGE),
+        alt=f"{evaluation.title}. {head}",
+        caption=(),
+        as_files=True,
+    )
     tables = {suffix: _question(evaluation, suffix) for suffix in evaluation.populations}
     sections = (
         [Section("words", "In words", (bullets(rest[LEADING:]),), summary=(rest[LEADING],))] if rest[LEADING:] else []

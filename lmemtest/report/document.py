@@ -30,6 +30,7 @@ _LONG = re.compile(r"-?\d+\.\d{3,}")
 _BREAK = re.compile(r" *\n *(?=[^ <])")
 _BLANKS = (re.compile(r"(>)\s+(?=<)"), re.compile(r"([MLQCz]) (?=[-\d])"), re.compile(r"()\s+(?=\"|[MLQCz])"))
 _PART = re.compile(r'<g id="(part|veil)-([0-9a-f.]+)">')
+HALF_PAGE = 5.6  # inches, of a figure beside a table
 _figures: ContextVar[str] = ContextVar("how figures are drawn", default="page")
 
 

@@ -15,7 +15,7 @@ from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, counted, format_number, format_p, joined, rank_span
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
-from lmemtest.report.document import Badge, Block, Section, Text, callout, figure, paragraph
+from lmemtest.report.document import HALF_PAGE, Badge, Block, Section, Text, callout, figure, paragraph
 from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders
 from lmemtest.report.prose import texts
 from lmemtest.report.ways import ways
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
 MOST_ROWS = 500  # of the ranking on the first screen, which scrolls
-FOREST_WIDTH = 5.6  # inches of half a page
 
 
 # ---------------------------------------------------------------------------------------------------- the verdict
@@ -196,7 +195,7 @@ def _rows(table: ResultTable) -> Iterator[tuple[Any, ...]]:
 def _forest(pairs: Comparisons, decisions: Decisions, reference: str, what: str) -> Any:
     from lmemtest.plots import forest_plot
 
-    return forest_plot(pairs, decisions=decisions, reference=reference, what=what, width=FOREST_WIDTH)
+    return forest_plot(pairs, decisions=decisions, reference=reference, what=what, width=HALF_PAGE)
 
 
 def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:

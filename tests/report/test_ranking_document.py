@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.report.answers import classical_blocks
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import rank_span
+from lmemtest.report.answers import classical_blocks, ranking_document
 from lmemtest.report.document import plain
 from lmemtest.report.files import content_of
 
@@ -59,6 +61,21 @@ def test_every_method_has_its_own_words():
     for words in ("Tukey's HSD", "Nemenyi's test", "Wilcoxon signed-rank", "Bayesian signed-rank", "mixed model"):
         assert words in page
     assert "nan" not in page.split("References")[0].replace("Rena", "")
+
+
+def test_the_first_table_of_a_ranking_fits_beside_its_figure_and_its_section_has_all_of_it():
+    ranked = lt.rank(WIDE, "frequentist", direction="maximize")
+    document = ranking_document(ranked)
+    (first,) = (block for block in document.front if isinstance(block, ResultTable))
+    assert [*first.frame] == ["algorithm", "rank", "mean", "mean rank", "95 % CI", "groups"]
+    row = ranked.to_frame().iloc[0]
+    assert first.frame["rank"].iat[0] == rank_span(row["rank_low"], row["rank_high"])
+    low, high = map(float, first.frame["95 % CI"].iat[0].split(" to "))
+    np.testing.assert_allclose([low, high], [row["ci_low"], row["ci_high"]], atol=1e-3)
+    (whole,) = (
+        block for block in document.sections[-1].blocks if isinstance(block, ResultTable) and block.title == first.title
+    )
+    pd.testing.assert_frame_equal(whole.frame, ranked.to_table().frame)
 
 
 @pytest.mark.level(2)
