@@ -145,12 +145,13 @@ class Monitoring(Result):
             # Brownian boundaries that spend the same, since the ends are those of Brownian motion
             brownian = critical_scores(shares, level, plan.spending).tolist()
             for names in plan.family:
-                tests = [pair[2:] for look in self.looks for pair in look.pairs if pair[:2] == names]
-                scores = score_of([test[3] for test in tests])
-                reached = np.flatnonzero(scores >= critical[: len(tests)])
-                k = int(reached[0]) if reached.size else len(tests) - 1
-                ends = estimate_at_end(*tests[k][:3], shares[: k + 1], brownian[:k], level)
-                p_value = min(1.0, 2.0 * upper_p(float(scores[k]), shares[: k + 1], brownian[:k]))
+                tests = {i: pair[2:] for i, look in enumerate(self.looks) for pair in look.pairs if pair[:2] == names}
+                scores = {i: float(score_of(test[3])) for i, test in tests.items()}
+                k = next((i for i in tests if scores[i] >= critical[i]), max(tests))
+                own = [i for i in tests if i <= k]  # an algorithm may have left out a look
+                stages = [shares[i] for i in own], [brownian[i] for i in own[:-1]]
+                ends = estimate_at_end(*tests[k][:3], *stages, level)
+                p_value = min(1.0, 2.0 * upper_p(scores[k], *stages))
                 rows.append((*names, self.sizes[k], *ends, p_value))
         return pd.DataFrame(rows, columns=["left", "right", "n", "estimate", "ci_low", "ci_high", "p_value"])
 

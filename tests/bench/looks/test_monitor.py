@@ -150,6 +150,25 @@ def test_each_of_several_pairs_ends_where_it_reached_its_own_boundary() -> None:
         assert row["n"] == 16 or reached[-1] >= critical[len(sizes) - 1]
 
 
+def test_a_pair_whose_algorithm_left_out_a_look_ends_at_the_look_that_tested_it() -> None:
+    same = [runs_of_scores(scores(n) - SHIFT[:, None]) for n in (8, 16, 24)]
+    table = same[1].to_frame()
+    left_out = table["algorithm"].eq("A") & ~table["benchmark"].isin(same[0].levels("benchmark"))
+    without = lt.Runs(table[~left_out], **same[1].roles())
+    found = None
+    for at in (same[0], without, same[2]):
+        found = lt.monitor(at, maximum=24, looks=8, earlier=found)
+    assert found is not None
+    end, table, level = found.final(), found.to_frame(), 0.05 / 3
+    assert end["n"].tolist() == table["n"].tolist() == [24, 24, 24]
+    before = critical_scores([1 / 3, 2 / 3, 1.0], level)
+    for row, test, stages in zip(end.to_dict("records"), table.to_dict("records"), ((0,), (0,), (0, 1)), strict=True):
+        wanted = estimate_at_end(
+            test["estimate"], test["se"], test["df"], [(i + 1) / 3 for i in (*stages, 2)], before[[*stages]], level
+        )
+        np.testing.assert_allclose([row["estimate"], row["ci_low"], row["ci_high"]], wanted, rtol=1e-12)
+
+
 def test_seeds_are_added_on_fixed_benchmarks() -> None:
     x = np.random.default_rng(4).normal(size=(3, 2, 9)) + SHIFT[:2, None]
     first = lt.monitor(runs_of_scores(x[:, :, :5]), unit="seed", maximum=9)
@@ -325,6 +344,14 @@ def test_a_ledger_is_the_memory_of_the_looks(tmp_path: Path) -> None:
     lines = ledger.read_text().splitlines()
     assert len(lines) == 3
     assert [json.loads(line)["look"]["n"] for line in lines[1:]] == [6, 12]
+
+
+def test_a_ledger_whose_last_line_lost_its_end_is_added_to_on_a_line_of_its_own(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    lt.monitor(runs(6), maximum=24, ledger=ledger)
+    ledger.write_text(ledger.read_text().rstrip("\n"))  # as an editor saves it
+    lt.monitor(runs(12), maximum=24, ledger=ledger)
+    assert lt.monitor(runs(18), maximum=24, ledger=ledger).sizes == (6, 12, 18)
 
 
 def test_a_ledger_that_was_rewritten_is_refused_and_stays(tmp_path: Path) -> None:
