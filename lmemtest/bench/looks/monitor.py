@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -663,19 +664,23 @@ def _tested(blocks: Blocks, plan: Schedule, first: bool = False) -> tuple[Any, .
         )
     if len(blocks.names) < 2:
         raise DesignError(f"a look needs 2 {blocks.units} at least, got {len(blocks.names)}.")
-    moderate = plan.method == "spending" and len(active) > 2 and len(blocks.names) >= FEWEST_MODERATED
-    means = block_estimates(blocks.of(active), "moderated" if moderate else "t", plan.alpha)
-    table = means.pairs(adjust="holm").table  # "none" would ask about each pair alone, without moderation
-    values = np.column_stack([table[["estimate", "se", "df"]], two_sided_p(table["t_ratio"], table["df"])])
-    if not np.isfinite(values).all():
+    if plan.method == "spending" and len(active) > 2 and len(blocks.names) >= FEWEST_MODERATED:
+        means = block_estimates(blocks.of(active), "moderated", plan.alpha)
+        table = means.pairs(adjust="holm").table  # "none" would ask about each pair alone, without moderation
+        estimate, se, df = table[["estimate", "se", "df"]].to_numpy().T
+        same = ~np.isfinite(se)
+    else:  # of the differences themselves: where benchmarks vary much more, a covariance would lose their digits
+        x, (left, right) = blocks.of(active).scores, np.triu_indices(len(active), 1)
+        differences = x[:, left] - x[:, right]
+        estimate, df = differences.mean(axis=0), np.full(len(left), len(x) - 1.0)
+        se, same = differences.std(axis=0, ddof=1) / math.sqrt(len(x)), np.ptp(differences, axis=0) <= tolerance(x)
+    if same.any():
         raise DesignError(
             f"some difference is the same on every {blocks.unit}, so there is nothing to judge it by. Look for copied "
             "scores: lmemtest.check(runs)."
         )
-    return tuple(
-        (*pair, *row)
-        for pair, row in zip(zip(table["left"], table["right"], strict=True), values.tolist(), strict=True)
-    )
+    values = np.column_stack([estimate, se, df, two_sided_p(estimate / se, df)]).tolist()
+    return tuple((*pair, *row) for pair, row in zip(combinations(active, 2), values, strict=True))
 
 
 def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:

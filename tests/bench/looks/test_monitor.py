@@ -457,6 +457,23 @@ def test_arguments_that_are_refused(error: type[Exception], words: str, options:
         lt.monitor(runs(8), **options)
 
 
+@pytest.mark.parametrize("rng", range(6))
+def test_differences_that_vary_by_rounding_alone_decide_nothing(rng: int) -> None:
+    x = 5.0 + np.random.default_rng(rng).normal(size=20)
+    for n in (10, 20):
+        same = runs_of_scores(np.stack([x, x - 2.0], axis=1)[:n, :, None])
+        with pytest.raises(DesignError, match=r"some difference is the same on every benchmark"):
+            lt.monitor(same, maximum=20)
+
+
+def test_paired_t_tests_keep_their_digits_where_benchmarks_vary_much_more() -> None:
+    d = np.random.default_rng(3).normal(0.5, 1.0, 12)
+    size = np.linspace(1e7, 9e7, 12)
+    pair = lt.monitor(runs_of_scores(np.stack([size, size + d], axis=1)[:, :, None]), maximum=12).to_frame().iloc[0]
+    assert pair["se"] == pytest.approx(d.std(ddof=1) / np.sqrt(12), rel=1e-7)  # the scores have 16 digits
+    assert pair["p_look"] == pytest.approx(stats.ttest_1samp(d, 0.0).pvalue, rel=1e-6)
+
+
 def test_designs_that_are_refused() -> None:
     x = scores(8)
     kept = np.ones(x.shape, dtype=bool)
