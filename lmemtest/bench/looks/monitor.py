@@ -272,6 +272,7 @@ class Monitoring(Result):
         table = table.assign(level=[crossing(at, ahead, critical) for at in z])
         units: tuple[str, ...] = ()
         if runs is not None:
+            require_runs(runs, "monitoring.extension({})")
             blocks = _sample_of(runs, plan.unit)
             _require_nested(blocks, self.looks[-1], plan)
             new = blocks.where(~np.isin(blocks.names, self.looks[-1].units))
@@ -314,7 +315,7 @@ class Monitoring(Result):
         decided = int(table["decided"].sum())
         units = "" if plan.maximum is None else counted(plan.maximum - n, plan.unit)
         pairs = counted(len(table), "pair")
-        done = f"{decided} of {pairs} {'is' if decided == 1 else 'are'} decided"
+        done = f"{decided} of {pairs} {'is' if 1 in (decided, len(table)) else 'are'} decided"
         first = {
             STOP: f"Stop: {'all' if len(table) > 1 else 'the'} {pairs if len(table) > 1 else 'pair'} "
             f"{'are' if len(table) > 1 else 'is'} decided."
@@ -382,7 +383,8 @@ def _over(looks: tuple[Look, ...], unit: str) -> DesignError:
 
 def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
     """What an algorithm on one unit costs, by its name."""
-    given = costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs)
+    by_name = {format_level(name): cost for name, cost in costs.items()} if isinstance(costs, Mapping) else None
+    given = dict.fromkeys(names, costs) if by_name is None else by_name
     for name, cost in given.items():
         if not among(name, names):
             raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(str(name), names)}")
@@ -509,7 +511,7 @@ def monitor(
         maximum=maximum,
         looks=looks,
         goal=goal,
-        control=control,
+        control=None if control is None else format_level(control),
         method=method,
         spending=spending,
         alpha=alpha,

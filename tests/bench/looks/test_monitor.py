@@ -169,6 +169,14 @@ def test_a_pair_whose_algorithm_left_out_a_look_ends_at_the_look_that_tested_it(
         np.testing.assert_allclose([row["estimate"], row["ci_low"], row["ci_high"]], wanted, rtol=1e-12)
 
 
+def test_algorithms_that_are_numbers_are_named_by_numbers() -> None:
+    table = runs(8).to_frame()
+    table["algorithm"] = table["algorithm"].map({"A": 1, "B": 2, "C": 10})
+    found = lt.monitor(lt.Runs(table, **runs(8).roles()), maximum=20, control=2)
+    assert found.to_frame()[["left", "right"]].to_numpy().tolist() == [["1", "2"], ["2", "10"]]
+    assert found.next(costs={10: 3.0}).to_frame()["cost"].tolist()[:2] == found.next().to_frame()["cost"].tolist()[:2]
+
+
 def test_seeds_are_added_on_fixed_benchmarks() -> None:
     x = np.random.default_rng(4).normal(size=(3, 2, 9)) + SHIFT[:2, None]
     first = lt.monitor(runs_of_scores(x[:, :, :5]), unit="seed", maximum=9)
@@ -321,6 +329,11 @@ def test_an_extension_keeps_the_level_of_the_study() -> None:
             false += bool(lt.monitor(runs_of_scores(x[:12]), maximum=12, spending="pocock",
                                      earlier=first).to_frame()["decided"].any())  # fmt: skip
     assert stats.binomtest(false, n, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_an_extension_is_by_runs() -> None:
+    with pytest.raises(ArgumentError, match=r"runs must be Runs, got DataFrame"):
+        lt.monitor(runs(8), maximum=20).extension(runs(12).to_frame())
 
 
 def test_nothing_is_left_to_extend_after_the_end() -> None:
@@ -554,6 +567,18 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     for looked in (0, True):
         with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
             lt.analyze(runs(12), looked=looked)
+
+
+def test_the_level_of_a_ledger_is_for_its_own_study(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    lt.monitor(runs(12), maximum=20, ledger=ledger)
+    table, roles = runs(12).to_frame(), runs(12).roles()
+    one_less = lt.Runs(table[table["algorithm"] != "C"], **roles)  # its level would be that of one pair, not of three
+    with pytest.raises(ArgumentError, match=r"must be the ledger of these runs, and C is in only one of the two"):
+        lt.analyze(one_less, looked=ledger)
+    elsewhere = lt.Runs(table.assign(benchmark="new " + table["benchmark"].astype(str)), **roles)
+    with pytest.raises(ArgumentError, match=r"must be the ledger of these runs, and .* are in only one of the two"):
+        lt.analyze(elsewhere, looked=ledger)
 
 
 def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
