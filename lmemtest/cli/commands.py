@@ -317,7 +317,8 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
         typer.echo(checks.summary(whole=arguments.whole))
     for path in arguments.paths:
         checks.save(path, escape=not arguments.raw_csv)
-        typer.echo(str(path))
+        if not arguments.json:
+            typer.echo(str(path))
     arguments.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
 
 

@@ -145,7 +145,7 @@ def say_verdict(analysis: Analysis) -> None:
 def write_result(
     result: Result, targets: Sequence[Path], step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
 ) -> None:
-    """A result: printed as text or json, and as the files that were asked for, whose paths are the last lines."""
+    """A result: printed as text, whose last lines are the paths of the files that were asked for; or as json alone."""
     from lmemtest.report.files import json_of
 
     for target in targets:
@@ -153,7 +153,7 @@ def write_result(
         result.save(target, escape=not raw_csv)
     step("")
     typer.echo(json_of(result) if json else result.summary(), nl=not json)
-    for target in targets:
+    for target in () if json else targets:
         typer.echo(str(target))
 
 
