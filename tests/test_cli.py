@@ -48,6 +48,25 @@ def _no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rendering, "INTERVAL", 1e6)
 
 
+# -------------------------------------------------------------------------------------------------------- options
+
+
+@pytest.mark.parametrize("command", ["rank", "check", pytest.param("report", marks=pytest.mark.level2)])
+def test_each_file_that_is_asked_for_is_written(run, folder: Path, command: str) -> None:  # type: ignore[no-untyped-def]
+    asked = [command, "runs.csv", *ROLES, "-o", "a.json", "-o", "b.md"]
+    names = {folder / "a.json", folder / "b.md"}
+    assert {Path(line) for line in run(*asked).out.splitlines()[-2:]} == names <= {*folder.iterdir()}
+    json.loads(run(*asked, "--json").out)  # and nothing else
+
+
+@pytest.mark.parametrize("command", [["rank", *ROLES, "--score", "rep"], ["paper", *ROLES, "-o", "a", "-o", "b"]])
+def test_an_option_of_one_value_is_refused_when_it_has_several(run, folder: Path, command) -> None:  # type: ignore[no-untyped-def]
+    outcome = run(command[0], "runs.csv", *command[1:])
+    assert outcome.code == 2
+    assert "it takes one value, and was given 2 times. Give it once." in " ".join(outcome.err.split())
+    assert [path.name for path in folder.iterdir()] == ["runs.csv"]
+
+
 # ------------------------------------------------------------------------------------------------------- report
 
 

@@ -54,10 +54,24 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
+            if not ctx.resilient_parsing:  # of a shell that completes
+                self._refuse_repeated(ctx, args)
             return super().parse_args(ctx, args)
         except _UsageError as error:
             error.exit_code = self.wrong
             raise
+
+    def _refuse_repeated(self, ctx: Any, args: list[str]) -> None:
+        """Refuse an option that takes one value and has several, all but the last of which would be lost."""
+        order: list[Any] = self.make_parser(ctx).parse_args(args=[*args])[2]
+        for parameter in dict.fromkeys(order):
+            single = parameter.param_type_name == "option" and not (parameter.multiple or parameter.is_flag)
+            if single and order.count(parameter) > 1:
+                raise typer.BadParameter(
+                    f"it takes one value, and was given {order.count(parameter)} times. Give it once.",
+                    ctx=ctx,
+                    param=parameter,
+                )
 
     def get_help(self, ctx: Any) -> str:
         if self.calls:

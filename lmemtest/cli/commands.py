@@ -149,7 +149,7 @@ def report(arguments: SimpleNamespace, step: Step) -> None:
       lmemtest report results.xlsx --wide --direction maximize
       lmemtest report runs.csv --yes
     """
-    with drawing_beside(arguments.path):
+    with drawing_beside(arguments.paths):
         runs = _compared(arguments, step)
         write_report(_analysed(runs, arguments, step), arguments, step)
 
@@ -270,7 +270,7 @@ def demo(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.data.datasets import load_hpo_runs
     from lmemtest.core.replicates import load_beside
 
-    with drawing_beside(arguments.path):
+    with drawing_beside(arguments.paths):
         load_beside()
         from lmemtest.report.analysis import analyze
 
@@ -315,9 +315,10 @@ def check(arguments: SimpleNamespace, step: Step) -> None:
         return
     if not arguments.json:
         typer.echo(checks.summary(whole=arguments.whole))
-    if arguments.path is not None:
-        checks.save(arguments.path, escape=not arguments.raw_csv)
-        typer.echo(str(arguments.path))
+    for path in arguments.paths:
+        checks.save(path, escape=not arguments.raw_csv)
+        if not arguments.json:
+            typer.echo(str(path))
     arguments.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
 
 

@@ -296,7 +296,7 @@ OPTIONS: dict[str, tuple[Any, str, str]] = {
     "raw_csv": (bool, "", "Write csv without apostrophes before texts that spreadsheets evaluate (=1+1)."),
     "paper.output": (Path, "FOLDER", "Folder for the files; may be a new one."),
     "overwrite": (bool, "", "Also replace files that were edited since, or not written by lmemtest."),
-    "output": (Path, "FILE", "Write .html, .md, .txt, .tex, .csv, .json or .png."),
+    "output": ([Path], "FILE", f"Write .html, .md, .txt, .tex, .csv, .json or .png; {_EACH}"),
 }
 _POSITIONAL = ("table", "old", "files", "fit.formula")
 _FLAGS = {

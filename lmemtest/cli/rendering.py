@@ -9,7 +9,7 @@ import glob
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -102,12 +102,12 @@ _DRAWING = ("lmemtest.report.sections", "lmemtest.plots.behind_best", "matplotli
 
 
 @contextmanager
-def drawing_beside(path: Path | None) -> Iterator[None]:
-    """A second process draws the figures of the report within this context, if its file has any."""
+def drawing_beside(paths: Iterable[Path]) -> Iterator[None]:
+    """A second process draws the figures of the report within this context, if its files have any."""
     from lmemtest.core.replicates import second_process
     from lmemtest.report.files import FIGURES_BESIDE
 
-    has_figures = path is not None and path.suffix.lower() in (".html", ".htm", *FIGURES_BESIDE)
+    has_figures = any(path.suffix.lower() in (".html", ".htm", *FIGURES_BESIDE) for path in paths)
     with second_process(*_DRAWING) if has_figures else nullcontext():
         yield
 
@@ -119,13 +119,14 @@ def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[
 
     analysis = dataclasses.replace(analysis, call=command_with(()))
     escape = not getattr(arguments, "raw_csv", False)
-    path = None if arguments.path is None else analysis.save(arguments.path, progress=step, escape=escape)
+    paths = [analysis.save(path, progress=step, escape=escape) for path in arguments.paths]
     step("")
     if getattr(arguments, "json", False):
         typer.echo(analysis.to_json(), nl=False)
         return
     say_verdict(analysis)
-    typer.echo(str(path))
+    for path in paths:
+        typer.echo(str(path))
 
 
 def say_verdict(analysis: Analysis) -> None:
@@ -142,17 +143,17 @@ def say_verdict(analysis: Analysis) -> None:
 
 
 def write_result(
-    result: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+    result: Result, targets: Sequence[Path], step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
 ) -> None:
-    """A result: printed as text or json, and as the file that was asked for, whose path is the last line."""
+    """A result: printed as text, whose last lines are the paths of the files that were asked for; or as json alone."""
     from lmemtest.report.files import json_of
 
-    if target is not None:
+    for target in targets:
         step("writing")
         result.save(target, escape=not raw_csv)
     step("")
     typer.echo(json_of(result) if json else result.summary(), nl=not json)
-    if target is not None:
+    for target in () if json else targets:
         typer.echo(str(target))
 
 
@@ -171,14 +172,13 @@ def answer(
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), names), _errors():
         refuse_inputs(context)
         if saves:
-            path = arguments.output or (
-                None if getattr(arguments, "json", False) else UNASKED.get(str(context.command.name))
-            )
-            arguments.path = None if path is None else check_report_path(path)
+            unasked = None if getattr(arguments, "json", False) else UNASKED.get(str(context.command.name))
+            asked = arguments.output or ([] if unasked is None else [unasked])
+            arguments.paths = [check_report_path(path) for path in asked]
         with progress() as step:
             result = body(arguments, step)
             if result is not None:
-                write_result(result, arguments.path, step, json=arguments.json, raw_csv=arguments.raw_csv)
+                write_result(result, arguments.paths, step, json=arguments.json, raw_csv=arguments.raw_csv)
 
 
 @contextmanager

@@ -478,8 +478,10 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = ""
 
 def _has_few_texts(table: Any) -> bool:
     """Whether at most one column of a table has words, the names of its rows, or it is no table that can be asked."""
-    table = nw.from_native(table, pass_through=True)
-    schema = table.collect_schema() if hasattr(table, "collect_schema") else {}
+    try:
+        schema = as_frame(table, argument="frame").collect_schema()
+    except ArgumentError:
+        return True
     return sum(not dtype.is_numeric() for dtype in schema.values()) < 2
 
 

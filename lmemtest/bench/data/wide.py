@@ -105,7 +105,7 @@ def from_wide(
         check_choice(methods, "methods", METHODS)
     given = frame.frame if isinstance(frame, Tidy) else frame
     of_index: list[str] = []  # columns that were levels of the index, which name the rows
-    if type(given).__module__.startswith("pandas") and given.index.names != [None]:
+    if type(given).__module__.startswith("pandas") and hasattr(given, "columns") and given.index.names != [None]:
         of_index = [str(name) for name in given.index.names]
         given = with_names(given)
     table = as_frame(_with_text_labels(given), argument="frame")
@@ -243,7 +243,7 @@ def _with_text_labels(frame: Any) -> Any:
             return frame
         _refuse_doubled(labels)
         return {format_level(label): values for label, values in frame.items()}
-    if not hasattr(frame, "set_axis"):  # names are texts everywhere but in pandas
+    if not (hasattr(frame, "set_axis") and hasattr(frame, "columns")):  # names are texts everywhere but in pandas
         return frame
     labels = list(frame.columns)
     if all(isinstance(label, str) for label in labels):

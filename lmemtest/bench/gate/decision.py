@@ -188,6 +188,18 @@ def further_units(gate: Answer, row: dict[Any, Any]) -> str:
     return f"{most}{more:,} further {row['unit'] if more == 1 else plural(row['unit'])}{each}"
 
 
+def at_the_end(gate: Answer, row: dict[Any, Any]) -> str:
+    """Whether a plan has units enough for a metric, at the level of its last look; empty where nothing is planned."""
+    needed, end, units = row["n_needed"], gate.n_end, plural(row["unit"])
+    if end is None or np.isnan(needed) or needed <= row["n"] == end:
+        return ""
+    fewer = "it may stay open. No level is left beyond a plan, so plan more for the next version"
+    return (
+        f"{int(needed):,} {units} are needed for equal versions to pass at the last look, if scores vary as here "
+        f"(power {percent(gate.power)}{IN_ERROR}), and {end:,} are planned: {'go on' if needed <= end else fewer}."
+    )
+
+
 def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
     """How many further tasks or runs, if the versions are equal."""
     open_means = [row for row in rows if row["decision"] == CANNOT_SAY and np.isfinite(row["p_not_worse"])]
@@ -198,9 +210,12 @@ def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
     hopeless = [row["metric"] for row in unsettled if np.isnan(row["n_needed"])]
     if hopeless:
         return (f"Further {units} alone would not settle it with this margin: {joined(hopeless)}.",)
-    more = max(int(row["n_needed"] - row["n"]) for row in unsettled)
+    most = max(unsettled, key=lambda row: row["n_needed"] - row["n"])
+    if planned := at_the_end(gate, most):
+        return (planned,)
+    more = int(most["n_needed"] - most["n"])
     power = f"power {percent(gate.power)}"
     if more <= 0:
         return (f"So many {units} let equal versions pass with {power}: there may be a loss, and more would tell.",)
-    further = further_units(gate, max(unsettled, key=lambda row: row["n_needed"] - row["n"]))
+    further = further_units(gate, most)
     return (f"To settle it: {further}, if the versions are equal and scores vary as here ({power}{IN_ERROR}).",)

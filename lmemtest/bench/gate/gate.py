@@ -136,7 +136,8 @@ def gate(
         pass: losses by few failed runs decide, or losses are skewed), ``p_worse`` (of "not worse by more than the
         margin") and ``p_any_loss`` (of "not worse at all"), both Holm-adjusted over the metrics, ``reason`` (why there
         is no number), ``claim`` (what it is about, where tasks come in families), ``unit`` and ``n`` (of the sample:
-        tasks, families of tasks, or runs of a version on a task), ``n_needed`` (with which equal versions would pass),
+        tasks, families of tasks, or runs of a version on a task), ``n_needed`` (with which equal versions would pass;
+        with planned looks at the level of the last one),
         ``broken_loss`` (what a task loses more of that is broken: the margin over `max_broken`, or over the share that
         n tasks without a broken one leave open), ``n_broken`` (tasks that lost so much, in means of their runs;
         families with such a task), ``broken_high`` (upper limit of their share among tasks like these, at 1 - alpha)
@@ -144,7 +145,8 @@ def gate(
         ``new``, ``difference``, ``n_old``, ``n_new``. ``new``, ``old`` (names of the versions), ``population`` ("like
         these" or "these"), ``missing`` (tasks and runs of the old version that the new one does not have), ``n_tasks``
         that both have, ``n_failed`` (runs of the new version that failed, None where nothing says which), ``n_runs``,
-        ``alpha``, ``power``, ``max_broken``, ``look`` (what to say of several looks; empty without).
+        ``alpha``, ``power``, ``max_broken``, ``look`` (what to say of several looks; empty without), ``n_end`` (units
+        at the last planned look; None without).
 
         With a policy the decision is "pass", "fail" or "insufficient" (0, 1, 2), there is a row for each check, and
         further columns: ``tier``, ``level`` (at which it passes; its bounds are at 1 - level), ``bar`` and ``share``
@@ -228,8 +230,8 @@ def gate(
     checks: Sequence[dict[str, Any]] = rules.checks or [
         {"tier": CRITICAL, "metric": name, "margin": margin_of(name, margin)} for name in metrics
     ]
-    planned, on_look = looks is not None or maximum is not None, ""
-    path = check_looks(planned, method, ledger, rules, bool(runs.family))
+    planned, end, on_look = looks is not None or maximum is not None, None, ""
+    path, at_end = check_looks(planned, method, ledger, rules, bool(runs.family)), rules
     owns = {name: rows_of(scores, runs, name, metric) for name in metrics}
     commons = {name: common_rows(own, runs, names) for name, own in owns.items()}
     places = {name: observed(name, commons[name][0], runs, names, ways[name]) for name in metrics}
@@ -238,8 +240,8 @@ def gate(
         parts = [(commons[name][0], place) for name, place in places.items() if len(place)]
         counts = [len(set(unit_of(rows, place, runs))) for rows, place in parts] or [0]
         units = "families" if runs.family and units_of(runs) else "tasks"
-        level, on_look = level_at(looks, maximum, counts, units, rules.alpha, n_blocking)
-        rules = replace(rules, alpha=level)
+        level, alpha_at_end, end, on_look = level_at(looks, maximum, counts, units, rules.alpha, n_blocking)
+        rules, at_end = replace(rules, alpha=level), replace(rules, alpha=alpha_at_end)
     each = 1.0 - (1.0 - rules.power) / n_blocking  # so that all of them pass together
     rows, missing, notes = list[dict[str, Any]](), list[str](), list(runs.notes)
     for check in checks:
@@ -252,6 +254,7 @@ def gate(
             row = reached(name, owns[name], runs, names, bar=check["bar"], share=check["share"], **shared)
         else:
             shared |= {"alpha": level, "max_broken": rules.max_broken, "identical": "identical" in rules.allow}
+            shared["alpha_at_end"] = at_end.level_of(check["tier"])
             shared["any_time"] = method == EVALUE
             row, reservations = judged(name, common, places[name], runs, names, margin=check["margin"], **shared)
         rule = {key: check.get(key, math.nan) for key in ("tier", "bar", "share")} | {"level": level}
@@ -281,6 +284,7 @@ def gate(
         "max_broken": rules.max_broken,
         "n_failed": n_failed,
         "look": on_look,
+        "n_end": end,
         "n_runs": n_runs or max(int(place["n_new"].sum()) for place in places.values()),
     }
     missing = list(dict.fromkeys(missing))

@@ -63,8 +63,8 @@ def check_looks(planned: bool, method: Any, ledger: Any, rules: Policy, families
 
 def level_at(
     looks: Any, maximum: Any, counts: Iterable[int], units: str, alpha: float, n_tests: int
-) -> tuple[float, str]:
-    """The level of one-sided tests at this one of several looks, and what to say of it.
+) -> tuple[float, float, int, str]:
+    """The level of one-sided tests at this one of several looks, that at the end, the units there, and what to say.
 
     Each of `n_tests` that are adjusted for one another spends for itself, as pairs do (`level_of_pairs`).
     """
@@ -75,8 +75,10 @@ def level_at(
             f"metrics of the same {units}."
         )
     sizes, place = planned_among(looks, maximum, n, units, "these tables")
-    level = require_level(level_of_look(n, sizes, 2.0 * alpha / n_tests), n, sizes, units)
-    return 0.5 * n_tests * level, f"{place}, by spending of {alpha:g}."
+    levels = [level_of_look(size, sizes, 2.0 * alpha / n_tests) for size in (n, sizes[-1])]
+    require_level(levels[0], n, sizes, units)
+    now, at_end = (0.5 * n_tests * level for level in levels)
+    return now, at_end, sizes[-1], f"{place}, by spending of {alpha:g}."
 
 
 def at_any_time(above: Array, gains: Array, margin: float, alpha: float) -> dict[str, float]:

@@ -74,12 +74,16 @@ def judged(
     margin: tuple[float, bool],
     tasks: str,
     alpha: float,
+    alpha_at_end: float,
     power: float,
     max_broken: float | None,
     identical: bool,
     any_time: bool = False,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A row of the table, with p-values that are not yet adjusted; and notes. `place` is what was observed by task."""
+    """A row of the table, with p-values that are not yet adjusted; and notes. `place` is what was observed by task.
+
+    `alpha_at_end` is the level of the last of several looks, where a version that is not worse is to pass at last.
+    """
     sign, (size, relative), (_, old) = 1.0 if direction == "maximize" else -1.0, margin, names
     mean_new, mean_old = (  # each task counts once
         float(place[which].mean()) if finite(part).all() else math.nan
@@ -152,7 +156,7 @@ def judged(
         notes = (*notes, _on_doubt(name, out["doubt"], place, out["unit"]))
     needed = None
     if scales:
-        asked: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "any_time": any_time}
+        asked: dict[str, Any] = {"tasks": tasks, "alpha": alpha_at_end, "power": power, "any_time": any_time}
         needed = units_needed(se, df, out["n"], out["margin"], **asked)
     return out | {"n_needed": math.nan if needed is None else needed}, notes
 

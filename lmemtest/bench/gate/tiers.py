@@ -152,6 +152,8 @@ def _next_step(gate: Answer, row: dict[Any, Any]) -> str:
     more, unit = row["n_needed"] - row["n"], plural(row["unit"])
     if np.isnan(more):
         return f"More {unit} alone would not settle it."
+    if planned := said.at_the_end(gate, row):
+        return planned
     if more <= 0:
         return f"So many {unit} let equal versions pass: there may be a loss, and more would tell."
     return f"Run {said.further_units(gate, row)}."
@@ -160,7 +162,9 @@ def _next_step(gate: Answer, row: dict[Any, Any]) -> str:
 def _to_settle(gate: Answer, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
     """How many further tasks or runs settle every check that can block and is open."""
     open_checks = [row for row in rows if row["tier"] != ADVISORY and row["decision"] == CANNOT_SAY]
-    if gate.decision != CANNOT_SAY or not open_checks or not all(row["n_needed"] > row["n"] for row in open_checks):
+    if gate.n_end is not None or gate.decision != CANNOT_SAY or not open_checks:
+        return ()  # a plan is kept: each check says whether it has units enough
+    if not all(row["n_needed"] > row["n"] for row in open_checks):
         return ()
     open_checks.sort(key=lambda row: row["n_needed"] - row["n"])
     most = {(row["unit"], np.isnan(row["bar"])): row for row in open_checks}  # the last of each kind

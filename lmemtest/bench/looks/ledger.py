@@ -70,6 +70,7 @@ def not_a_ledger(path: Path, error: Exception) -> DataError:
 def add_to_ledger(path: Path, plan: Mapping[str, Any], record: Record) -> None:
     """Add a line, after that of the plan if it is the first."""
     text = path.read_text(encoding="utf-8") if path.exists() else ""
+    text += "\n" * bool(text and not text.endswith("\n"))  # an editor took it away
     for line in (record,) if text else ({PLAN: plan}, record):
         text += json.dumps({**line, "before": _digest(text)}) + "\n"
     handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=".lmemtest-", suffix=".tmp")

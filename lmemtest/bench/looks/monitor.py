@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -145,12 +146,13 @@ class Monitoring(Result):
             # Brownian boundaries that spend the same, since the ends are those of Brownian motion
             brownian = critical_scores(shares, level, plan.spending).tolist()
             for names in plan.family:
-                tests = [pair[2:] for look in self.looks for pair in look.pairs if pair[:2] == names]
-                scores = score_of([test[3] for test in tests])
-                reached = np.flatnonzero(scores >= critical[: len(tests)])
-                k = int(reached[0]) if reached.size else len(tests) - 1
-                ends = estimate_at_end(*tests[k][:3], shares[: k + 1], brownian[:k], level)
-                p_value = min(1.0, 2.0 * upper_p(float(scores[k]), shares[: k + 1], brownian[:k]))
+                tests = {i: pair[2:] for i, look in enumerate(self.looks) for pair in look.pairs if pair[:2] == names}
+                scores = {i: float(score_of(test[3])) for i, test in tests.items()}
+                k = next((i for i in tests if scores[i] >= critical[i]), max(tests))
+                own = [i for i in tests if i <= k]  # an algorithm may have left out a look
+                stages = [shares[i] for i in own], [brownian[i] for i in own[:-1]]
+                ends = estimate_at_end(*tests[k][:3], *stages, level)
+                p_value = min(1.0, 2.0 * upper_p(scores[k], *stages))
                 rows.append((*names, self.sizes[k], *ends, p_value))
         return pd.DataFrame(rows, columns=["left", "right", "n", "estimate", "ci_low", "ci_high", "p_value"])
 
@@ -270,6 +272,7 @@ class Monitoring(Result):
         table = table.assign(level=[crossing(at, ahead, critical) for at in z])
         units: tuple[str, ...] = ()
         if runs is not None:
+            require_runs(runs, "monitoring.extension({})")
             blocks = _sample_of(runs, plan.unit)
             _require_nested(blocks, self.looks[-1], plan)
             new = blocks.where(~np.isin(blocks.names, self.looks[-1].units))
@@ -312,7 +315,7 @@ class Monitoring(Result):
         decided = int(table["decided"].sum())
         units = "" if plan.maximum is None else counted(plan.maximum - n, plan.unit)
         pairs = counted(len(table), "pair")
-        done = f"{decided} of {pairs} {'is' if decided == 1 else 'are'} decided"
+        done = f"{decided} of {pairs} {'is' if 1 in (decided, len(table)) else 'are'} decided"
         first = {
             STOP: f"Stop: {'all' if len(table) > 1 else 'the'} {pairs if len(table) > 1 else 'pair'} "
             f"{'are' if len(table) > 1 else 'is'} decided."
@@ -380,7 +383,8 @@ def _over(looks: tuple[Look, ...], unit: str) -> DesignError:
 
 def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
     """What an algorithm on one unit costs, by its name."""
-    given = costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs)
+    by_name = {format_level(name): cost for name, cost in costs.items()} if isinstance(costs, Mapping) else None
+    given = dict.fromkeys(names, costs) if by_name is None else by_name
     for name, cost in given.items():
         if not among(name, names):
             raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(str(name), names)}")
@@ -507,7 +511,7 @@ def monitor(
         maximum=maximum,
         looks=looks,
         goal=goal,
-        control=control,
+        control=None if control is None else format_level(control),
         method=method,
         spending=spending,
         alpha=alpha,
@@ -662,19 +666,23 @@ def _tested(blocks: Blocks, plan: Schedule, first: bool = False) -> tuple[Any, .
         )
     if len(blocks.names) < 2:
         raise DesignError(f"a look needs 2 {blocks.units} at least, got {len(blocks.names)}.")
-    moderate = plan.method == "spending" and len(active) > 2 and len(blocks.names) >= FEWEST_MODERATED
-    means = block_estimates(blocks.of(active), "moderated" if moderate else "t", plan.alpha)
-    table = means.pairs(adjust="holm").table  # "none" would ask about each pair alone, without moderation
-    values = np.column_stack([table[["estimate", "se", "df"]], two_sided_p(table["t_ratio"], table["df"])])
-    if not np.isfinite(values).all():
+    if plan.method == "spending" and len(active) > 2 and len(blocks.names) >= FEWEST_MODERATED:
+        means = block_estimates(blocks.of(active), "moderated", plan.alpha)
+        table = means.pairs(adjust="holm").table  # "none" would ask about each pair alone, without moderation
+        estimate, se, df = table[["estimate", "se", "df"]].to_numpy().T
+        same = ~np.isfinite(se)
+    else:  # of the differences themselves: where benchmarks vary much more, a covariance would lose their digits
+        x, (left, right) = blocks.of(active).scores, np.triu_indices(len(active), 1)
+        differences = x[:, left] - x[:, right]
+        estimate, df = differences.mean(axis=0), np.full(len(left), len(x) - 1.0)
+        se, same = differences.std(axis=0, ddof=1) / math.sqrt(len(x)), np.ptp(differences, axis=0) <= tolerance(x)
+    if same.any():
         raise DesignError(
             f"some difference is the same on every {blocks.unit}, so there is nothing to judge it by. Look for copied "
             "scores: lmemtest.check(runs)."
         )
-    return tuple(
-        (*pair, *row)
-        for pair, row in zip(zip(table["left"], table["right"], strict=True), values.tolist(), strict=True)
-    )
+    values = np.column_stack([estimate, se, df, two_sided_p(estimate / se, df)]).tolist()
+    return tuple((*pair, *row) for pair, row in zip(combinations(active, 2), values, strict=True))
 
 
 def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:

@@ -12,11 +12,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.looks.ledger import Record, ledger_path, not_a_ledger, read_ledger
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import among, check_choice, check_fraction, check_positive_int, several
-from lmemtest.core.words import plural
+from lmemtest.core.words import listed, plural
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
@@ -277,6 +278,14 @@ def one_look(runs: Runs, *, looks: Any, maximum: Any, looked: Any, alpha: float,
                 f"{named('looked')} must be a ledger whose last look is at the {n} {plural(unit)} of these runs: that "
                 f"of {path.name!r} is at {done[-1]}."
             )
+        seen = blocks_of(runs)
+        for now, was in ((seen.algorithms, plan.algorithms), (seen.names, made[-1].units)):
+            if other := sorted({*now} ^ {*was}):
+                raise ArgumentError(
+                    f"{named('looked')} must be the ledger of these runs, and {listed(other)} "
+                    f"{'is' if len(other) == 1 else 'are'} in only one of the two. Name the ledger of this study, and "
+                    f"give all runs that {path.name!r} is of."
+                )
         sizes, spending = (*done, *(m for m in plan.planned if m > n)), plan.spending
     family = 2 if adjust == "none" else len(runs.levels(runs.algorithm))
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))

@@ -549,9 +549,6 @@ def _require(runs: Runs, wanted: str) -> None:
         _require_repeated(runs)
         return
     study = runs.study
-    if wanted == "run":
-        _require_repeated(runs)
-        return
     study.require("benchmark", f"{plural(wanted)} cannot be a sample")
     if not study.several_benchmarks:
         raise DesignError(

@@ -182,10 +182,10 @@ def _observed(
     if family.binomial and total.sum() in (0, n.sum()):
         raise DesignError(
             f"all {int(n.sum()):,} answers in {response!r} are {'wrong' if not total.sum() else 'right'}, so there is "
-            "nothing to compare. Bring items that are easier or harder."
+            "nothing to compare. Add items that are easier or harder."
         )
     if not total.sum():
-        raise DesignError(f"all counts in {response!r} are 0, so there is nothing to compare. Bring more exposure.")
+        raise DesignError(f"all counts in {response!r} are 0, so there is nothing to compare. Add exposure.")
     mean = total / n
     observed = dataclasses.replace(rows, n=n, mean=mean, ss=n * mean * (1.0 - mean) if family.binomial else rows.ss)
     return observed, rows.n, partial(constant_of, score=score, trials=of_trials, rows=fine.n)

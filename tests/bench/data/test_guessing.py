@@ -248,6 +248,27 @@ def test_what_is_no_table_is_told_how_to_become_one(table: Any, step: str) -> No
         lt.analyze(table)
 
 
+@pytest.mark.parametrize(
+    "index", [None, pd.Index(["a", "b"], name="task"), pd.MultiIndex.from_product([["a"], [1, 2]])]
+)
+def test_a_series_with_a_direction_is_no_table(index: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"frame must be a dataframe .* got pandas\..*Series"):
+        lt.analyze(pd.Series([1.0, 2.0], index=index), direction="minimize")
+
+
+def test_a_wide_table_with_a_column_twice_says_which() -> None:
+    wide = pd.DataFrame([[1.0, 2.0, 3.0]] * 4, columns=["HB", "RS", "HB"])
+    with pytest.raises(DataError, match=r"frame has more than one column named 'HB'"):
+        lt.analyze(wide, direction="minimize")
+
+
+def test_a_dict_with_a_row_for_each_score_is_read_as_its_dataframe() -> None:
+    table = pd.DataFrame({"algo": list("AB") * 4, "task": list("ppqqrrss"), "loss": np.arange(8.0)})
+    for given in (table, table.to_dict("list")):
+        with pytest.raises(ArgumentError, match=r"lmemtest\.analyze\(df, score='loss', .*algorithm='algo'"):
+            lt.analyze(given, direction="minimize")
+
+
 def test_columns_of_runs_whose_rows_have_no_names_are_not_read_as_algorithms() -> None:
     frame = pd.DataFrame({"step": range(6), "ppo-s0": np.arange(6.0), "sac-s0": np.arange(6.0)})
     with pytest.raises(ArgumentError, match="No column has the names of the benchmarks"):

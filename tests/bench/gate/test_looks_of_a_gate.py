@@ -41,6 +41,33 @@ def test_a_planned_look_has_the_level_of_spending_on_one_side() -> None:
     assert gate(30, looks=(30,)).alpha == pytest.approx(0.05, rel=1e-3)
 
 
+@pytest.mark.parametrize("options", [{"looks": (10, 20, 30)}, {"maximum": 30}])
+def test_a_planned_look_needs_the_tasks_of_the_level_at_the_end(options: dict[str, Any]) -> None:
+    sizes = options.get("looks") or range(2, 31)
+    at_end = 0.5 * level_of_look(30, sizes, 0.1)
+    found = gate(10, margin=0.3, **options)
+    needed = int(found.to_frame()["n_needed"][0])
+    assert needed == gate(10, margin=0.3, alpha=at_end).to_frame()["n_needed"][0]
+    assert needed < gate(10, margin=0.3, alpha=found.alpha).to_frame()["n_needed"][0]  # of this look: too many
+    assert found.n_end == 30 < needed
+    assert found.sentences()[-1].startswith(f"{needed} tasks are needed for equal versions to pass at the last look")
+    assert found.sentences()[-1].endswith(
+        "and 30 are planned: it may stay open. No level is left beyond a plan, so plan more for the next version."
+    )
+
+
+def test_an_early_look_says_go_on_and_not_that_there_may_be_a_loss() -> None:
+    gains = np.where(np.arange(30) % 2, 0.3, -0.3)
+    early, last = gate(10, gains, looks=(10, 40)), gate(20, gains - 0.4, looks=(10, 20))
+    assert early.to_frame()["n_needed"][0] <= 10
+    assert early.sentences()[-1].endswith("and 40 are planned: go on.")
+    assert last.sentences()[-1].endswith("there may be a loss, and more would tell.")
+    rules = {"critical": {"accuracy": {"margin": MARGIN}}}
+    found = lt.gate(*tables(10, gains), policy=rules, benchmark="task", looks=(10, 40))
+    assert found.metrics["next_step"][0].endswith("and 40 are planned: go on.")
+    assert not any(sentence.startswith("To settle it") for sentence in found.sentences())
+
+
 def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
     found = gate(12, maximum=30)
     assert found.alpha == pytest.approx(0.5 * level_of_look(12, range(2, 31), 0.1))

@@ -150,6 +150,33 @@ def test_each_of_several_pairs_ends_where_it_reached_its_own_boundary() -> None:
         assert row["n"] == 16 or reached[-1] >= critical[len(sizes) - 1]
 
 
+def test_a_pair_whose_algorithm_left_out_a_look_ends_at_the_look_that_tested_it() -> None:
+    same = [runs_of_scores(scores(n) - SHIFT[:, None]) for n in (8, 16, 24)]
+    table = same[1].to_frame()
+    left_out = table["algorithm"].eq("A") & ~table["benchmark"].isin(same[0].levels("benchmark"))
+    without = lt.Runs(table[~left_out], **same[1].roles())
+    found = None
+    for at in (same[0], without, same[2]):
+        found = lt.monitor(at, maximum=24, looks=8, earlier=found)
+    assert found is not None
+    end, table, level = found.final(), found.to_frame(), 0.05 / 3
+    assert end["n"].tolist() == table["n"].tolist() == [24, 24, 24]
+    before = critical_scores([1 / 3, 2 / 3, 1.0], level)
+    for row, test, stages in zip(end.to_dict("records"), table.to_dict("records"), ((0,), (0,), (0, 1)), strict=True):
+        wanted = estimate_at_end(
+            test["estimate"], test["se"], test["df"], [(i + 1) / 3 for i in (*stages, 2)], before[[*stages]], level
+        )
+        np.testing.assert_allclose([row["estimate"], row["ci_low"], row["ci_high"]], wanted, rtol=1e-12)
+
+
+def test_algorithms_that_are_numbers_are_named_by_numbers() -> None:
+    table = runs(8).to_frame()
+    table["algorithm"] = table["algorithm"].map({"A": 1, "B": 2, "C": 10})
+    found = lt.monitor(lt.Runs(table, **runs(8).roles()), maximum=20, control=2)
+    assert found.to_frame()[["left", "right"]].to_numpy().tolist() == [["1", "2"], ["2", "10"]]
+    assert found.next(costs={10: 3.0}).to_frame()["cost"].tolist()[:2] == found.next().to_frame()["cost"].tolist()[:2]
+
+
 def test_seeds_are_added_on_fixed_benchmarks() -> None:
     x = np.random.default_rng(4).normal(size=(3, 2, 9)) + SHIFT[:2, None]
     first = lt.monitor(runs_of_scores(x[:, :, :5]), unit="seed", maximum=9)
@@ -304,6 +331,11 @@ def test_an_extension_keeps_the_level_of_the_study() -> None:
     assert stats.binomtest(false, n, 0.05, alternative="greater").pvalue > 0.001
 
 
+def test_an_extension_is_by_runs() -> None:
+    with pytest.raises(ArgumentError, match=r"runs must be Runs, got DataFrame"):
+        lt.monitor(runs(8), maximum=20).extension(runs(12).to_frame())
+
+
 def test_nothing_is_left_to_extend_after_the_end() -> None:
     with pytest.raises(DesignError, match=r"The study ended at look 2 with 16 benchmarks: undecided at the end"):
         study((8, 16), k=2, maximum=16).extension()
@@ -325,6 +357,14 @@ def test_a_ledger_is_the_memory_of_the_looks(tmp_path: Path) -> None:
     lines = ledger.read_text().splitlines()
     assert len(lines) == 3
     assert [json.loads(line)["look"]["n"] for line in lines[1:]] == [6, 12]
+
+
+def test_a_ledger_whose_last_line_lost_its_end_is_added_to_on_a_line_of_its_own(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    lt.monitor(runs(6), maximum=24, ledger=ledger)
+    ledger.write_text(ledger.read_text().rstrip("\n"))  # as an editor saves it
+    lt.monitor(runs(12), maximum=24, ledger=ledger)
+    assert lt.monitor(runs(18), maximum=24, ledger=ledger).sizes == (6, 12, 18)
 
 
 def test_a_ledger_that_was_rewritten_is_refused_and_stays(tmp_path: Path) -> None:
@@ -430,6 +470,23 @@ def test_arguments_that_are_refused(error: type[Exception], words: str, options:
         lt.monitor(runs(8), **options)
 
 
+@pytest.mark.parametrize("rng", range(6))
+def test_differences_that_vary_by_rounding_alone_decide_nothing(rng: int) -> None:
+    x = 5.0 + np.random.default_rng(rng).normal(size=20)
+    for n in (10, 20):
+        same = runs_of_scores(np.stack([x, x - 2.0], axis=1)[:n, :, None])
+        with pytest.raises(DesignError, match=r"some difference is the same on every benchmark"):
+            lt.monitor(same, maximum=20)
+
+
+def test_paired_t_tests_keep_their_digits_where_benchmarks_vary_much_more() -> None:
+    d = np.random.default_rng(3).normal(0.5, 1.0, 12)
+    size = np.linspace(1e7, 9e7, 12)
+    pair = lt.monitor(runs_of_scores(np.stack([size, size + d], axis=1)[:, :, None]), maximum=12).to_frame().iloc[0]
+    assert pair["se"] == pytest.approx(d.std(ddof=1) / np.sqrt(12), rel=1e-7)  # the scores have 16 digits
+    assert pair["p_look"] == pytest.approx(stats.ttest_1samp(d, 0.0).pvalue, rel=1e-6)
+
+
 def test_designs_that_are_refused() -> None:
     x = scores(8)
     kept = np.ones(x.shape, dtype=bool)
@@ -510,6 +567,18 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
     for looked in (0, True):
         with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
             lt.analyze(runs(12), looked=looked)
+
+
+def test_the_level_of_a_ledger_is_for_its_own_study(tmp_path: Path) -> None:
+    ledger = tmp_path / "looks.jsonl"
+    lt.monitor(runs(12), maximum=20, ledger=ledger)
+    table, roles = runs(12).to_frame(), runs(12).roles()
+    one_less = lt.Runs(table[table["algorithm"] != "C"], **roles)  # its level would be that of one pair, not of three
+    with pytest.raises(ArgumentError, match=r"must be the ledger of these runs, and C is in only one of the two"):
+        lt.analyze(one_less, looked=ledger)
+    elsewhere = lt.Runs(table.assign(benchmark="new " + table["benchmark"].astype(str)), **roles)
+    with pytest.raises(ArgumentError, match=r"must be the ledger of these runs, and .* are in only one of the two"):
+        lt.analyze(elsewhere, looked=ledger)
 
 
 def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
