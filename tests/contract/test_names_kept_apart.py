@@ -65,7 +65,7 @@ def call(path: tuple[str, ...], file: str, names: dict[str, str], *, roles: bool
             words += [f"--{parameter.name}", given[parameter.name]]
         elif parameter.name in ("effect", "margin"):
             words += [parameter.opts[0], "0.1"]
-        elif parameter.name == "maximum":
+        elif parameter.name == "maximum" and path == ("monitor",):
             words += [parameter.opts[0], "40"]
     return words
 
