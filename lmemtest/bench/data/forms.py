@@ -442,6 +442,8 @@ def _long(
     for name in wanted:
         if name not in table.columns or not _is_text(table[name]) or (score is None and not _may_be_score(name)):
             continue
+        if _holds_nested(table[name]):
+            continue
         cells = read_cells(table[name], decimal)
         if not cells.mostly or (cells.words and any(map(_has_digit, cells.words))):
             continue  # refused where the column is used as the score, in its own terms
