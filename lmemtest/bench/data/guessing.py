@@ -19,7 +19,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.forms import mean_columns
+from lmemtest.bench.data.number_cells import read_cells
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.roles import (
     SCORE_NAMES,
@@ -48,6 +50,7 @@ __all__ = ["Guess", "Reading", "guess", "in_its_form", "left_out", "refuse_witho
 SINGLE = (*NEEDED, "benchmark", "seed", "budget")
 SEVERAL = ("family", "metafeatures", "ignore")
 MOST_READINGS = 4  # that are shown
+MOST_KINDS = 10  # of failures in one column
 NUMBERS = 0.5  # of the cells of a column of text are numbers, where it may hold scores
 
 
@@ -479,7 +482,7 @@ def _families(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> tupl
 
 
 def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str] = ()) -> tuple[str, ...]:
-    """The columns without a role, but for those that may be the score; and which of them group the benchmarks."""
+    """The columns without a role, but for those that may be the score; what they do to the rows, or say of them."""
     names = [name for name in table.columns if name not in (*_named(roles), *scores)]
     benchmark = roles["benchmark"]
     groups = _groups(table, benchmark, [n for n in names if not _is_nested(table[n])]) if benchmark in table else []
@@ -488,6 +491,12 @@ def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str
         f"{table[name].nunique():,})"
         for name in groups
     }
+    for name in names:
+        named_kinds = is_text(table[name]) and not _is_nested(table[name])
+        kinds: list[Any] = table[name].dropna().unique().tolist() if named_kinds else []
+        bad = [kind for kind in kinds if str(kind).lower() not in WELL]
+        if len(bad) < len(kinds) <= MOST_KINDS and bad:
+            told[name] = f" (seems to say which runs failed: failed={name!r})"
     return tuple(f"{name!r}{told.get(name, '')}" for name in names)
 
 
@@ -580,8 +589,23 @@ def in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:
     """The readings of a table in one of the forms in which people have them."""
     from lmemtest.bench.data.forms import tidied
 
+    words: tuple[str, ...] = ()
     try:
         tidy = tidied(frame)
-    except LmemtestError:  # told when the runs are made in earnest
-        return guess(frame, given)
-    return guess(frame, given) if tidy.methods is None else guess(tidy.frame, given, wide=True)
+    except LmemtestError:
+        words = _words_among_scores(frame)
+        try:
+            tidy, given = tidied(frame, failed=words), {**given, "failed": words}
+        except LmemtestError:  # told when the runs are made in earnest
+            return guess(frame, given)
+    found = guess(frame, given) if tidy.methods is None else guess(tidy.frame, given, wide=True)
+    if not words:
+        return found
+    told = f"Among the scores stand{'s' if len(words) == 1 else ''} {joined(map(repr, words))}: taken as failed runs."
+    return replace(found, reasons=(*found.reasons, told))
+
+
+def _words_among_scores(table: pd.DataFrame) -> tuple[str, ...]:
+    """The words in columns of text that hold more numbers than words."""
+    cells = [read_cells(table[name]) for name in table.columns if is_text(table[name]) and not _is_nested(table[name])]
+    return tuple(dict.fromkeys(word.strip() for column in cells if column.mostly for word in column.words))

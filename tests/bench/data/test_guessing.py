@@ -22,6 +22,7 @@ from ordinary_tables import (
     ranks,
     two_metrics,
     wide,
+    with_words,
 )
 
 import lmemtest as lt
@@ -238,6 +239,11 @@ def test_levels_of_columns_that_were_pivoted_are_not_lost() -> None:
             call(pivot, direction="maximize")
     back = pivot.stack("seed").reset_index()
     assert set(first_step(back, direction="maximize", seed="seed").algorithms) == set(frame["method"])
+    scores = frame.assign(f1=frame["test_acc"] / 2.0)
+    several = scores.pivot_table(index="dataset", columns="method", values=["f1", "test_acc"])
+    with pytest.raises(DataError, match=r"several scores, 'f1', 'test_acc'.*: df\.xs\('f1', axis=1, level=0\)\."):
+        lt.analyze(several)
+    assert first_step(several.xs("f1", axis=1, level=0), direction="maximize").n_rows == 60
     alone = frame.pivot_table(index=["dataset", "seed"], columns="method", values=["test_acc"])
     assert len(lt.Runs.from_wide(alone, seed="seed", direction="maximize").algorithms) == frame["method"].nunique()
 
@@ -267,6 +273,27 @@ def test_rows_of_several_scores_are_read_one_score_at_a_time() -> None:
     calls = re.findall(r"^  lmemtest\.analyze\((.*)\)$", str(error.value), flags=re.MULTILINE)
     runs = [eval(f"first_step({call})", {"first_step": first_step, "df": frame}) for call in calls]
     assert [(each.n_rows, each.metafeatures) for each in runs] == [(180, ()), (180, ())]
+
+
+def test_words_among_scores_are_shown_as_failed_runs() -> None:
+    tall, broad = with_words().frame, wide().frame.astype({"SVM": object})
+    broad.loc[3, "SVM"] = "crash"
+    for frame, n in ((tall, 3), (broad, 1)):
+        with pytest.raises(ArgumentError, match="Among the scores stands 'crash': taken as failed runs") as error:
+            lt.analyze(frame)
+        call = re.findall(r"^  lmemtest\.analyze\((.*)\)$", str(error.value), flags=re.MULTILINE)[0]
+        runs = eval(f"first_step({call})", {"first_step": first_step, "df": frame})
+        assert int(runs.to_frame()[runs.score].isna().sum()) == n
+        assert runs.failed == "missing"
+
+
+def test_a_column_of_kinds_of_failures_is_pointed_out_when_it_is_left_out() -> None:
+    frame = long().frame.assign(status="ok", host="x")
+    assert guess(frame).left_out == ("'status'", "'host'")
+    frame.loc[4, "status"] = "timeout"
+    found = guess(frame)
+    assert found.left_out == ("'status' (seems to say which runs failed: failed='status')", "'host'")
+    assert first_step(frame, **found.readings[0].roles, failed="status").to_frame()["test_acc"].isna().sum() == 1
 
 
 def numbered(layout: str) -> pd.DataFrame:
