@@ -299,7 +299,7 @@ def _on_readings(readings: Guess | None, roles: str, values: dict[str, Any]) -> 
     ends = {name for new in values["others"] for name in new} == {"direction"} and first.where is None
     return [
         f"Reading the table so: {roles}",
-        f"As good: {'; '.join(instead[: MOST_READINGS - 1])}{more}. Only you can say "
+        f"Equally plausible: {'; '.join(instead[: MOST_READINGS - 1])}{more}. Only you can say "
         f"{'whether low or high scores are good' if ends else 'which is right'}.",
     ]
 

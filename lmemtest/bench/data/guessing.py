@@ -154,7 +154,7 @@ class Guess:
             if unlike == {"direction"} and first.where is None:
                 lines.insert(0, "Only you can say whether low or high scores are good.")
             else:
-                lines.insert(0, f"{n} readings are as good, and none is taken without you.{shown}")
+                lines.insert(0, f"{n} readings are equally plausible; choose one.{shown}")
         if first is None and self.known:
             lines += ["No column has the names of the benchmarks."] if self.lacking == ("benchmark",) else []
             known = advice("typed", call=keywords_of(self.known), command=" ".join(command_of(self.known)))

@@ -268,7 +268,7 @@ def test_rows_of_several_scores_are_read_one_score_at_a_time() -> None:
         (("metric", "log_loss"), "minimize"),
     ]
     assert found.readings[1].options({})[:4] == ["--where", "metric=log_loss", "--score", "value"]
-    with pytest.raises(ArgumentError, match="2 readings are as good") as error:
+    with pytest.raises(ArgumentError, match="2 readings are equally plausible") as error:
         lt.analyze(frame)
     calls = re.findall(r"^  lmemtest\.analyze\((.*)\)$", str(error.value), flags=re.MULTILINE)
     runs = [eval(f"first_step({call})", {"first_step": first_step, "df": frame}) for call in calls]
