@@ -246,8 +246,9 @@ def _runs_in_names(
     for name in scores:
         stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
     stem, numbered = max(stems.items(), key=lambda item: len(item[1]), default=("", []))
-    if len(numbered) > 2:
-        words = words_of(stem)
+    words, numbers = words_of(stem), sorted(int("".join(re.findall(r"\d+", name)) or 0) for name in numbered)
+    in_turn = numbers == [n + min(numbers) for n in range(len(numbers))]  # unlike recall@1, 3 and 10
+    if len(numbered) > 2 and (in_turn or not words):
         index = [name for name in free if not name.startswith("Unnamed:")]
         new = next((word for word in words if role_of(word) in ("seed", "budget")), "run" if words else "step")
         number = "" if words else f".astype({{{new!r}: float}})"

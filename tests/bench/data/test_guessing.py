@@ -307,6 +307,12 @@ def numbered(layout: str) -> pd.DataFrame:
     return named if layout == "in rows" else named.pivot(index="dataset", columns="run", values="test_acc")
 
 
+def test_scores_at_several_cutoffs_are_no_runs() -> None:
+    frame = long().frame.rename(columns={"test_acc": "recall@1"})
+    found = guess(frame.assign(**{"recall@3": frame["recall@1"] + 0.1, "recall@10": frame["recall@1"] + 0.2}))
+    assert [reading.roles["score"] for reading in found.readings] == ["recall@1", "recall@3", "recall@10"]
+
+
 @pytest.mark.parametrize("layout", ["seeds in columns", "epochs in columns", "in rows", "runs in columns"])
 def test_numbers_of_runs_in_names_are_taken_apart_by_what_the_error_says(layout: str) -> None:
     """No seed is compared as an algorithm, and no column of one seed as the score."""
