@@ -258,7 +258,7 @@ def _runs_in_names(
             f"value_name='score'){number}",
         )
     for name in algorithms or [name for name in free if is_text(table[name])]:
-        told = runs_in_names(table[name].dropna().unique(), name)
+        told = "" if _is_nested(table[name]) else runs_in_names(table[name].dropna().unique(), name)
         if told:
             return (told,)
     return ()
