@@ -212,6 +212,7 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
                 several = name in ("family", "seed", "metafeatures", "ignore")
                 setattr(agreed, {"metafeatures": "metafeature"}.get(name, name), names_of(value) if several else value)
             agreed.failed = words or options.failed
+            agreed.where = [*(options.where or ()), *first.conditions]
             with suppress(LmemtestError):
                 likeliest = read_runs(agreed, settle=options.yes)
     if runs is None and not lacking and not (words and likeliest is not None):
@@ -220,8 +221,10 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
     long = frame is None or likeliest is None or {likeliest.score, likeliest.algorithm} <= {*frame.columns}
     long = long and not any(getattr(options, name) for name in PREPARING) and of_runs and not words
     typed, sure = [str(options.table), *typed_words(options, RUNS[1:])], readings is not None and readings.sure
+    table = [str(options.table), *typed_words(options, TABLE[1:])]
     if readings is not None and len(readings.readings) > 1:
         typed += readings.readings[0].options(roles, wide=options.wide)
+        table += [part for condition in readings.readings[0].conditions for part in ("--where", condition)]
     elif lacking and not options.yes:
         typed.append("--yes")
     answers = answers_of(
@@ -230,7 +233,7 @@ def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tu
         frame=frame,
         readings=readings,
         effect=options.effect,
-        words={"runs": typed, "table": [str(options.table), *typed_words(options, TABLE[1:])] if long else []},
+        words={"runs": typed, "table": table if long else []},
         unread=words,
     )
     return answers, likeliest if runs is not None or (sure and words) else None, refusal

@@ -56,7 +56,6 @@ ADVICE = {
         "give Runs a lazy table, such as polars.scan_parquet(path) or polars.scan_csv(path)",
         "give Runs a lazy table in Python: polars.scan_parquet(path) or polars.scan_csv(path)",
     ),
-    "index": ("Pass df.reset_index().", "Write the file without an index."),
     "pipe": ("Copy what it gives to a file.", "Give it as standard input: -."),
     "other_format": ("read it to a dataframe and give that to Runs.", "convert it first."),
     "importers": ("lmemtest.importers", "lmemtest convert TOOL FILE (see lmemtest convert -h)"),

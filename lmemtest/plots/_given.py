@@ -71,7 +71,7 @@ def aside(decisions: Decisions, levels: Sequence[str], what: str) -> tuple[tuple
         return tuple(decisions.letters[level] for level in levels), f"{what} that share a letter: {verb}"
     place = {level: i for i, level in enumerate(decisions.levels)}
     ends = [(decisions.rank_low[place[level]], decisions.rank_high[place[level]]) for level in levels]
-    return tuple(rank_span(*pair) for pair in ends), "At the right: the ranks that the decisions leave open"
+    return tuple(rank_span(*pair) for pair in ends), "At the right: the ranks that the tests leave possible"
 
 
 def checked_limits(limits: object) -> tuple[float, float] | None:

@@ -245,7 +245,7 @@ def leaderboard_plot(
     reading = f"{_rows.intervals(1.0 - board.alpha, simultaneous=False)}: {board.scope}"
     if measure == "rank":
         level = _style.nobreak(percent(1.0 - board.alpha))
-        reading = f"The ranks that the decisions leave open, for all at once with {level} confidence."
+        reading = f"The ranks that the tests leave possible, simultaneously for all with {level} confidence."
     where = f"1,000 is {board.reference or 'the mean of all'}. " if measure == "elo" else ""
     content = _rows.Rows(
         labels=labels,

@@ -151,7 +151,7 @@ def classical_blocks(analysis: Analysis) -> list[Block]:
     tests = joined([TEST_NAMES[name] for name in variants.tests if name != "lmem"], most=len(variants.tests))
     text = (
         f"Classical tests give each algorithm one score per {unit}; {tests} stand here beside the model. {head} The "
-        "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
+        "test has to be chosen before the scores are seen: these are for readers who ask about another one."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         return [paragraph(" ".join([text, *variants.trap, advice("all_pairs")]).rstrip())]
@@ -297,7 +297,7 @@ def _advantage_table(answer: Answer, best: str, rows: pd.DataFrame) -> ResultTab
         counts = zip(rows["better_on"], rows["n_benchmarks"], rows["better_on_most"], strict=True)
         frame["better on"] = [f"{u} of {n}" if most else MISSING for u, n, most in counts]
     formats = dict.fromkeys(["probability", "difference of the shares"], ".3f")
-    replicated = "Better on: at least so many benchmarks, by partial conjunction of their own tests."
+    replicated = "Better on: at least this many benchmarks, by partial conjunction of their own tests."
     notes = (*answer.facts, *([replicated] if "better on" in frame else []), *answer.notes)
     return ResultTable(f"Probability that a run of {best} is better", frame, notes, formats)
 
@@ -377,7 +377,7 @@ def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
     reading = (
         "Models that share a letter cannot be distinguished."
         if evaluation.lettered
-        else f"Ranks: those that the decisions leave open, for all models at once ({level})."
+        else f"Ranks: those that the tests leave possible, simultaneously for all models ({level})."
     )
     alone = f"{level} intervals, not simultaneous. {reading}"
     count = counted(len(pairs), "pair")

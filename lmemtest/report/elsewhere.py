@@ -160,7 +160,7 @@ def _verdicts(rows: pd.DataFrame, analysis: Analysis) -> ResultTable:
     rows = pd.concat([pd.DataFrame([report], columns=COLUMNS), rows], ignore_index=True)
     best = analysis.comparable[0]
     others = [name for name in analysis.decisions.levels if name != best]
-    notes = ["Each analysis keeps its level separately: the verdict is that of the one that was planned."]
+    notes = ["The level holds for each analysis on its own; the verdict is that of the planned one."]
     frame = pd.DataFrame({"analysis": rows["analysis"]})
     if len(others) < MOST_LETTERED:
         for name in others:

@@ -580,7 +580,7 @@ def _effects_table(analysis: Analysis, effects: Answer) -> ResultTable:
     if frame["shrunken"].isna().all() or effects.n_instances < 2:
         frame = frame.drop(columns="shrunken")
     note = (
-        "Deviation: observed mean less the mean of the algorithms there. Shrunken: the same as the model expects it, "
+        "Deviation: observed mean minus the mean of the algorithms there. Shrunken: the same as the model expects it, "
         "shrunk towards the algorithm's average deviation according to the noise in the data (fixed effect plus BLUP); "
         "use it to predict, and the observed one to describe."
     )

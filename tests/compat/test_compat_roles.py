@@ -307,7 +307,7 @@ def test_errors_name_arguments_that_the_function_has():
     with pytest.raises(DataError, match=re.escape("Name the seed column: fidelity_check(..., seed_var=...).")):
         sa.fidelity_check(no_seed[no_seed["benchmark"] == "b0"])
     with pytest.raises(DataError, match=r"^loss_var must be a numeric column"):
-        sa.benchmark_information_check(frame.astype({"value": str}))
+        sa.benchmark_information_check(frame.assign(value="good"))
     with pytest.raises(DataError, match=r"^fidelity_var must be a column of numbers"):
         sa.fidelity_check(frame.astype({"used_fidelity": str}))
     text = "metafeature_var and benchmark_var both name the column 'benchmark'"

@@ -180,7 +180,7 @@ def test_shares_of_variation_are_those_of_the_fit(three: Analysis, page: Page) -
 
 
 def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:
-    assert "adjusted for all pairs, says that the means are not all equal (p < 0.001)" in page.text
+    assert "adjusted for all pairs, shows that the means are not all equal (p < 0.001)" in page.text
     by_model = analyze(three.runs, adjust="tukey", vcov="model")
     test = by_model.joint
     text = " ".join(by_model.to_text().split())

@@ -467,7 +467,7 @@ def test_the_share_of_the_largest_deviations_is_that_of_their_squares(table: Mak
 
 def test_intervals_of_ranks_are_not_said_to_hold_the_difficulty_of_benchmarks(table: Make, as_runs: Make) -> None:
     runs = as_runs(table())
-    assert "most of its width is the difficulty of the benchmarks" in words(analyze(runs))
+    assert "most of its width comes from the difficulty of the benchmarks" in words(analyze(runs))
     assert "An interval shows where one mean may lie. Whether two means differ" in words(
         analyze(runs.normalize("rank"))
     )

@@ -164,7 +164,7 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
     if first.wide:
         runs = Runs.from_wide(frame, **first.roles, failed=unread or None)
     else:
-        tidy = tidied(frame, wide=False, score=first.roles["score"], failed=unread)
+        tidy = tidied(first.rows(frame), wide=False, score=first.roles["score"], failed=unread)
         runs = Runs(tidy.frame, **{**first.roles, "failed": tidy.roles.get("failed")})
     typed = [*FILE["runs"], *(["--yes"] if readings.sure else first.options({}))]
     words = {"runs": typed, "table": () if first.wide or unread else FILE["table"]}
@@ -284,15 +284,23 @@ def _on_readings(readings: Guess | None, roles: str, values: dict[str, Any]) -> 
     first, *others = readings.readings
     if first.wide:
         roles = advice("typed", call=first.call("Runs.from_wide(table, {})"), command=first.options({}))
+    roles = ", ".join([*first.conditions, roles])
     values["others"] = tuple(reading.new(first.roles) for reading in others)
-    instead = [advice("typed", call=keywords_of(new), command=command_of(new)) for new in values["others"]]
+    instead = [
+        advice(
+            "typed",
+            call=", ".join(filter(None, [*other.conditions, keywords_of(new)])),
+            command=other.options(first.roles, wide=True),
+        )
+        for other, new in zip(others, values["others"], strict=True)
+    ]
     n_more = len(instead) + 1 - MOST_READINGS
     more = f"; and {n_more} more" if n_more > 0 else ""
-    unlike = {name for new in values["others"] for name in new}
+    ends = {name for new in values["others"] for name in new} == {"direction"} and first.where is None
     return [
         f"Reading the table so: {roles}",
-        f"As good: {'; '.join(instead[: MOST_READINGS - 1])}{more}. Only you can say "
-        f"{'whether low or high scores are good' if unlike == {'direction'} else 'which is right'}.",
+        f"Equally plausible: {'; '.join(instead[: MOST_READINGS - 1])}{more}. Only you can say "
+        f"{'whether low or high scores are good' if ends else 'which is right'}.",
     ]
 
 

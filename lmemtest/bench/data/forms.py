@@ -247,6 +247,12 @@ def with_names(frame: pd.DataFrame) -> pd.DataFrame:
     if isinstance(frame.columns, pd.MultiIndex) and any(name is not None for name in frame.columns.names):
         names = list(frame.columns.names)
         kept = next((name for name in names if name is not None and role_of(str(name)) == "algorithm"), names[0])
+        for place, level in enumerate(frame.columns.levels):
+            if names[place] != kept and all(isinstance(name, str) and direction_of(name) for name in level):
+                raise DataError(
+                    f"The columns have several scores, {listed(map(repr, level))}. Compare one at a time: "
+                    f"df.xs({level[0]!r}, axis=1, level={place})."
+                )
         others: list[Any] = [place if name is None else name for place, name in enumerate(names) if name != kept]
         moved = others[0] if len(others) == 1 else others
         raise DataError(
@@ -259,6 +265,8 @@ def with_names(frame: pd.DataFrame) -> pd.DataFrame:
         index_names = [str(name) for name in named_so]
         if not set(index_names) & set(map(str, frame.columns)):
             frame = frame.rename_axis(index_names).reset_index()
+    elif not index.is_unique:  # rows that were put together
+        frame = frame.reset_index(drop=True)
     if isinstance(frame.columns, pd.MultiIndex):
         labels = ["_".join(format_level(part) for part in name if str(part).strip()) for name in frame.columns]
     else:
@@ -441,6 +449,8 @@ def _long(
     wanted = [score] if score is not None else [name for name in table.columns if name not in kept]
     for name in wanted:
         if name not in table.columns or not _is_text(table[name]) or (score is None and not _may_be_score(name)):
+            continue
+        if _holds_nested(table[name]):
             continue
         cells = read_cells(table[name], decimal)
         if not cells.mostly or (cells.words and any(map(_has_digit, cells.words))):
@@ -692,7 +702,8 @@ def _without_summary_rows(
     remarks = _told(
         remarks, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
     )
-    return (table.drop(index=table.index[out]).reset_index(drop=True) if out else table), remarks
+    kept = np.setdiff1d(np.arange(len(table)), out)  # by places: rows that were put together share labels
+    return (table.iloc[kept].reset_index(drop=True) if out else table), remarks
 
 
 def _without_summary_columns(

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.failures import WELL
+from lmemtest.bench.data.forms import mean_columns
+from lmemtest.bench.data.number_cells import read_cells
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.roles import (
     SCORE_NAMES,
@@ -26,6 +30,7 @@ from lmemtest.bench.data.roles import (
     is_text,
     keywords_of,
     role_of,
+    runs_in_names,
     unnamed_columns,
     with_roles,
     words_of,
@@ -45,16 +50,30 @@ __all__ = ["Guess", "Reading", "guess", "in_its_form", "left_out", "refuse_witho
 SINGLE = (*NEEDED, "benchmark", "seed", "budget")
 SEVERAL = ("family", "metafeatures", "ignore")
 MOST_READINGS = 4  # that are shown
+MOST_KINDS = 10  # of failures in one column
 NUMBERS = 0.5  # of the cells of a column of text are numbers, where it may hold scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The arguments of `Runs`, or of `Runs.from_wide` where `wide`; and `when`, what must hold for this reading."""
+    """The arguments of `Runs`, or of `Runs.from_wide` where `wide`; and `when`, what must hold for this reading.
+
+    `where` are a column and its value in the rows that are read, where rows of several scores are in one column.
+    """
 
     roles: dict[str, Any]
     wide: bool = False
     when: str = ""
+    where: tuple[str, str] | None = None
+
+    def rows(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows that are read."""
+        return table if self.where is None else table[table[self.where[0]] == self.where[1]]
+
+    @property
+    def conditions(self) -> list[str]:
+        """Which rows are read, as the command line has it."""
+        return [] if self.where is None else ["=".join(self.where)]
 
     def new(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The roles beside those that were given."""
@@ -71,10 +90,14 @@ class Reading:
 
     def options(self, given: Mapping[str, Any], *, wide: bool = False) -> list[str]:
         """What is new, as options of the command line."""
-        return [*(["--wide"] if self.wide and not wide else []), *command_of(self.new(given))]
+        where = [part for condition in self.conditions for part in ("--where", condition)]
+        return [*where, *(["--wide"] if self.wide and not wide else []), *command_of(self.new(given))]
 
     def call(self, function: str) -> str:
         """The call of a function of Python whose arguments are ``{}``."""
+        if self.where is not None:
+            rows = "df[df[{!r}] == {!r}]".format(*self.where).replace("{", "{{").replace("}", "}}")
+            function = function.replace("(df, ", f"({rows}, ")
         return function.format(keywords_of(self.roles))
 
 
@@ -128,11 +151,11 @@ class Guess:
         elif first is not None:
             n, unlike = len(self.readings), {name for reading in self.readings for name in reading.new(first.roles)}
             shown = f" The first {MOST_READINGS}:" if n > MOST_READINGS else ""
-            if unlike == {"direction"}:
+            if unlike == {"direction"} and first.where is None:
                 lines.insert(0, "Only you can say whether low or high scores are good.")
             else:
-                lines.insert(0, f"{n} readings are as good, and none is taken without you.{shown}")
-        elif self.known:
+                lines.insert(0, f"{n} readings are equally plausible; choose one.{shown}")
+        if first is None and self.known:
             lines += ["No column has the names of the benchmarks."] if self.lacking == ("benchmark",) else []
             known = advice("typed", call=keywords_of(self.known), command=" ".join(command_of(self.known)))
             lines.append(f"What is known: {known}")
@@ -168,11 +191,16 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     rest = [name for name in free if name not in scores]
     algorithms, reason = ([roles["algorithm"]], "") if roles["algorithm"] is not None else _algorithms(frame, rest)
     found = [_with_structure(frame, roles, algorithm, scores) for algorithm in algorithms]
-    if not scores or not algorithms:
+    choice = next((name for name in found[0][0]["metafeatures"] if _is_choice(frame, name)), None) if found else None
+    if choice is not None and choice not in roles["metafeatures"] and scores:
+        return _of_choices(frame, roles, choice)
+    refused = _runs_in_names(frame, rest, algorithms, scores)
+    if refused or not scores or not algorithms:
         known = found[0][0] if found else {**roles, "score": next(iter(scores), None)}
         lacking = tuple(name for name, columns in (("score", scores), ("algorithm", algorithms)) if not columns)
         said = {name: known[name] for name in known if known[name] not in (None, ()) and known[name] != roles.get(name)}
-        return Guess(readings=(), lacking=lacking, known={n: v for n, v in said.items() if n != "seed_shared"})
+        said = {name: value for name, value in said.items() if name != "seed_shared"}
+        return Guess(readings=(), lacking=lacking, known={} if refused else said, reasons=refused)
     readings, reasons = list[Reading](), [reason] if reason and len(algorithms) == 1 else []
     for (structure, _), score in itertools.product(found, scores):
         direction = roles["direction"] or direction_of(score)
@@ -191,6 +219,49 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
         reasons=tuple(dict.fromkeys(reasons)),
         left_out=left_out(frame, readings[0].roles, scores),
     )
+
+
+def _is_choice(table: pd.DataFrame, name: str) -> bool:
+    """Whether a column says which score, or of which part of the data, a row has."""
+    return is_text(table[name]) and role_of(name) == "choice"
+
+
+def _of_choices(table: pd.DataFrame, roles: Mapping[str, Any], choice: str) -> Guess:
+    """The readings of the rows of each score, or part of the data, that a column names."""
+    readings = list[Reading]()
+    for value in map(str, table[choice].dropna().unique()):
+        part = Reading(roles={}, where=(choice, value))
+        given = {**roles, "direction": roles["direction"] or direction_of(value)}
+        for reading in guess(part.rows(table).drop(columns=choice), given).readings:
+            more = reading.when.replace("if ", " and ", 1)
+            readings.append(replace(reading, where=part.where, when=f"if {value!r} of {choice!r} is the score{more}"))
+    return Guess(readings=tuple(readings), lacking=() if readings else ("score",))
+
+
+def _runs_in_names(
+    table: pd.DataFrame, free: Sequence[str], algorithms: Sequence[str], scores: Sequence[str]
+) -> tuple[str, ...]:
+    """Why a table has no reading whose names of columns or algorithms number runs, and what makes it one that has."""
+    stems: dict[str, list[str]] = {}
+    for name in scores:
+        stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
+    stem, numbered = max(stems.items(), key=lambda item: len(item[1]), default=("", []))
+    words, numbers = words_of(stem), sorted(int("".join(re.findall(r"\d+", name)) or 0) for name in numbered)
+    in_turn = numbers == [n + min(numbers) for n in range(len(numbers))]  # unlike recall@1, 3 and 10
+    if len(numbered) > 2 and (in_turn or not words):
+        index = [name for name in free if not name.startswith("Unnamed:")]
+        new = next((word for word in words if role_of(word) in ("seed", "budget")), "run" if words else "step")
+        number = "" if words else f".astype({{{new!r}: float}})"
+        return (
+            f"The names {listed(map(repr, numbered), most=2)} differ in a number alone: scores of several runs or "
+            f"steps. Give each a row, then call again:\n  df = df.melt({index}, var_name={new!r}, "
+            f"value_name='score'){number}",
+        )
+    for name in algorithms or [name for name in free if is_text(table[name])]:
+        told = "" if _is_nested(table[name]) else runs_in_names(table[name].dropna().unique(), name)
+        if told:
+            return (told,)
+    return ()
 
 
 def _as_pandas(table: Any) -> pd.DataFrame:
@@ -226,9 +297,12 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
 def _scores(table: pd.DataFrame, free: Sequence[str]) -> list[str]:
     """The columns of numbers that may be the score: by names that say which end is good, names of scores, any number.
 
-    Texts most of which are numbers, such as those with a word for a failed run, count where their name is a score's.
+    Spreads and numbers of runs beside a mean are none. Texts most of which are numbers, such as those with a word for a
+    failed run, count where their name is a score's.
     """
     numeric = [name for name in free if _is_numeric(table[name])]
+    _, spare = mean_columns(table, numeric)
+    numeric = [name for name in numeric if name not in spare]
     texts = [name for name in free if is_text(table[name]) and _mostly_numbers(table[name])]
     for good in (
         lambda name: direction_of(name) is not None and role_of(name) is None,
@@ -409,7 +483,7 @@ def _families(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> tupl
 
 
 def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str] = ()) -> tuple[str, ...]:
-    """The columns without a role, but for those that may be the score; and which of them group the benchmarks."""
+    """The columns without a role, but for those that may be the score; what they do to the rows, or say of them."""
     names = [name for name in table.columns if name not in (*_named(roles), *scores)]
     benchmark = roles["benchmark"]
     groups = _groups(table, benchmark, [n for n in names if not _is_nested(table[n])]) if benchmark in table else []
@@ -418,6 +492,12 @@ def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str
         f"{table[name].nunique():,})"
         for name in groups
     }
+    for name in names:
+        named_kinds = is_text(table[name]) and not _is_nested(table[name])
+        kinds: list[Any] = table[name].dropna().unique().tolist() if named_kinds else []
+        bad = [kind for kind in kinds if str(kind).lower() not in WELL]
+        if len(bad) < len(kinds) <= MOST_KINDS and bad:
+            told[name] = f" (seems to say which runs failed: failed={name!r})"
     return tuple(f"{name!r}{told.get(name, '')}" for name in names)
 
 
@@ -454,6 +534,10 @@ def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
     ):
         return Guess(readings=(), lacking=("benchmark",), known=found)  # the rows have no names
     reasons: tuple[str, ...] = ()
+    scores = [name for name in names if _is_numeric(table[name]) and name not in found.values()]
+    told = runs_in_names(scores, others=[name for name in names if name not in scores])
+    if told:
+        return Guess(readings=(), lacking=("algorithm",), reasons=(told,))
     ends = [roles["direction"]] if roles["direction"] is not None else ["maximize", "minimize"]
     if len(ends) > 1:
         try:
@@ -496,15 +580,33 @@ def refuse_without_roles(table: Any, given: Mapping[str, Any], function: str, me
         raise ArgumentError(f"{message} {known.in_words('It')}")
     if known is not None:
         message += f" {known.in_words('It')}"
-    raise ArgumentError(f"{message} {in_its_form(frame, given).told(given, function)}".rstrip())
+    told = in_its_form(frame, given).told(given, function)
+    if getattr(getattr(table, "index", None), "names", [None]) != [None]:  # its levels are columns of the frame alone
+        told = told.replace("df.melt(", "df.reset_index().melt(")
+    raise ArgumentError(f"{message} {told}".rstrip())
 
 
 def in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:
     """The readings of a table in one of the forms in which people have them."""
     from lmemtest.bench.data.forms import tidied
 
+    words: tuple[str, ...] = ()
     try:
         tidy = tidied(frame)
-    except LmemtestError:  # told when the runs are made in earnest
-        return guess(frame, given)
-    return guess(frame, given) if tidy.methods is None else guess(tidy.frame, given, wide=True)
+    except LmemtestError:
+        words = _words_among_scores(frame)
+        try:
+            tidy, given = tidied(frame, failed=words), {**given, "failed": words}
+        except LmemtestError:  # told when the runs are made in earnest
+            return guess(frame, given)
+    found = guess(frame, given) if tidy.methods is None else guess(tidy.frame, given, wide=True)
+    if not words:
+        return found
+    told = f"Among the scores stand{'s' if len(words) == 1 else ''} {joined(map(repr, words))}: taken as failed runs."
+    return replace(found, reasons=(*found.reasons, told))
+
+
+def _words_among_scores(table: pd.DataFrame) -> tuple[str, ...]:
+    """The words in columns of text that hold more numbers than words."""
+    cells = [read_cells(table[name]) for name in table.columns if is_text(table[name]) and not _is_nested(table[name])]
+    return tuple(dict.fromkeys(word.strip() for column in cells if column.mostly for word in column.words))

@@ -29,7 +29,7 @@ from lmemtest.core.codes import missing_values_error, refuse_half_characters
 from lmemtest.core.frames import check_numeric, collected, example_value
 from lmemtest.core.validate import check_columns, check_direction, check_names
 from lmemtest.core.words import format_level, listed, plural, span, spoken
-from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, DesignError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,7 +116,6 @@ def check_roles(runs: Runs) -> None:
     for role, column in [*given, *several]:
         if column is None and role in ("benchmark", "seed", "budget", "failed"):
             continue
-        _refuse_index(runs.frame, column, columns, role)
         check_columns((column,), columns, argument=role)
         if column in seen:
             raise ArgumentError(
@@ -135,15 +134,6 @@ def check_roles(runs: Runs) -> None:
     if both:
         raise ArgumentError(
             f"{named('ignore')} names {both[0]!r}, which {named(seen[both[0]])} names too. Leave it out of one of them."
-        )
-
-
-def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) -> None:
-    """A name that pandas holds in its index is there for the eye, but is not a column."""
-    index = getattr(nw.to_native(frame), "index", None) if frame.implementation.is_pandas() else None
-    if isinstance(column, str) and column not in columns and column in getattr(index, "names", ()):
-        raise UnknownColumnError(
-            f"{named(role)} names {column!r}, which is in the index of the frame and not a column. " + advice("index")
         )
 
 

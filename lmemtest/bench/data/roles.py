@@ -12,7 +12,7 @@ numbers them again. Names decide only between columns that structure leaves alik
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +23,7 @@ import pandas as pd
 
 from lmemtest.core.codes import column_codes, combine_codes
 from lmemtest.core.frames import collected
+from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("SCORE_NAMES", "Unnamed", "answer_roles", "command_of", "direction_of", "keywords_of", "options_of"),
-    *("role_of", "unnamed_columns", "with_roles"),
+    *("role_of", "runs_in_names", "unnamed_columns", "with_roles"),
 ]
 
 
@@ -168,6 +169,33 @@ def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
     if high == low or words & _TURNED:
         return None
     return "maximize" if high else "minimize"
+
+
+_OF_RUNS = r"^(.+?)[\W_]+(?:seed|run|rep|fold|split|trial|s|r)[\W_]?(\d+)$"  # such as "PPO_seed3"
+
+
+def runs_in_names(names: Iterable[Any], source: str = "", others: Sequence[str] = (), table: str = "df") -> str:
+    """What is said of names that end in the number of a run, each with several numbers; nothing of others.
+
+    `source` is the column of the names. Without it they are names of columns of `table`, beside `others`.
+
+    >>> print(runs_in_names(["PPO_s0", "PPO_s1", "SAC_s0", "SAC_s1"], "run").partition(".str")[0])  # doctest: +ELLIPSIS
+    The names 'PPO_s0', ... end in the number of a run, which is not what is compared. Take them apart, then call again:
+      df[['algorithm', 'seed']] = df.pop('run')
+    >>> runs_in_names(["resnet-50", "resnet-101"], "run"), runs_in_names(["A_r2", "B_r2"], "run")
+    ('', '')
+    """
+    names = list(names)
+    found = [re.match(_OF_RUNS, name, re.IGNORECASE) if isinstance(name, str) else None for name in names]
+    stems = [match[1] for match in found if match is not None]
+    if len(stems) < len(names) or not stems or min(map(stems.count, stems)) < 2:
+        return ""
+    rows = "" if source else f"  df = {table}.melt({[*others]}, var_name='run', value_name='score')\n"
+    return (
+        f"The names {listed(map(repr, names), most=2)} end in the number of a run, which is not what is compared. "
+        f"Take them apart, then call again:\n{rows}"
+        f"  df[['algorithm', 'seed']] = df.pop({source or 'run'!r}).str.extract(r'(?i){_OF_RUNS}')"
+    )
 
 
 # ------------------------------------------------------------------------------------------ structure without a role

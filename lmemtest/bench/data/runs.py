@@ -191,9 +191,11 @@ class Runs(Guided):
             _set(self, name, () if given is None else check_names(given, name))
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
         with answering(self.frame):
-            _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+            _set(self, "frame", _protected(as_frame(self._with_levels(), argument="frame")))
             if self.is_lazy:
                 self.frame.collect_schema()
+            else:
+                self._read_scores()
         seed, combined = combined_seeds(self.seed, self.frame.collect_schema().names())
         _set(self, "seed", seed)
         if combined is not None:
@@ -212,6 +214,35 @@ class Runs(Guided):
         if several:
             check_algorithms(self)
         check_families(self)
+
+    def _with_levels(self) -> Any:
+        """The table; levels of the index of a pandas frame are columns if a role names one, as after `groupby`."""
+        if not hasattr(self.frame, "set_axis"):
+            return self.frame
+        roles = (self.algorithm, self.benchmark, self.seed, self.budget, self.family, self.metafeatures)
+        lists = [role if isinstance(role, (list, tuple)) else [role] for role in roles]
+        levels = [name for name in self.frame.index.names if name is not None and name not in self.frame.columns]
+        if not any(isinstance(name, str) and name in levels for names in lists for name in names):
+            return self.frame
+        from lmemtest.bench.data.forms import with_names
+
+        return with_names(self.frame)
+
+    def _read_scores(self) -> None:
+        """Scores that are texts, such as 81,04 %, become the numbers that the command line reads; a note says so."""
+        dtype = self.frame.schema.get(self.score) if isinstance(self.score, str) else None
+        if not isinstance(dtype, (nw.String, nw.Object)):
+            return
+        from lmemtest.bench.data.forms import failure_words, read_as, tidied
+
+        role, words = failure_words(self.failed, self.columns)
+        tidy = tidied(self.frame.to_pandas(), wide=False, score=self.score, failed=words, kept=self.columns)
+        _set(self, "failed", role)
+        note = read_as(tidy.remarks)
+        if note is not None:
+            _set(self, "notes", (note,))
+        if tidy.frame[self.score].dtype.kind == "f":
+            _set(self, "frame", nw.from_native(tidy.frame, eager_only=True))
 
     def __copy__(self) -> Runs:
         return self  # nothing of it changes

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied, with_names
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.roles import role_of
+from lmemtest.bench.data.roles import role_of, runs_in_names
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_names
 from lmemtest.core.words import format_level, listed
@@ -156,6 +156,10 @@ def from_wide(
         elif text:
             raise DataError(_of_text(text, label))
         _refuse_roles(table, wanted)
+        others = [name for name in names if name not in wanted]
+        numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
+        if numbered:
+            raise DataError(numbered)
     in_rows = tidy.methods == "rows"
     if len(wanted) < 2 and not (in_rows and wanted):
         raise DataError(

@@ -39,8 +39,8 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]], rea
     printed = pairs[["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]]
     if len(pairs) > MOST_PAIRS:
         printed = evaluation.models.drop(columns=["n_tasks"])
-        groups = "letters that those share which cannot be distinguished"
-        groups = groups if evaluation.lettered else "the ranks that the decisions leave open to all at once"
+        groups = "letters shared by models that cannot be distinguished"
+        groups = groups if evaluation.lettered else "the ranks that the tests leave possible, simultaneously for all"
         facts.append(
             f"The pairs are in to_frame(); here are the models with intervals that are not simultaneous, and {groups}."
         )

@@ -172,8 +172,8 @@ def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:
         largest = tie_order(np.abs(d), descending=True)[0]
         name, share = both.names[largest], percent(float(d[largest] ** 2 / total))
         text += (
-            f"; {blocks.unit} {name} alone holds {share} of the squared differences, which weigh in a mean and not in "
-            "ranks"
+            f"; {blocks.unit} {name} alone accounts for {share} of the squared differences, which matter to a mean but "
+            "not to ranks"
         )
     return f"{text}."
 

@@ -530,3 +530,12 @@ def test_no_mean_of_a_failed_run() -> None:
     lazy = lt.Runs(polars.DataFrame(table).lazy(), **runs.roles())
     with pytest.raises(ArgumentError, match="needs a table in memory"):
         lazy.drop_duplicates("first")
+
+
+def test_rows_that_share_a_label_of_the_index_are_left_out_one_by_one() -> None:
+    """`concat` gives a row of averages the label of the first row, which stays."""
+    scores = pd.DataFrame({"dataset": ["a", "b", "c"], "RF": [0.71, 0.84, 0.93], "NN": [0.65, 0.87, 0.9]})
+    means = {"dataset": "Average", **scores[["RF", "NN"]].mean()}
+    both = pd.concat([scores, pd.DataFrame([means])])
+    assert both.index.tolist() == [0, 1, 2, 0]
+    assert tidied(both).frame["dataset"].tolist() == ["a", "b", "c"]

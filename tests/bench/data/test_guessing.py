@@ -22,6 +22,7 @@ from ordinary_tables import (
     ranks,
     two_metrics,
     wide,
+    with_words,
 )
 
 import lmemtest as lt
@@ -238,8 +239,97 @@ def test_levels_of_columns_that_were_pivoted_are_not_lost() -> None:
             call(pivot, direction="maximize")
     back = pivot.stack("seed").reset_index()
     assert set(first_step(back, direction="maximize", seed="seed").algorithms) == set(frame["method"])
+    scores = frame.assign(f1=frame["test_acc"] / 2.0)
+    several = scores.pivot_table(index="dataset", columns="method", values=["f1", "test_acc"])
+    with pytest.raises(DataError, match=r"several scores, 'f1', 'test_acc'.*: df\.xs\('f1', axis=1, level=0\)\."):
+        lt.analyze(several)
+    assert first_step(several.xs("f1", axis=1, level=0), direction="maximize").n_rows == 60
     alone = frame.pivot_table(index=["dataset", "seed"], columns="method", values=["test_acc"])
     assert len(lt.Runs.from_wide(alone, seed="seed", direction="maximize").algorithms) == frame["method"].nunique()
+
+
+def test_a_spread_beside_its_mean_is_no_score() -> None:
+    """What `groupby` makes of runs, whose levels of the index are columns."""
+    table = long().frame.groupby(["method", "dataset"])["test_acc"].agg(["mean", "std", "count"])
+    found = guess(table)
+    assert {reading.roles["score"] for reading in found.readings} == {"mean"}
+    assert found.left_out == ("'std'", "'count'")
+    roles = found.readings[0].roles
+    assert (roles["algorithm"], roles["benchmark"]) == ("method", "dataset")
+    assert first_step(table, **roles).n_rows == 60
+
+
+def test_rows_of_several_scores_are_read_one_score_at_a_time() -> None:
+    rows = long().frame.rename(columns={"test_acc": "value"})
+    frame = pd.concat([rows.assign(metric="accuracy"), rows.assign(metric="log_loss", value=1.0 - rows["value"])])
+    found = guess(frame)
+    assert [(reading.where, reading.roles["direction"]) for reading in found.readings] == [
+        (("metric", "accuracy"), "maximize"),
+        (("metric", "log_loss"), "minimize"),
+    ]
+    assert found.readings[1].options({})[:4] == ["--where", "metric=log_loss", "--score", "value"]
+    with pytest.raises(ArgumentError, match="2 readings are equally plausible") as error:
+        lt.analyze(frame)
+    calls = re.findall(r"^  lmemtest\.analyze\((.*)\)$", str(error.value), flags=re.MULTILINE)
+    runs = [eval(f"first_step({call})", {"first_step": first_step, "df": frame}) for call in calls]
+    assert [(each.n_rows, each.metafeatures) for each in runs] == [(180, ()), (180, ())]
+
+
+def test_words_among_scores_are_shown_as_failed_runs() -> None:
+    tall, broad = with_words().frame, wide().frame.astype({"SVM": object})
+    broad.loc[3, "SVM"] = "crash"
+    for frame, n in ((tall, 3), (broad, 1)):
+        with pytest.raises(ArgumentError, match="Among the scores stands 'crash': taken as failed runs") as error:
+            lt.analyze(frame)
+        call = re.findall(r"^  lmemtest\.analyze\((.*)\)$", str(error.value), flags=re.MULTILINE)[0]
+        runs = eval(f"first_step({call})", {"first_step": first_step, "df": frame})
+        assert int(runs.to_frame()[runs.score].isna().sum()) == n
+        assert runs.failed == "missing"
+
+
+def test_a_column_of_kinds_of_failures_is_pointed_out_when_it_is_left_out() -> None:
+    frame = long().frame.assign(status="ok", host="x")
+    assert guess(frame).left_out == ("'status'", "'host'")
+    frame.loc[4, "status"] = "timeout"
+    found = guess(frame)
+    assert found.left_out == ("'status' (seems to say which runs failed: failed='status')", "'host'")
+    assert first_step(frame, **found.readings[0].roles, failed="status").to_frame()["test_acc"].isna().sum() == 1
+
+
+def numbered(layout: str) -> pd.DataFrame:
+    """Runs whose number stands in names."""
+    frame = long().frame
+    if layout == "seeds in columns":
+        return frame.pivot(index=["method", "dataset"], columns="seed", values="test_acc").add_prefix("seed_")
+    if layout == "epochs in columns":
+        return frame.pivot(index=["method", "dataset"], columns="seed", values="test_acc").reset_index()
+    named = frame.assign(run=frame["method"] + "_s" + frame["seed"].astype(str)).drop(columns=["method", "seed"])
+    return named if layout == "in rows" else named.pivot(index="dataset", columns="run", values="test_acc")
+
+
+def test_scores_at_several_cutoffs_are_no_runs() -> None:
+    frame = long().frame.rename(columns={"test_acc": "recall@1"})
+    found = guess(frame.assign(**{"recall@3": frame["recall@1"] + 0.1, "recall@10": frame["recall@1"] + 0.2}))
+    assert [reading.roles["score"] for reading in found.readings] == ["recall@1", "recall@3", "recall@10"]
+
+
+@pytest.mark.parametrize("layout", ["seeds in columns", "epochs in columns", "in rows", "runs in columns"])
+def test_numbers_of_runs_in_names_are_taken_apart_by_what_the_error_says(layout: str) -> None:
+    """No seed is compared as an algorithm, and no column of one seed as the score."""
+    frame = numbered(layout)
+    known: dict[str, Any] = {"df": frame}
+    with pytest.raises(ArgumentError, match="then call again") as error:
+        lt.analyze(frame)
+    for line in re.findall(r"^  (df.*)$", str(error.value), flags=re.MULTILINE):
+        exec(line, known)
+    (roles, *_) = (reading.roles for reading in guess(known["df"]).readings)
+    runs = first_step(known["df"], **roles)
+    assert set(runs.algorithms) == set(long().frame["method"])
+    assert runs.n_rows == 180
+    assert (runs.budget if layout == "epochs in columns" else runs.seed) is not None
+    if layout == "runs in columns":
+        with pytest.raises(DataError, match="which is not what is compared"):
+            lt.Runs.from_wide(frame, direction="maximize")
 
 
 @pytest.mark.parametrize(("table", "step"), [("runs.csv", "lmemtest.read_runs"), (np.eye(3), "pandas.DataFrame")])

@@ -193,11 +193,10 @@ def test_other_bad_roles(frame: pd.DataFrame, roles: dict[str, Any], words: str)
     assert words in refused_runs(frame, ArgumentError, **roles)
 
 
-def test_a_column_in_the_index_is_pointed_out(frame: pd.DataFrame) -> None:
-    text = refused_runs(frame.set_index(["tool", "task"]), UnknownColumnError)
-    assert text == (
-        "algorithm names 'tool', which is in the index of the frame and not a column. Pass df.reset_index()."
-    )
+def test_levels_of_the_index_that_have_a_role_are_columns(frame: pd.DataFrame) -> None:
+    runs = Runs(frame.set_index(["tool", "task"]), **ROLES)
+    pd.testing.assert_frame_equal(runs.to_frame()[frame.columns], Runs(frame, **ROLES).to_frame())
+    assert "tool" in Runs(frame.rename_axis("tool"), **ROLES).columns  # a column of that name is meant
 
 
 def test_tables_that_cannot_be_compared(frame: pd.DataFrame) -> None:
@@ -224,8 +223,7 @@ def test_missing_values_outside_the_score_are_refused(frame: pd.DataFrame, backe
 
 
 SCORES = {
-    "numbers as text": (["0.3", "0.2"] * 24, "(for example '0.3'). Its values are numbers: convert it first"),
-    "failed": (["0.3"] * 47 + ["failed"], "(for example 'failed'). Most of its values are numbers, but 'failed'"),
+    "thousands or decimals": (["1,234", "2,345"] * 24, "(for example '1,234'). Its commas may be for decimals or for"),
     "text": (["good", "bad"] * 24, "(for example 'good'). Choose a numeric column."),
     "bool": ([True, False] * 24, "(for example True). If a share of successes is what you mean"),
 }
@@ -240,33 +238,42 @@ def test_a_score_must_be_numeric(frame: pd.DataFrame, backend: str, kind: str) -
     assert want in text
 
 
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow", "dict"])
+def test_scores_in_texts_are_read_as_the_command_line_reads_them(frame: pd.DataFrame, backend: str) -> None:
+    texts = frame["loss"].map(lambda x: f"{100 * x:.2f}".replace(".", ",") + " %")
+    runs = Runs(backends(frame.assign(loss=texts))[backend], **ROLES)
+    assert runs.to_frame()["loss"].tolist() == [float(f"{100 * x:.2f}") for x in frame["loss"]]
+    assert runs.notes == (f"Read as: percent without the sign ({texts[0]!r}) in 48 cells.",)
+    digits = Runs(backends(frame.assign(loss=frame["loss"].map(repr)))[backend], **ROLES)
+    assert digits.to_frame()["loss"].tolist() == frame["loss"].tolist()
+    assert digits.notes == ()
+
+
 def test_scores_of_odd_types(frame: pd.DataFrame) -> None:
     text = refused_runs(frame.assign(loss=frame["loss"] + 1j))
     assert "has type complex128" in text
     assert "Choose its real part or its absolute value." in text
-    text = refused_runs(frame.assign(loss=frame["loss"].astype(object)))
-    assert "Its values are numbers: convert it first, for pandas with df['loss'].astype(float)." in text
+    assert Runs(frame.assign(loss=frame["loss"].astype(object)), **ROLES).to_frame()["loss"].equals(frame["loss"])
     assert "has type datetime64" in refused_runs(frame.assign(loss=pd.Timestamp("2024-01-01")))
     assert "has type object (for example [1])" in refused_runs(frame.assign(loss=[[1]] * 48))
     text = refused_runs(frame.assign(loss=pd.Series([None] * 48, dtype=object)))
     assert "has type object (for example None). All its values are missing" in text
 
 
-@pytest.mark.parametrize("place", [0, 5, 47])
-def test_a_few_words_among_numbers_are_shown_with_their_rows(frame: pd.DataFrame, place: int) -> None:
+def test_words_among_scores_are_failed_runs_if_the_caller_says_so(frame: pd.DataFrame) -> None:
     values: list[Any] = frame["loss"].tolist()
-    values[place] = values[20] = "failed"
-    text = refused_runs(frame.assign(loss=pd.Series(values, dtype=object)))
-    assert text == (
-        "score must be a numeric column, but 'loss' has type object (for example 'failed'). Most of its values are "
-        "numbers, but 'failed' is not (2 rows). If these mark failed runs, make them missing, for pandas with "
-        "pd.to_numeric(df['loss'], errors='coerce'), and say failed='missing'; else correct them."
+    values[5] = values[20] = "crash"
+    crashed = frame.assign(loss=pd.Series(values, dtype=object))
+    assert refused_runs(crashed) == (
+        "The column 'loss' must hold numbers, but 2 cells of 48 hold words ('crash' 2). If they stand for runs that "
+        "failed: failed='crash'. If 'loss' is no score, give it another role or leave it out."
     )
+    runs = Runs(crashed, **ROLES, failed="crash")
+    assert runs.failed == "missing"
+    assert np.flatnonzero(runs.to_frame()["loss"].isna()).tolist() == [5, 20]
+    assert runs.notes == ("Read as: failed runs in 2 cells ('crash' 2).",)
     values[20] = [1]
-    text = refused_runs(frame.assign(loss=pd.Series(values, dtype=object)))
-    assert f"but {', '.join(repr(values[i]) for i in sorted([place, 20]))} are not (2 rows)" in text
-    fixed = pd.to_numeric(pd.Series([1.0 if isinstance(value, (str, list)) else value for value in values]))
-    assert Runs(frame.assign(loss=fixed), **ROLES).n_rows == 48
+    assert "'crash', [1] are not (2 rows)" in refused_runs(frame.assign(loss=pd.Series(values, dtype=object)))
 
 
 def test_a_name_that_the_backend_cannot_look_up(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:

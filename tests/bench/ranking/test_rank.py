@@ -153,7 +153,7 @@ def test_stability_of_the_model_refits_the_runs():
 def test_facts_of_a_pair_do_not_take_rounding_for_a_lead():
     wide = pd.DataFrame({"A": [0.1 + 0.2, 2.0, 3.0], "B": [0.3, 1.0, 4.0]})
     text = facts_of_pair(blocks_of(lt.Runs.from_wide(wide, direction="maximize")), "A", "B")
-    assert text.startswith("A is ahead on 1 of 3 benchmarks, B on 1; benchmark 1 alone holds 50 %")
+    assert text.startswith("A is ahead on 1 of 3 benchmarks, B on 1; benchmark 1 alone accounts for 50 %")
 
 
 def test_the_leaderboard_is_of_the_same_blocks():
