@@ -242,10 +242,11 @@ def test_where_no_verdict_follows_no_rank_is_claimed() -> None:
     assert analysis.incomparable
     for text in (analysis.summary(), analysis.to_text()):
         assert "confidence the best" not in text
-        assert "the true ranks of all algorithms at once" not in text
+        assert "the true ranks of all algorithms" not in text.replace("\n", " ")
     plain = lt.analyze(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     assert "With 95 % confidence the best" in plain.summary()
-    assert "the true ranks of all algorithms at once with 95 % confidence" in plain.to_text().replace("\n", " ")
+    said = "with 95 % confidence they contain the true ranks of all algorithms"
+    assert said in plain.to_text().replace("\n", " ")
 
 
 def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
