@@ -159,7 +159,7 @@ def from_wide(
         others = [name for name in names if name not in wanted]
         numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
         if numbered:
-            raise DataError(numbered)
+            raise DataError(f"{numbered}\nIf they are what is compared, name them: {advice('algorithms')}.")
     in_rows = tidy.methods == "rows"
     if len(wanted) < 2 and not (in_rows and wanted):
         raise DataError(

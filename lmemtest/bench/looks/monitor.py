@@ -215,8 +215,8 @@ class Monitoring(Result):
             ratios = table[table["run"]].assign(ratio=table["expected"] / table["cost"]).to_dict("records")
             first = in_tie_order(ratios, lambda row: float(row["ratio"]), descending=True)[0]
             findings.append(
-                f"{first['algorithm']} tells most for its cost: {format_number(first['expected'], 2)} of its pairs are "
-                "decided at that look, in the mean."
+                f"{first['algorithm']} is the most informative for its cost: on average "
+                f"{format_number(first['expected'], 2)} of its pairs will be decided at that look."
             )
         return Answer(question="monitor", title="The next runs", tables={"runs": table}, findings=tuple(findings),
                       values={"unit": unit, "n": n})  # fmt: skip
@@ -542,7 +542,7 @@ def monitor(
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
         add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
-    alone = f"This is taken for the first look: earlier ones count if {named('ledger')} holds them."
+    alone = f"This is taken as the first look: earlier ones count if {named('ledger')} holds them."
     first = path is None and earlier is None
     return replace(found, notes=(*_on_seeds(runs, unit), *(alone,) * first, *found.notes))
 

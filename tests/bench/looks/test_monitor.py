@@ -273,7 +273,7 @@ def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next
         assert table["expected"][name] == pytest.approx(chance[own].sum(), rel=1e-9)
     assert table["cost"].tolist() == [40.0, 10.0, 10.0, 10.0]
     first = (table["expected"] / table["cost"]).idxmax()
-    assert found.next(costs={"A": 4.0}).sentences()[-1].startswith(f"{first} tells most for its cost: ")
+    assert found.next(costs={"A": 4.0}).sentences()[-1].startswith(f"{first} is the most informative for its cost: ")
     for costs, words in (
         ({"Z": 1.0}, r"costs are by algorithm \(A, B, C, D\), got 'Z'"),
         (0, r"costs must be a finite number above 0, got 0"),
