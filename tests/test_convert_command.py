@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from importing import FILES
+from importing import FILES, tracked
 from typer.testing import CliRunner, Result
 
 import lmemtest as lt
@@ -59,6 +59,7 @@ def test_every_importer_has_a_command_with_its_arguments() -> None:
 
 
 EXPORT = ["--score", "val_acc", "--direction", "maximize"]
+LOGGED = ["--score", "return", "--direction", "maximize"]
 CASES = {
     "optuna": [FILES / "optuna", "--names", "{algorithm}_{seed}", "--direction", "minimize"],
     "sklearn": [FILES / "sklearn_cross_validate.json", "--metric", "accuracy"],
@@ -73,6 +74,8 @@ CASES = {
     "rliable": ["scores.npz", "--game", "Pong", "--game", "Breakout"],
     "wandb": [FILES / "wandb_runs.csv", *EXPORT, "--names", "{algorithm}-{benchmark}-{seed}"],
     "mlflow": [FILES / "mlflow_runs.csv", *EXPORT, "--algorithm", "model", "--seed", "seed", "--benchmark", "dataset"],
+    "clearml": [FILES / "clearml", *LOGGED, "--algorithm", "algorithm", "--seed", "seed"],
+    "aim": ["study", *LOGGED, "--names", "{algorithm}-{benchmark}-{seed}"],
     "wide": ["paper.csv", "--direction", "maximize", "--averaged", "5", "--only", "RF", "--only", "NN"],
     "carps": ["logs.parquet", "--single-trials"],
 }
@@ -98,6 +101,12 @@ def in_python(name: str) -> lt.Runs:
         "rliable": lambda: imp.rliable(arrays(), games=["Pong", "Breakout"]),
         "wandb": lambda: imp.wandb(FILES / "wandb_runs.csv", names="{algorithm}-{benchmark}-{seed}", **export),
         "mlflow": lambda: imp.mlflow(FILES / "mlflow_runs.csv", **roles),
+        "clearml": lambda: imp.clearml(
+            FILES / "clearml", score="return", direction="maximize", algorithm="algorithm", seed="seed"
+        ),
+        "aim": lambda: imp.aim(
+            tracked(Path("study")), score="return", direction="maximize", names="{algorithm}-{benchmark}-{seed}"
+        ),
         "wide": lambda: imp.wide(paper(), direction="maximize", averaged=5, algorithms=["RF", "NN"]),
         "carps": lambda: imp.carps(logs(), best_so_far=False),
     }
@@ -120,8 +129,10 @@ def logs() -> pd.DataFrame:
 
 @pytest.mark.parametrize(("name", "suffix"), [*((name, "csv") for name in IMPORTERS), ("wide", "parquet")])
 def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
-    if name == "tensorboard":
-        pytest.importorskip("tensorboard", reason="event files are read by it")
+    if name in ("tensorboard", "aim"):
+        pytest.importorskip(name, reason="its files are read by it")
+    if name == "aim":
+        tracked(Path("study"))
     for file in ("gp.json", "rs.json"):
         Path(file).write_text(json.dumps(HPOB))
     np.savez("scores.npz", **arrays())

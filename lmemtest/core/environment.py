@@ -81,7 +81,7 @@ def _named_by_us() -> list[str]:
         requirements = importlib.metadata.requires("lmemtest") or []
     except importlib.metadata.PackageNotFoundError:  # run from a folder
         return list(BEHIND_NUMBERS)
-    elsewhere = re.compile(r"""extra == ['"](test|docs|dev|data)['"]|python_version""")
+    elsewhere = re.compile(r"""extra == ['"](test|docs|notebooks|dev|data)['"]|python_version""")
     ours = [requirement for requirement in requirements if not elsewhere.search(requirement)]
     names = [re.split(r"[^\w.-]", requirement)[0] for requirement in ours]
     return [name for name in dict.fromkeys(names) if name != "lmemtest"]

@@ -104,7 +104,7 @@ NEEDED = {
 
 def test_every_importer_is_here() -> None:
     """But those that take files alone: tests/bench/data/test_importers.py."""
-    assert set(GOOD) | {"sb3", "tensorboard"} == set(lt.importers.__all__)
+    assert set(GOOD) | {"sb3", "tensorboard", "clearml", "aim"} == set(lt.importers.__all__)
 
 
 def refused(tool: str, content: Any) -> str:

@@ -108,7 +108,8 @@ def test_packages_of_developers_are_not_named(monkeypatch: pytest.MonkeyPatch) -
         'polars>=1; extra == "test"',
     ]
     stated += [
-        f'{name}; extra == "{extra}"' for name, extra in (("sphinx>=8", "docs"), ("ruff", "dev"), ("optuna", "data"))
+        f'{name}; extra == "{extra}"'
+        for name, extra in (("sphinx>=8", "docs"), ("nbclient", "notebooks"), ("ruff", "dev"))
     ]
     monkeypatch.setattr("importlib.metadata.requires", lambda _: stated)
     assert [*environment()][2:-3] == ["numpy", "polars"]
@@ -140,7 +141,7 @@ def test_extras_that_messages_name_exist() -> None:
         if keyword.arg == "extra"
     }
     extras = re.search(r"^\[project.optional-dependencies\]\n(.*?)^\[", text("pyproject.toml"), re.M | re.S)
-    assert named == {"parquet", "download", "excel", "tensorboard"}
+    assert named == {"parquet", "download", "excel", "tensorboard", "aim"}
     assert named <= set(re.findall(r"^(\w+) = ", extras[1], re.MULTILINE))
 
 

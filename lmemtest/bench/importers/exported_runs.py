@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal
 
 import pandas as pd
 
-from lmemtest.bench.data.delimited import exact_numbers
 from lmemtest.bench.data.recognised import Recognised, metrics_among, name_runs, score_arguments, tracked_arguments
-from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.requirements import REQUIRED
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.importers.imported import imported, numbers_in, one_of
+from lmemtest.bench.importers.imported import one_of
 from lmemtest.bench.importers.sources import (
     KEYS,
     by_pattern,
@@ -25,16 +24,13 @@ from lmemtest.bench.importers.sources import (
     one_type,
     parts_of,
 )
-from lmemtest.core.caller import advice, named, setting
-from lmemtest.core.validate import check_column, check_columns, check_names
+from lmemtest.bench.importers.tracked_runs import ALL_ROLES, NAME, STATE, Asked, flat, of_table
+from lmemtest.core.caller import named, setting
+from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
 __all__ = ["mlflow", "of_columns", "wandb"]
-
-OPEN = ("running", "pending", "scheduled", "preempting")
-DONE = ("finished", "")
-ALL_ROLES = "{algorithm}_{benchmark}_{seed}"
 
 
 def wandb(
@@ -90,13 +86,13 @@ def wandb(
     [0.8, 0.7, 0.9, nan]
     """
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
-    asked = _Asked(score, direction, columns, metafeatures, names)
+    asked = Asked(score, direction, columns, metafeatures, names)
     frame = _read(table, "Name", asked)
     lines = [name for name in names_of(frame) if " - " in name and not name.endswith(("__MIN", "__MAX"))]
     if "Name" not in frame and "State" not in frame and lines:
         return _of_chart(frame, lines, asked)
     needs_columns(frame, ["Name"], shown="table", what="an export of Weights & Biases", advice=_EXPORT)
-    return _of_table(frame, asked, source=_WANDB, name="Name", state="State")
+    return of_table(frame, asked, source=_WANDB, name=NAME, state=STATE)
 
 
 _EXPORT = "Give wandb.Api().runs('team/project'), or export the table of runs or a line chart as csv."
@@ -157,39 +153,20 @@ def mlflow(
     ('metrics.acc', 'params.seed', [0.8, 0.7, 0.9, nan])
     """
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
-    asked = _Asked(score, direction, columns, metafeatures, names)
+    asked = Asked(score, direction, columns, metafeatures, names)
     frame = _read(table, "run_id", asked)
     page = "run_id" not in frame and "Run ID" in frame
     if not page:
         advice = "Give mlflow.search_runs(...), or its csv."
         needs_columns(frame, ["run_id", "status"], shown="table", what="a table of MLflow's runs", advice=advice)
     name, state = ("Name", "Status") if page else ("tags.mlflow.runName", "status")
-    return _of_table(frame, _prefixed(asked, frame), source="Runs of MLflow", name=name, state=state)
+    return of_table(frame, _prefixed(asked, frame), source="Runs of MLflow", name=name, state=state)
 
 
-# ------------------------------------------------------------------------------------------------------ what they share
+# ------------------------------------------------------------------------------------------------- how they are read
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What the caller says of the columns, by role, and of the names of runs."""
-
-    score: str | None
-    direction: Any
-    columns: dict[str, str | None]
-    metafeatures: Sequence[str]
-    names: str | None
-
-    def __post_init__(self) -> None:
-        required_direction(self.direction)
-        for argument, column in {"score": self.score, **self.columns}.items():
-            if column is not None and not isinstance(column, str):
-                raise ArgumentError(f"{named(argument)} must be the name of one column, got {column!r}.")
-        checked_pattern(self.names)
-        check_names(self.metafeatures, "metafeatures")
-
-
-def _prefixed(asked: _Asked, frame: pd.DataFrame) -> _Asked:
+def _prefixed(asked: Asked, frame: pd.DataFrame) -> Asked:
     """The columns that MLflow gives names to: ``params.model`` for the parameter "model"."""
 
     def column(name: str | None, *prefixes: str) -> Any:
@@ -205,7 +182,7 @@ def _prefixed(asked: _Asked, frame: pd.DataFrame) -> _Asked:
     )
 
 
-def _read(table: Any, mark: str, asked: _Asked) -> pd.DataFrame:
+def _read(table: Any, mark: str, asked: Asked) -> pd.DataFrame:
     """One or several tables under each other; labels remain texts, and seeds that are no numbers."""
     known = {role: [name] if isinstance(name, str) else [] for role, name in asked.columns.items()}
     plain = [*known["algorithm"], *known["benchmark"]]
@@ -250,21 +227,12 @@ def _row(shown: Mapping[Any, Any]) -> dict[str, Any]:
             f"The {listed(_SHOWN[1:])} of each run must be dictionaries, which a csv file of them does not hold. "
             f"{_EXPORT}"
         )
-    settings, metrics = _flat(shown["config"]), _flat(shown["summary"])
+    settings, metrics = flat(shown["config"]), flat(shown["summary"])
     found = {"Name": shown["name"], **({"State": shown["state"]} if "state" in shown else {}), **settings}
     return found | {f"summary.{name}" if name in found else name: value for name, value in metrics.items()}
 
 
-def _flat(nested: Any, above: str = "") -> dict[str, Any]:
-    """Nested settings with the names of all levels: ``optimizer.lr``."""
-    found: dict[str, Any] = {}
-    for name, value in nested.items():
-        inner = hasattr(type(value), "items")
-        found |= _flat(value, f"{above}{name}.") if inner else {f"{above}{name}": value}
-    return found
-
-
-def _of_chart(frame: pd.DataFrame, lines: list[str], asked: _Asked) -> Runs:
+def _of_chart(frame: pd.DataFrame, lines: list[str], asked: Asked) -> Runs:
     """The lines of a chart, with what the names of the runs say."""
     given = next((role for role, column in asked.columns.items() if column is not None), None)
     if given is not None:
@@ -301,93 +269,7 @@ def _of_chart(frame: pd.DataFrame, lines: list[str], asked: _Asked) -> Runs:
     table = pd.concat(rows, ignore_index=True)
     if "seed" in table:
         table["seed"] = one_type(table["seed"].tolist())
-    return _of_table(table, asked, source=_WANDB, name="Name", state="State", notes=tuple(notes))
-
-
-def _of_table(
-    frame: pd.DataFrame, asked: _Asked, *, source: str, name: str, state: str, notes: tuple[str, ...] = ()
-) -> Runs:
-    """Runs of a table with a row per run, its state and its name."""
-    available = list(frame.columns)
-    frame, columns, said = _by_names(frame, asked, name)
-    for role, given in {"score": asked.score, **columns}.items():
-        if given is None and role in ("score", "algorithm"):
-            pattern = setting("names", "{algorithm}_{seed}")
-            other = f", or {pattern} if it is in the names of the runs" if role == "algorithm" else ""
-            raise ArgumentError(f"{named(role)} must name a column{other}. Columns: {listed(available)}.")
-        if given is not None:
-            check_column(given, frame.columns, argument=role)
-    features = check_columns(check_names(asked.metafeatures, "metafeatures"), available, argument="metafeatures")
-    score, advice = str(asked.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
-    frame = frame.assign(**{score: numbers_in(frame[score], name=score, advice=advice)})
-    frame, kinds, ended = _ended(frame, score, state)
-    for column in (columns["seed"], columns["budget"]):
-        if column is not None and frame[column].map(lambda value: isinstance(value, str)).all():
-            frame = frame.assign(**{column: exact_numbers(frame[column].astype(object))})
-    _refuse_unlogged(frame, [*(column for column in columns.values() if column), *features])
-    repeated = f"{setting('seed', 'COLUMN')}, or {setting('metafeatures', 'COLUMN')}"
-    return imported(
-        frame,
-        source=source,
-        score=score,
-        direction=asked.direction,
-        algorithm=str(columns["algorithm"]),
-        benchmark=columns["benchmark"],
-        seed=columns["seed"],
-        budget=columns["budget"],
-        metafeatures=features,
-        kinds=kinds,
-        said=said,
-        notes=[*notes, *ended],
-        repeated=f"Name the column that distinguishes these runs: {repeated}.",
-        alone="Is another column the algorithm?",
-    )
-
-
-def _by_names(
-    frame: pd.DataFrame, asked: _Asked, name: str
-) -> tuple[pd.DataFrame, dict[str, str | None], dict[str, str]]:
-    """The columns by role with those that the names of runs fill, and where these are from."""
-    columns, said, pattern = dict(asked.columns), dict[str, str](), checked_pattern(asked.names)
-    if pattern is None:
-        return frame, columns, said
-    advice = f"Leave out {named('names')}."
-    needs_columns(frame, [name], shown="table", what="a table with names of runs", advice=advice)
-    parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
-    if "seed" in parsed:
-        parsed["seed"] = one_type(parsed["seed"].tolist())
-    for role in parsed:
-        if columns.get(role) is None:
-            column = role if role not in frame else f"{role} in {name}"
-            columns[role], said[role] = column, f"in {name}"
-            frame = frame.assign(**{column: parsed[role]})
-    return frame, columns, said
-
-
-def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, pd.Series[Any] | None, list[str]]:
-    """The runs that have ended, and in which state those are that did not finish, which have no score."""
-    if state not in frame:
-        return frame, None, []
-    states = frame[state].astype(object).where(frame[state].notna(), "").astype(str).str.strip().str.lower()
-    open_, notes = states.isin(OPEN), []
-    bad = ~states.isin(DONE) & ~open_
-    if open_.any():
-        notes.append(f"Left out: {counted(int(open_.sum()), 'run')} that had not ended.")
-    if bad.any():
-        why = states[bad].value_counts(sort=False)
-        notes.append(f"Runs that did not finish ({listed(f'{k} {n:,}' for k, n in why.items())}) have no score.")
-    return frame.assign(**{score: frame[score].mask(bad)})[~open_], states.where(bad)[~open_], notes
-
-
-def _refuse_unlogged(frame: pd.DataFrame, keys: list[str]) -> None:
-    """Refuse runs of which nobody knows the algorithm, or another role."""
-    empty = [column for column in keys if frame[column].isna().any()]
-    if empty:
-        count = int(frame[empty[0]].isna().sum())
-        raise DataError(
-            f"{counted(count, 'run')} {'have' if count > 1 else 'has'} no value of {empty[0]!r}. Log it for all runs, "
-            f"or leave out the others before: {advice('without_empty')}."
-        )
+    return of_table(table, asked, source=_WANDB, name=NAME, state=STATE, notes=tuple(notes))
 
 
 # ---------------------------------------------------------------------------------------- what is recognised

@@ -25,6 +25,7 @@ class Importer:
 
 
 _TRACKED = ("score", "direction", "algorithm", "benchmark", "seed", "budget", "metafeatures", "names")
+_LOGGED = tuple(name for name in _TRACKED if name != "budget")
 ANSWERS = {"model": "algorithm", "task": "benchmark", "item": "seed"}  # roles of runs by options of `evaluate`
 
 IMPORTERS = {
@@ -73,4 +74,6 @@ IMPORTERS = {
     ),
     "wandb": Importer("exported_runs", "csv exports of Weights & Biases", _TRACKED),
     "mlflow": Importer("exported_runs", "search_runs() of MLflow, or its csv", _TRACKED),
+    "clearml": Importer("clearml_tasks", "sessions of ClearML's offline mode, or their folder", _LOGGED),
+    "aim": Importer("aim_runs", "the folder of Aim's repository", _LOGGED),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace as Thing
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from importing import FILES, levels, scores
+from importing import FILES, levels, logged_returns, scores, tracked
 
 import lmemtest as lt
 from lmemtest.bench.data.recognised import recognised_file
@@ -758,3 +759,149 @@ def test_sb3_refuses_other_columns_and_objects() -> None:
         lt.importers.sb3([3])
     with pytest.raises(DataError, match="does not fit the name"):
         lt.importers.sb3(FILES / "sb3", names="{algorithm}_{seed}")
+
+
+# --------------------------------------------------------------------------------------------------- ClearML and Aim
+
+LOGGED: dict[str, Any] = {"direction": "maximize", "algorithm": "algorithm", "benchmark": "env", "seed": "seed"}
+
+
+def test_clearml_has_the_scalars_of_sessions_over_their_iterations() -> None:
+    """Written by the offline mode of clearml 2.1.12; the source code of the tasks was taken out."""
+    runs = lt.importers.clearml(FILES / "clearml", score="return", **LOGGED, metafeatures=["lr"])
+    assert levels(runs) == {
+        "General/algorithm": ("ppo", "sac"),
+        "General/env": ("pendulum",),
+        "General/seed": (0, 1),
+        "iteration": (0, 100, 200),
+        "General/opt/lr": (0.1,),
+    }
+    for algorithm, seed in ((a, s) for a in ("ppo", "sac") for s in (0, 1)):
+        one = {"General/algorithm": algorithm, "General/seed": seed}
+        assert scores(runs, **one) == logged_returns(algorithm, "pendulum", seed)[:3]
+    single = lt.importers.clearml(
+        FILES / "clearml", score="final", direction="maximize", names="{algorithm}-{benchmark}-{seed}"
+    )
+    assert single.budget is None
+    assert scores(single, algorithm="sac", seed=1) == logged_returns("sac", "pendulum", 1)[3:]
+
+
+def test_a_session_of_clearml_counts_once_beside_its_archive(tmp_path: Path) -> None:
+    for path in (FILES / "clearml").iterdir():
+        shutil.copy(path, tmp_path)
+        shutil.unpack_archive(path, tmp_path / path.stem)
+    both = lt.importers.clearml(tmp_path, score="return", **LOGGED)
+    assert both.n_rows == lt.importers.clearml(FILES / "clearml", score="return", **LOGGED).n_rows == 12
+    assert lt.importers.clearml([str(p) for p in tmp_path.glob("*.zip")], score="final", **LOGGED).n_rows == 4
+
+
+def task(i: int, model: str, status: str = "completed", **scalars: Any) -> Any:
+    """What a Task of clearml shows of a task on its server."""
+    shown = {title: {"test": {"x": [10 * k for k in range(len(y))], "y": y}} for title, y in scalars.items()}
+    return Thing(
+        id=str(i),
+        name=f"{model}-{i}",
+        get_project_name=lambda: "study",
+        get_status=lambda: status,
+        get_parameters=lambda: {"Args/model": model, "Args/seed": str(i // 2), "General/model": "x"},
+        get_all_reported_scalars=lambda: shown,
+        get_reported_single_values=lambda: {"top": float(i)} if status == "completed" else {},
+    )
+
+
+def test_tasks_of_a_clearml_server_have_states_and_parameters() -> None:
+    tasks = [task(0, "A", acc=[0.1, 0.2]), task(1, "B", acc=[0.3, 0.4]), task(2, "A", "failed", acc=[0.5])]
+    tasks += [task(3, "B", acc=[0.6]), task(4, "B", "in_progress", acc=[0.7]), task(5, "A", acc=[])]
+    roles: dict[str, Any] = {"direction": "maximize", "algorithm": "Args/model", "seed": "seed"}
+    runs = lt.importers.clearml(tasks, score="acc", **roles)
+    assert scores(runs)[:4] == [0.1, 0.2, 0.3, 0.4]
+    assert np.isnan(scores(runs, **{"Args/model": "A", "Args/seed": 1})).all()
+    assert runs.notes[1:4] == (
+        "Left out: 1 run that never logged acc/test.",
+        "Left out: 1 run that had not ended.",
+        "Runs that did not finish (failed 1) have no score.",
+    )
+    top = lt.importers.clearml(tasks[:4], score="top", **roles)
+    assert (top.budget, scores(top, **{"Args/model": "B"})) == (None, [1.0, 3.0])
+    with pytest.raises(ArgumentError, match="algorithm is 'model', which may be 'Args/model', 'General/model'"):
+        lt.importers.clearml(tasks, score="acc", **{**roles, "algorithm": "model"})
+    with pytest.raises(ArgumentError, match=r"The log holds 2 scalars: acc/test, top\. Say which"):
+        lt.importers.clearml(tasks, **roles)
+
+
+@pytest.mark.parametrize(
+    ("text", "metrics"),
+    [
+        ("{", "[]"),
+        ("3", "[]"),
+        ('{"name": "x"}', "[]"),
+        ('{"id": "1", "hyperparams": {"General": 3}}', "[]"),
+        ('{"id": "1"}', "[3]"),
+        ('{"id": "1"}', '[{"type": "training_stats_scalar"}]'),
+        ('{"id": "1"}', '[{"type": "training_stats_scalar", "metric": "a", "variant": "b", "iter": 0, "value": "x"}]'),
+    ],
+)
+def test_damaged_sessions_of_clearml_are_refused(tmp_path: Path, text: str, metrics: str) -> None:
+    (tmp_path / "task.json").write_text(text)
+    (tmp_path / "metrics.jsonl").write_text(metrics)
+    with pytest.raises(DataError, match=r"is no session of ClearML that can be read\. Give what Task.set_offline"):
+        lt.importers.clearml(tmp_path, **LOGGED)
+
+
+def test_clearml_refuses_what_holds_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"there is no task.json and no offline-\*.zip in the folder"):
+        lt.importers.clearml(tmp_path, **LOGGED)
+    (tmp_path / "offline-1.zip").write_bytes(b"PK")
+    with pytest.raises(DataError, match="is no session of ClearML that can be read"):
+        lt.importers.clearml(tmp_path, **LOGGED)
+    with pytest.raises(FileNotFoundError, match=r"There is no file 'offline-2\.zip'"):
+        lt.importers.clearml(tmp_path / "offline-2.zip", **LOGGED)
+    with pytest.raises(ArgumentError, match="tasks must be sessions of ClearML or tasks of its server, got 3"):
+        lt.importers.clearml([3], **LOGGED)
+    (tmp_path / "offline-1.zip").unlink()
+    (tmp_path / "task.json").write_text('{"id": "1"}')
+    with pytest.raises(DataError, match="Tasks of ClearML without a scalar"):
+        lt.importers.clearml(tmp_path, **LOGGED)
+
+
+def aim_run(model: str, seed: int, values: list[float], *, active: bool = False) -> Any:
+    """What a Run of aim shows of itself."""
+    metrics = [
+        Thing(
+            name="acc",
+            context=Thing(to_dict=lambda subset=subset: {"subset": subset}),
+            data=Thing(numpy=lambda: (np.arange(len(values)), [np.array(values), np.zeros(len(values))])),
+        )
+        for subset in ("val", "test")
+    ]
+    shown = {"hparams": {"model": model, "seed": seed}}
+    return Thing(
+        name=f"{model}-{seed}", experiment="e", active=active, metrics=lambda: metrics, get=lambda _, __: shown
+    )
+
+
+def test_aim_runs_have_metrics_by_name_and_context() -> None:
+    found = [aim_run(m, s, [s + 0.1, s + 0.2]) for m in "AB" for s in (0, 1)] + [aim_run("A", 2, [9.0], active=True)]
+    roles: dict[str, Any] = {"direction": "maximize", "algorithm": "model", "seed": "seed"}
+    runs = lt.importers.aim(iter(found), score="acc subset=val", **roles)
+    assert levels(runs) == {"hparams.model": ("A", "B"), "hparams.seed": (0, 1), "step": (0, 1)}
+    assert scores(runs, **{"hparams.model": "B"}) == [0.1, 0.2, 1.1, 1.2]
+    assert runs.notes[1] == "Left out: 1 run that had not ended."
+    with pytest.raises(ArgumentError, match="score is 'acc', which may be 'acc subset=val', 'acc subset=test'"):
+        lt.importers.aim(found, score="acc", **roles)
+    with pytest.raises(ArgumentError, match="runs must be the folder of Aim's repository or runs of it, got 3"):
+        lt.importers.aim([3], **roles)
+
+
+def test_aim_reads_repositories_that_are_indexed(tmp_path: Path) -> None:
+    """Written by aim itself (3.29.1 when this was written)."""
+    with pytest.raises(DataError, match=r"there is no repository of Aim \(.aim\) in"):
+        lt.importers.aim(tmp_path, **LOGGED)
+    pytest.importorskip("aim", reason="its repositories are read by it")
+    runs = lt.importers.aim(tracked(tmp_path / "study"), score="return", **LOGGED, metafeatures=["lr"])
+    assert runs.budget == "step"
+    for algorithm, seed in ((a, s) for a in ("ppo", "sac") for s in (0, 1)):
+        one = {"hparams.algorithm": algorithm, "hparams.seed": seed}
+        assert scores(runs, **one) == logged_returns(algorithm, "pendulum", seed)[:3]
+    with pytest.raises(DataError, match=r"Aim has indexed 0 of 4 runs .* aim storage --repo '.*' reindex"):
+        lt.importers.aim(tracked(tmp_path / "other", indexed=False), score="return", **LOGGED)
