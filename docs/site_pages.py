@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import inspect
 import re
 import shutil
@@ -33,6 +34,7 @@ def write(docs: Path) -> None:
         (folder / part).mkdir(parents=True)
     shutil.copytree(ROOT / "lmemtest" / "bench" / "data" / "bundled", folder / "data", ignore=no_pages)
     shutil.copy(ROOT / "CHANGELOG.md", folder / "changelog.md")
+    (folder / "words.md").write_text(words_of_pages(docs), encoding="utf-8")
     write_api(folder / "api")
     write_gallery(folder)
     lt.analyze(_sample()).save(folder / "extra" / "sample-report.html")
@@ -42,6 +44,28 @@ def write(docs: Path) -> None:
 
 def no_pages(_: str, names: list[str]) -> list[str]:
     return [name for name in names if not name.endswith(".md")]
+
+
+def words_of_pages(docs: Path) -> str:
+    """How many words each page has, for users and in depth, and how many the pages had of which it was made."""
+    with (ROOT / "tests" / "reference" / "words_of_pages.csv").open(encoding="utf-8", newline="") as file:
+        before = list(csv.DictReader(file))
+    now = {
+        part: {page.stem: len(page.read_text(encoding="utf-8").split()) for page in sorted((docs / part).glob("*.md"))}
+        for part in ("", "developers")
+    }
+    (users, of_users), (others, in_depth) = ((len(pages), sum(pages.values())) for pages in now.values())
+    lines = [
+        f"# Words of the pages\n\n{users} pages for users, with the start page, have {of_users:,} words (at most "
+        f"31 and 80,000); {others} in depth have {in_depth:,}. Before they were sorted by question, {len(before)} "
+        f"pages had {sum(int(row['words']) for row in before):,}. Code, tables and outputs count.\n\n"
+        "| page | words | in depth | made of pages with words |\n|---|---|---|---|",
+    ]
+    for name in dict.fromkeys([*now[""], *now["developers"]]):
+        made_of = ", ".join(f"{row['page']} {int(row['words']):,}" for row in before if row["now"] == name)
+        counts = [f"{now[part][name]:,}" if name in now[part] else "" for part in now]
+        lines.append(f"| {name} | {' | '.join(counts)} | {made_of} |")
+    return "\n".join(lines) + "\n"
 
 
 def _sample() -> lt.Runs:

@@ -77,6 +77,37 @@ def test_the_hook_calls_a_command_that_exists() -> None:
     assert "worse" in done.stdout
 
 
+COMMANDS = re.compile(r"(?:^|[\s`(])lmemtest ([a-z]+)((?: +(?:\\\\\n *)?[^\s|&;#`]+)*)", re.MULTILINE)
+
+
+def test_commands_of_release_files_exist_with_their_options() -> None:
+    from typer.main import get_command
+
+    from lmemtest.cli import app
+
+    commands, seen = get_command(app).commands, set()
+    files = [path for folder in (".github", "examples/gate_action") for path in (ROOT / folder).rglob("*.y*ml")]
+    for path in [*files, ROOT / ".github/pull_request_template.md", ROOT / ".github/joss/paper.md"]:
+        for name, given in COMMANDS.findall(path.read_text(encoding="utf-8")):
+            if name not in commands:
+                continue
+            known = {
+                flag for parameter in commands[name].params for flag in (*parameter.opts, *parameter.secondary_opts)
+            }
+            assert set(re.findall(r"(?<=\s)(--[a-z-]+)", given)) <= known, f"{path.name}: lmemtest {name}{given}"
+            seen.add(name)
+    assert {"demo", "gate"} <= seen
+
+
+def test_the_figures_of_the_paper_are_drawn_by_names_that_exist() -> None:
+    tree = ast.parse(text(".github/joss/figures.py"))
+    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for name in (one for one in used if re.fullmatch(r"lt(\.\w+)+", one)):
+        found = lmemtest
+        for part in name.split(".")[1:]:
+            found = getattr(found, part)
+
+
 def test_the_paper_cites_what_its_bibliography_has() -> None:
     cited = set(re.findall(r"@([a-z]+\d{4})", text(".github/joss/paper.md")))
     assert cited == set(re.findall(r"^@\w+\{(\w+),", text(".github/joss/paper.bib"), re.MULTILINE))

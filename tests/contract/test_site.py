@@ -38,3 +38,28 @@ def test_the_site_is_built_strictly_and_complete(tmp_path: Path) -> None:
         r"^- \[[^\]\n]+\]\((\w[\w-]*)\.html\): \S", (tmp_path / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE
     )
     assert {path.stem for path in (ROOT / "docs").glob("*.md")} - set(listed) == set()
+
+
+def links_of(path: Path) -> set[str]:
+    """What a page links to, as files of the repository with their anchors."""
+    found = re.findall(r"\]\(([^)\s:]+)\)", path.read_text(encoding="utf-8"))
+    places = [link.partition("#") for link in found]
+    return {f"{(path.parent / file).resolve() if file else path}{hash_}{anchor}" for file, hash_, anchor in places}
+
+
+def test_ten_questions_are_found_within_two_clicks() -> None:
+    page = ROOT / "docs" / "developers" / "finding.md"
+    rows = re.findall(r"^\| (?!Question)[^|]+ \| ([^|]+) \| ([^|]*)\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 10
+    for row in rows:
+        at = ROOT / "docs" / "index.md"
+        for step in (re.search(r"\]\(([^)#]+)(#[^)]+)?\)", cell) for cell in row if cell.strip()):
+            there = (page.parent / step[1]).resolve()
+            assert f"{there}{step[2] or ''}" in links_of(at), f"{at.name} has no link to {step[0]}"
+            at = there
+
+
+def test_pages_for_users_are_few_and_short() -> None:
+    words = [len(page.read_text(encoding="utf-8").split()) for page in (ROOT / "docs").glob("*.md")]
+    assert len(words) <= 31, "30 and the start page"
+    assert sum(words) <= 80_000
