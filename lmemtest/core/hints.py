@@ -225,6 +225,8 @@ ADVICE: dict[str, dict[str, str]] = {
         "horizons": "lmemtest.anytime(runs).at(budgets)",
         "icc": "fit.icc()",
         "interquartile_mean": "lmemtest.aggregate_scores(runs)",
+        **dict.fromkeys(("boxplot", "violin", "violinplot"), "lmemtest.score_distributions(runs).plot()"),
+        "critical_difference": "lmemtest.cd_diagram(lmemtest.rank(runs))",
         "iqm": "lmemtest.aggregate_scores(runs)",
         "latex_table": "result.to_latex()",
         "lrt": "lmemtest.glrt(smaller, larger)",
