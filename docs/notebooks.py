@@ -33,9 +33,8 @@ def pages() -> list[Path]:
 def notebook(page: Path) -> Any:
     """A page as a notebook: its outputs and figures are left to the kernel, its links to other pages become text.
 
-    A result that is printed last is shown as notebooks show it. Blocks that a page does not run are text here, too,
-    except what only a notebook can show; one that needs data outside of the repository is left out of a run where
-    `LMEMTEST_DATA` names no folder.
+    A result that is printed last is shown as notebooks show it. Blocks that a page does not run are text here, too; one
+    that needs data outside of the repository is left out of a run where `LMEMTEST_DATA` names no folder.
     """
     text, at, parts = SHOWN.sub("", page.read_text(encoding="utf-8")), 0, list[str]()
     for block in FENCE.finditer(text):
@@ -51,8 +50,6 @@ def _prose(text: str) -> str:
 def _code(info: str, body: str) -> str:
     if info == "python data":
         info = "python" if os.environ.get("LMEMTEST_DATA") else 'python tags=["skip-execution"]'
-    elif info == "python notebook":
-        info = "python"
     elif info.endswith(" no-run"):
         info = info.replace(" no-run", " .noeval")
     return f"```{info}\n{LAST_PRINT.sub(SHOWN_LAST, body) if info.startswith('python') else body}```"

@@ -7,6 +7,7 @@ other, how means are to be averaged, what kind of score the response is. This pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -49,6 +50,8 @@ class ScoreKind:
         Scores at the limit of every algorithm, the largest share first; empty if there is no limit.
     below : float
         The largest score below the limit; NaN if there is no limit.
+    logarithm : bool
+        Whether scores are logarithms, so that what is twice as large is larger by log 2.
     """
 
     kind: Kind
@@ -57,11 +60,16 @@ class ScoreKind:
     high: float
     capped: tuple[tuple[Any, int, float], ...] = ()
     below: float = float("nan")
+    logarithm: bool = False
+
+    def times(self, factor: float, score: float) -> float:
+        """The score of what is so many times as large."""
+        return score + math.log(factor) if self.logarithm else factor * score
 
     @property
     def penalised(self) -> bool:
         """Whether runs at the limit got a penalty, as in PAR2 and PAR10: no other score comes near theirs."""
-        return self.kind == "capped" and self.high >= _PENALTY * self.below
+        return self.kind == "capped" and self.high >= self.times(_PENALTY, self.below)
 
     @property
     def equal_by_nature(self) -> bool:

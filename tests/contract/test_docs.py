@@ -225,7 +225,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
 
 
 def test_blocks_are_marked_in_a_way_that_is_known() -> None:
-    known = {"python", "python data", "python notebook", "python no-run", "bash", "bash no-run", "text"}
+    known = {"python", "python data", "python no-run", "bash", "bash no-run", "text"}
     offenders = []
     for path in PAGES:
         text = path.read_text(encoding="utf-8")

@@ -40,10 +40,6 @@ private()
 yours()
 ```
 
-```python notebook
-explorer()
-```
-
 ```bash
 lmemtest demo
 ```
@@ -65,7 +61,6 @@ def test_a_page_becomes_cells_without_outputs_figures_and_links_to_other_pages(p
         ("code", "found = answer()\nfound", None),
         ("code", "private()", ["skip-execution"]),
         ("markdown", "```python .noeval\nyours()\n```", None),
-        ("code", "explorer()", None),
         ("code", "%%bash\nlmemtest demo", None),
     ]
 
@@ -84,12 +79,6 @@ def shown(cell: Any) -> str:
     )
 
 
-def test_a_case_study_has_the_explorer() -> None:
-    assert any(
-        "\n```python notebook\n" in case.read_text(encoding="utf-8") for case in (ROOT / "docs").glob("case-*.md")
-    )
-
-
 @pytest.mark.level(2)
 @pytest.mark.parametrize("case", sorted((ROOT / "docs").glob("case-*.md")), ids=lambda path: path.stem)
 def test_a_case_study_runs_in_a_kernel_and_shows_what_its_page_shows(case, tmp_path, monkeypatch):
@@ -98,9 +87,9 @@ def test_a_case_study_runs_in_a_kernel_and_shows_what_its_page_shows(case, tmp_p
     blocks = [block for block in blocks_of(case.read_text(encoding="utf-8")) if block.info != "python no-run"]
     run = [block for block in blocks if block.info.startswith("python")]
     assert len(run) == len(cells)
-    for block, cell in zip(run, cells, strict=True):
-        if block.info == "python notebook":
-            assert "application/vnd.jupyter.widget-view+json" in cell.outputs[0]["data"]
+    explored = [cell for cell in cells if cell.source.rstrip().endswith(".explore()")]
+    assert all("application/vnd.jupyter.widget-view+json" in cell.outputs[0]["data"] for cell in explored)
+    assert len(explored) == (case.stem == "case-optimisers")
     said = {block.line: shown(cell) for block, cell in zip(run, cells, strict=True) if cell.execution_count}
     pairs = [(said[a.line], b.body) for a, b in itertools.pairwise(blocks) if b.is_output and a.line in said]
     assert len(pairs) >= 2

@@ -359,8 +359,9 @@ def _censored(study: Study, kind: ScoreKind) -> Finding:
     """Scores at a limit: what their mean is, and what is done about it in the field."""
     limit = format_number(kind.high)
     score = study.runs.score
-    par2, par10 = written(2 * kind.high, ",.6g"), written(10 * kind.high, ",.6g")
-    write = advice("out_of_range", score=score, limit=kind.high, larger=10 * kind.high)
+    larger = kind.times(10.0, kind.high)
+    par2, par10 = written(kind.times(2.0, kind.high), ",.6g"), written(larger, ",.6g")
+    write = advice("out_of_range", score=score, limit=kind.high, larger=larger)
     return Finding(
         severity="warning",
         kind="capped_scores",

@@ -77,7 +77,9 @@ def score_kind(study: Study) -> ScoreKind:
     limit = _limit(study, good, high)
     kind, evidence = _kind(study, good, low, high, limit)
     capped = {} if kind != "capped" or limit is None else {"capped": limit[0], "below": limit[1]}
-    return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, **capped)  # type: ignore[arg-type]
+    scale = study.runs.scale
+    logarithm = scale is not None and scale.method == "log"
+    return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, logarithm=logarithm, **capped)  # type: ignore[arg-type]
 
 
 def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit: Limit | None) -> tuple[Kind, str]:

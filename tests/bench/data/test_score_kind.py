@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -180,6 +181,17 @@ def test_following_the_advice_on_a_limit_settles_it(penalty: float) -> None:
         assert found.kind.penalised
         assert [f.severity for f in found.findings if f.kind == "penalised_scores"] == ["note"]
         assert "capped_scores" not in {f.kind for f in found.findings}
+
+
+def test_the_penalty_of_a_logarithm_is_that_of_the_time() -> None:
+    table = runtimes(0).to_frame()
+    stopped = Runs(table, score="runtime", direction="minimize", **ROLES).normalize("log").check(rules_only=True)
+    advice = next(finding.advice for finding in stopped.findings if finding.kind == "capped_scores")
+    assert f"write {math.log(7200):.6g} or {math.log(36000):.6g} for {math.log(3600):.4g}" in advice
+    table.loc[table["runtime"] >= 3600, "runtime"] = 7200
+    penalised = Runs(table, score="runtime", direction="minimize", **ROLES).normalize("log").check(rules_only=True)
+    assert penalised.kind.penalised
+    assert "capped_scores" not in {finding.kind for finding in penalised.findings}
 
 
 def test_a_limit_is_more_than_a_repeated_maximum() -> None:
