@@ -74,7 +74,8 @@ def _of_repository(folder: Any) -> list[Any]:
     path = expanded(folder)
     if not str(folder) or not (path / ".aim").is_dir():
         raise DataError(f"runs: there is no repository of Aim (.aim) in {str(folder)!r}. Give the folder that has it.")
-    repository = extra_package("aim", extra="aim", purpose="read its runs", otherwise="").Repo(str(path))
+    package = extra_package("aim", extra="aim", purpose="read its runs", otherwise="It has wheels up to Python 3.12.")
+    repository = package.Repo(str(path))
     found, there = list(repository.iter_runs()), len(repository.list_all_runs())
     if len(found) < there:
         raise DataError(

@@ -15,7 +15,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sheets import expanded, refuse_large_archive
 from lmemtest.bench.importers.sources import parts_of
 from lmemtest.bench.importers.tracked_runs import NAME, STATE, Asked, Logged, of_logged
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import ArgumentError, DataError, LmemtestError
 
 __all__ = ["clearml"]
 
@@ -130,6 +130,8 @@ def _session(path: Path) -> tuple[str, Logged]:
         return str(task["id"]), (first | settings, scalars)
     except FileNotFoundError:
         raise not_found(path) from None
+    except LmemtestError:  # too large
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, zipfile.BadZipFile):
         raise DataError(f"{str(path)!r} is no session of ClearML that can be read. {_WRITTEN}") from None
 

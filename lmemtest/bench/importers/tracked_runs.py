@@ -75,7 +75,10 @@ def of_logged(logged: Sequence[Logged], asked: Asked, *, source: str, step: str)
     frame = pd.DataFrame(rows)
     known = list(frame.columns)
     columns = {role: _whole(name, known, role, before=r".*[/.]") for role, name in asked.columns.items()}
-    features = [_whole(name, known, "metafeatures", before=r".*[/.]") for name in asked.metafeatures]
+    features = [
+        _whole(name, known, "metafeatures", before=r".*[/.]")
+        for name in check_names(asked.metafeatures, "metafeatures")
+    ]
     found = replace(asked, score=score, columns={**columns, "budget": step if curves else None}, metafeatures=features)
     return of_table(frame, found, source=source, name=NAME, state=STATE, notes=tuple(notes))
 

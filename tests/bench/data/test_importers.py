@@ -768,7 +768,7 @@ LOGGED: dict[str, Any] = {"direction": "maximize", "algorithm": "algorithm", "be
 
 def test_clearml_has_the_scalars_of_sessions_over_their_iterations() -> None:
     """Written by the offline mode of clearml 2.1.12; the source code of the tasks was taken out."""
-    runs = lt.importers.clearml(FILES / "clearml", score="return", **LOGGED, metafeatures=["lr"])
+    runs = lt.importers.clearml(FILES / "clearml", score="return", **LOGGED, metafeatures="lr")
     assert levels(runs) == {
         "General/algorithm": ("ppo", "sac"),
         "General/env": ("pendulum",),
@@ -793,6 +793,12 @@ def test_a_session_of_clearml_counts_once_beside_its_archive(tmp_path: Path) -> 
     both = lt.importers.clearml(tmp_path, score="return", **LOGGED)
     assert both.n_rows == lt.importers.clearml(FILES / "clearml", score="return", **LOGGED).n_rows == 12
     assert lt.importers.clearml([str(p) for p in tmp_path.glob("*.zip")], score="final", **LOGGED).n_rows == 4
+
+
+def test_a_session_of_clearml_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LMEMTEST_MAX_GB", "1e-6")
+    with pytest.raises(DataError, match="unpacked, holds more than"):
+        lt.importers.clearml(FILES / "clearml", score="final", **LOGGED)
 
 
 def task(i: int, model: str, status: str = "completed", **scalars: Any) -> Any:
