@@ -21,6 +21,7 @@ The summary at the end gives items and processor seconds by level, and those of 
 from __future__ import annotations
 
 import csv
+import functools
 import gc
 import json
 import os
@@ -84,6 +85,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"level{level}: {name} (set by conftest.py)")
     config.stash[SPENT] = Spent()
     gc.disable()  # while a million nodes of rewritten assertions come and go: half of the time of the collection
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Simulations are not even imported where no item of level 3 can be meant."""
+    return True if collection_path == TESTS / "simulation" and "level3" not in config.option.markexpr else None
 
 
 def pytest_collection_finish() -> None:
@@ -161,6 +167,17 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if _level_of_cost(seconds) > _level_of_folder(item.path):
         item.config.stash[SPENT].long[_key(item)] = round(seconds, 1)
     return answer
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _bundled_tables_are_read_once() -> Iterator[None]:
+    """Each test has a copy of its own."""
+    from lmemtest.bench.data import datasets
+
+    read = functools.cache(datasets._read_bundled)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "_read_bundled", lambda name: read(name).copy())
+        yield
 
 
 @pytest.hookimpl(trylast=True)
