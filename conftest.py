@@ -50,6 +50,7 @@ LEVELS = {
     "tests/lmm/formula": 0,
     "tests/plots": 2,
     "tests/simulation": 3,
+    "tests/test_cluster.py": 3,
     "tests/test_replicates.py": 0,
     "tests/test_result.py": 0,
     "tests/test_rounding.py": 0,
@@ -89,12 +90,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Simulations are not even imported where no item of level 3 can be meant."""
-    return True if collection_path == TESTS / "simulation" and "level3" not in config.option.markexpr else None
+    simulations = {ROOT / folder for folder, level in LEVELS.items() if level == 3}
+    return True if collection_path in simulations and "level3" not in config.option.markexpr else None
 
 
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()  # thousands of items live to the end of the session, and are not looked through again
+    gc.set_threshold(50_000, 20, 50)  # most of what tests make is gone without the collector
     gc.enable()
 
 
@@ -177,6 +180,17 @@ def _bundled_tables_are_read_once() -> Iterator[None]:
     read = functools.cache(datasets._read_bundled)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(datasets, "_read_bundled", lambda name: read(name).copy())
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _command_lines_are_built_once() -> Iterator[None]:
+    """Not for every call: to make 32 commands of their signatures takes most of the time of a refusal."""
+    import typer.testing
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((typer.main, "get_command"), (typer.testing, "_get_command")):
+            patch.setattr(module, name, functools.cache(typer.main.get_command))
         yield
 
 
