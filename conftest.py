@@ -138,6 +138,7 @@ def _level(item: pytest.Item, seconds: float) -> int:
     return max(_level_of_folder(item.path), _level_of_cost(seconds))
 
 
+@functools.cache
 def _level_of_folder(path: Path) -> int:
     file = f"{path.relative_to(ROOT).as_posix()}/"
     return LEVELS[max((folder for folder in LEVELS if file.startswith(f"{folder}/")), key=len)]
