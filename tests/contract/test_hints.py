@@ -264,6 +264,10 @@ def test_arguments_that_are_missing_or_too_many_are_told_with_a_call(call, words
     assert refusal(call, TypeError).startswith(words)
 
 
+def test_names_that_tools_of_python_ask_for_are_looked_for_no_further():
+    assert refusal(lambda: lt.__wrapped__, AttributeError) == "module 'lmemtest' has no attribute '__wrapped__'"
+
+
 def test_other_type_errors_are_left_alone():
     with pytest.raises(TypeError, match="unsupported operand"):
         hints.guided(lambda number: number + "1")(1)
