@@ -11,9 +11,10 @@ level     what                                                                ru
 ========  ==================================================================  ==================================
 
 A test has the level of its folder (`LEVELS`). If it takes longer than that level allows (`LIMITS`), it has the level
-that does; its seconds are those in tests/seconds.json, measured by ``make test-seconds``, not those of the day. The
-marker ``level(n)`` of a file, a test or a case overrides both. The levels are marks for ``pytest -m``: ``pytest
-tests/plots -m "level0 or level1"``. Plain ``pytest`` runs everything but simulations.
+that does. Its seconds are those in tests/seconds.json, measured by ``make test-seconds``, not those of the day:
+processor seconds, by a yardstick those of a machine on which nothing else runs. The marker ``level(n)`` of a file, a
+test or a case overrides both. The levels are marks for ``pytest -m``: ``pytest tests/plots -m "level0 or level1"``.
+Plain ``pytest`` runs everything but simulations.
 
 The summary at the end gives items and processor seconds by level, and those of the whole session with its workers.
 """
@@ -21,6 +22,7 @@ The summary at the end gives items and processor seconds by level, and those of 
 from __future__ import annotations
 
 import csv
+import functools
 import gc
 import json
 import os
@@ -49,6 +51,7 @@ LEVELS = {
     "tests/lmm/formula": 0,
     "tests/plots": 2,
     "tests/simulation": 3,
+    "tests/test_cluster.py": 3,
     "tests/test_replicates.py": 0,
     "tests/test_result.py": 0,
     "tests/test_rounding.py": 0,
@@ -58,6 +61,7 @@ LEVELS = {
     "tests/tuning": 0,
 }
 LIMITS = {0: 0.1, 1: 0.25}  # processor seconds of one item
+YARDSTICK = 0.012  # processor seconds of `_yardstick` where nothing else runs
 SECONDS = TESTS / "seconds.json"
 RATES = TESTS / "simulation" / "rates.csv"
 SEEN: dict[str, list[tuple[str, int, float]]] = {}  # by simulation: rule, number of tables, share
@@ -86,9 +90,24 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.disable()  # while a million nodes of rewritten assertions come and go: half of the time of the collection
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Simulations are not even imported where no item of level 3 can be meant."""
+    simulations = {ROOT / folder for folder, level in LEVELS.items() if level == 3}
+    return True if collection_path in simulations and "level3" not in config.option.markexpr else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[None]:
+    """Doctests are looked for in the files that have some: to look through all objects of 800 others takes seconds."""
+    collectors = yield
+    with_examples = ">>> " in file_path.read_text(encoding="utf-8") if file_path.suffix == ".py" else True
+    return [found for found in collectors if with_examples or type(found).__name__ != "DoctestModule"]
+
+
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()  # thousands of items live to the end of the session, and are not looked through again
+    gc.set_threshold(50_000, 20, 50)  # most of what tests make is gone without the collector
     gc.enable()
 
 
@@ -119,6 +138,7 @@ def _level(item: pytest.Item, seconds: float) -> int:
     return max(_level_of_folder(item.path), _level_of_cost(seconds))
 
 
+@functools.cache
 def _level_of_folder(path: Path) -> int:
     file = f"{path.relative_to(ROOT).as_posix()}/"
     return LEVELS[max((folder for folder in LEVELS if file.startswith(f"{folder}/")), key=len)]
@@ -143,6 +163,13 @@ def _processor_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
+def _yardstick() -> float:
+    """Processor seconds of a fixed piece of work: a busy machine takes longer for it, as it does for a test."""
+    before = time.process_time()
+    sum(i * i for i in range(200_000))
+    return time.process_time() - before
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     before = _processor_seconds()
@@ -158,9 +185,34 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     before = _processor_seconds()
     answer = yield
     seconds = _processor_seconds() - before
-    if _level_of_cost(seconds) > _level_of_folder(item.path):
-        item.config.stash[SPENT].long[_key(item)] = round(seconds, 1)
+    if item.config.getoption("record_seconds"):
+        allowed = _level_of_folder(item.path)
+        if _level_of_cost(seconds) > allowed:
+            seconds *= YARDSTICK / min(_yardstick() for _ in range(3))
+        item.config.stash[SPENT].long[_key(item)] = round(seconds, 2) if _level_of_cost(seconds) > allowed else 0.0
     return answer
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _bundled_tables_are_read_once() -> Iterator[None]:
+    """Each test has a copy of its own."""
+    from lmemtest.bench.data import datasets
+
+    read = functools.cache(datasets._read_bundled)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(datasets, "_read_bundled", lambda name: read(name).copy())
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _command_lines_are_built_once() -> Iterator[None]:
+    """Not for every call: to make 32 commands of their signatures takes most of the time of a refusal."""
+    import typer.testing
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((typer.main, "get_command"), (typer.testing, "_get_command")):
+            patch.setattr(module, name, functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.hookimpl(trylast=True)
@@ -216,5 +268,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.write_line(f"wall time {wall:.1f} s, processor time {processor:.1f} s with collection and workers")
     if config.getoption("record_rates"):
         _record_rates()
-    if config.getoption("record_seconds"):
-        SECONDS.write_text(json.dumps(dict(sorted(spent.long.items())), indent=0) + "\n", encoding="utf-8")
+    if config.getoption("record_seconds"):  # of the tests of this session; the others keep theirs
+        seconds = json.loads(SECONDS.read_text()) | spent.long
+        long = {test: seconds[test] for test in sorted(seconds) if seconds[test]}
+        SECONDS.write_text(json.dumps(long, indent=0) + "\n", encoding="utf-8")

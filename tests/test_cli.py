@@ -417,8 +417,7 @@ def test_python_m_is_the_same_and_help_loads_nothing_heavy() -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
-    "arguments",
-    [["check", "runs.csv", *ROLES], pytest.param(["report", "runs.csv", *ROLES], marks=pytest.mark.slow)],
+    "arguments", [["check", "runs.csv", *ROLES], pytest.param(["report", "runs.csv", *ROLES], marks=pytest.mark.slow)]
 )
 def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
     package = str(Path(lmemtest.__file__).parent.parent)

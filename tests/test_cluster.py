@@ -20,7 +20,6 @@ import lmemtest as lt
 from lmemtest.core.replicates import replicate
 from lmemtest.errors import WorkerError
 
-pytestmark = [pytest.mark.level(3)]
 HOME = int(os.environ.setdefault("LMEMTEST_HOME_OF_TESTS", str(os.getpid())))  # workers import this file, too
 
 

@@ -81,20 +81,14 @@ def test_threads_leave_the_filters_of_warnings_as_they_were():
     assert warnings.filters == before
 
 
-def test_mistakes_of_the_caller_are_his_and_stop_the_work():
-    executor = Late()
-    with pytest.raises(KeyError, match="nothing"):
-        replicate(lambda _: {}["nothing"], 100, rng=1, executor=executor)
-    assert executor.asked == 1
-
-
-def test_an_interrupted_job_ends_at_once():
-    def interrupted(_):
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("error", [KeyError, KeyboardInterrupt])
+def test_mistakes_of_the_caller_and_interrupts_end_the_work_at_once(error):
+    def stop(_):
+        raise error("nothing")
 
     executor = Late()
-    with pytest.raises(KeyboardInterrupt):
-        replicate(interrupted, 100, rng=1, executor=executor)
+    with pytest.raises(error, match="nothing"):
+        replicate(stop, 100, rng=1, executor=executor)
     assert executor.asked == 1
 
 

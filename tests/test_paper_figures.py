@@ -51,10 +51,7 @@ def test_figure_3_is_strong_from_three_trials_and_that_is_the_sample(script: Any
     module = script("tuning_curves_figures")
     data = module.searches()
     found = curves_of(data)
-    assert list(found.segments) == [
-        ("weak", "DeBERTaV3", 1.0, 2.0),
-        ("strong", "DeBERTaV3", 3.0, 8.0),
-    ]
+    assert list(found.segments) == [("weak", "DeBERTaV3", 1.0, 2.0), ("strong", "DeBERTaV3", 3.0, 8.0)]
     with detached_figures():
         said = words(module.compared(found, data, 3))
     assert "for 3 to 8 trials" in said

@@ -389,6 +389,8 @@ class Guided:
 
 def sought(package: str, name: str, names: Iterable[str]) -> Any:
     """What a name that a package lacks stands for; an AttributeError that says what to write, if it is no synonym."""
+    if name.startswith("_"):  # no name of anybody's: Python and its tools ask every object for some
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
     short = package.rpartition(".")[2]
     synonyms, advice, names = SYNONYMS[short], dict(ADVICE[short]), list(names)
     place = synonyms.get(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -245,12 +246,15 @@ def study(rng: int = 1, families: int = F) -> pd.DataFrame:
 
 
 FRAME = study()
-FOUND = lt.variance_sources(as_runs(FRAME))
-VARIANCE = FOUND.sources.groupby("kind")["variance"].sum()
+
+
+@cache
+def sources():
+    return lt.variance_sources(as_runs(FRAME))
 
 
 def test_families_have_the_variances_of_analysis_of_variance() -> None:
-    got = FOUND.to_frame().set_index("source")["variance"]
+    got = sources().to_frame().set_index("source")["variance"]
     y = FRAME["loss"].to_numpy().reshape(F, B, K, N)
     of_tool, cell, task, seed = y.mean((1, 3)), y.mean(3), y.mean((2, 3)), y.mean(2)
     space, tool = y.mean((1, 2, 3)), y.mean((0, 1, 3))
@@ -262,7 +266,7 @@ def test_families_have_the_variances_of_analysis_of_variance() -> None:
     ms_seed = K * ((seed - task[:, :, None]) ** 2).sum() / F / B / (N - 1)
     rest = y - cell[..., None] - seed[:, :, None] + task[:, :, None, None]
     ms_run = (rest**2).sum() / F / B / (K - 1) / (N - 1)
-    assert FOUND.balanced
+    assert sources().balanced
     assert got["run"] == approx(ms_run, rel=1e-6)
     assert got["task:seed"] == approx((ms_seed - ms_run) / K, rel=1e-6)
     assert got["task:tool"] == approx((ms_task_tool - ms_run) / N, rel=1e-6)
@@ -307,15 +311,17 @@ def test_a_plan_adds_what_a_benchmark_has_in_all_its_families_and_in_one(referen
 
 
 def test_words_of_families_say_who_the_numbers_are_for() -> None:
-    assert FOUND.n_families == F
-    assert FOUND.components().family_interaction_sd == approx(VARIANCE["family_interaction"] ** 0.5)
-    assert (FOUND.components().pilot.n_benchmarks, FOUND.components().pilot.n_families) == (F * B, F)
-    assert FOUND.notes[0].startswith("The 6 spaces are the sample: conclusions apply to new spaces.")
-    meaning = FOUND.to_frame().set_index("source")["meaning"]
+    found = sources()
+    variance = found.sources.groupby("kind")["variance"].sum()
+    assert found.n_families == F
+    assert found.components().family_interaction_sd == approx(variance["family_interaction"] ** 0.5)
+    assert (found.components().pilot.n_benchmarks, found.components().pilot.n_families) == (F * B, F)
+    assert found.notes[0].startswith("The 6 spaces are the sample: conclusions apply to new spaces.")
+    meaning = found.to_frame().set_index("source")["meaning"]
     assert meaning["space:tool"] == "advantages of algorithms that change between spaces"
     assert meaning["task:tool"] == "advantages of algorithms that change from benchmark to benchmark of one space"
-    share = VARIANCE["family_interaction"] / (VARIANCE["family_interaction"] + VARIANCE["interaction"])
-    assert FOUND.sentences()[-1] == (
+    share = variance["family_interaction"] / (variance["family_interaction"] + variance["interaction"])
+    assert found.sentences()[-1] == (
         f"Of the variance of the advantages, an estimated {100 * share:.0f} % lies between families (space:tool)."
     )
 
@@ -333,12 +339,15 @@ def test_too_few_families_leave_the_sources_as_they_are_without() -> None:
 
 # ---------------------------------------------------------------------- differences by family
 
-EFFECTS = lt.benchmark_effects(as_runs(FRAME, seed_shared=False), by="family", contrast="pairs", rng=1)
+
+@cache
+def effects():
+    return lt.benchmark_effects(as_runs(FRAME, seed_shared=False), by="family", contrast="pairs", rng=1)
 
 
 def test_differences_of_families_are_shrunken_by_the_balanced_formula() -> None:
     """As noise counts what benchmarks of one family do not share: k = v / (v + (i + w / n) / b)."""
-    table, fit = EFFECTS.to_frame(), EFFECTS.fit
+    table, fit = effects().to_frame(), effects().fit
     sd = fit.varcorr.set_index("group")["variance"]
     k = sd["space:tool"] / (sd["space:tool"] + (sd["task:tool"] + sd["Residual"] / N) / B)
     assert table["estimate"].to_numpy() == approx(
@@ -346,30 +355,30 @@ def test_differences_of_families_are_shrunken_by_the_balanced_formula() -> None:
     )
     means = FRAME.groupby(["space", "tool"])["loss"].mean().unstack()
     assert table["observed"].to_numpy()[:F] == approx((means["A"] - means["B"]).to_numpy())
-    assert EFFECTS.between_sd["A", "B"] == approx(np.sqrt(2 * sd["space:tool"]), rel=1e-6)
+    assert effects().between_sd["A", "B"] == approx(np.sqrt(2 * sd["space:tool"]), rel=1e-6)
     # known variances: k times the noise, and what the overall difference is known worse
     noise = 2 * (sd["task:tool"] + sd["Residual"] / N) / B
     v = k * noise + (1 - k) ** 2 * (2 * sd["space:tool"] + noise) / F
     assert table["se"].to_numpy() == approx(np.sqrt(v), rel=1e-4)
     assert next(iter(table.columns)) == "family"
-    assert "what the model expects of further benchmarks of this family" in EFFECTS.facts[0]
+    assert "what the model expects of further benchmarks of this family" in effects().facts[0]
 
 
 def test_heterogeneity_is_that_of_the_model_without_families() -> None:
-    test = EFFECTS.heterogeneity
-    runs = EFFECTS.fit.data
-    less = lt.fit_lmm(EFFECTS.fit.formula.replace(" + (1 | space:tool)", ""), runs)
-    want = lt.glrt(less, EFFECTS.fit)
+    test = effects().heterogeneity
+    runs = effects().fit.data
+    less = lt.fit_lmm(effects().fit.formula.replace(" + (1 | space:tool)", ""), runs)
+    want = lt.glrt(less, effects().fit)
     assert (test.statistic, test.p_value, test.reference) == (approx(want.statistic), approx(want.p_value), "mixture")
-    assert EFFECTS.sentences()[-1].startswith("Advantages change between families, beyond what")
+    assert effects().sentences()[-1].startswith("Advantages change between families, beyond what")
     draw = np.random.default_rng(2)
     alike = FRAME.assign(loss=draw.normal(size=len(FRAME)) + pd.factorize(FRAME["task"])[0])
-    none = lt.benchmark_effects(as_runs(alike), by="family", formula=EFFECTS.fit.formula)
+    none = lt.benchmark_effects(as_runs(alike), by="family", formula=effects().fit.formula)
     assert none.sentences()[-1].startswith("That advantages change between families, beyond what")
 
 
 def test_a_difference_on_a_benchmark_has_its_familys_part() -> None:
-    found = lt.benchmark_effects(EFFECTS.fit.data, contrast="pairs", simultaneous=False)
+    found = lt.benchmark_effects(effects().fit.data, contrast="pairs", simultaneous=False)
     fit, first = found.fit, found.to_frame().iloc[0]
     modes = {term.group: dict(zip(term.levels, mode[:, 0], strict=True))
              for term, mode in zip(fit.design.random, fit.modes, strict=True)}  # fmt: skip

@@ -483,10 +483,7 @@ OVERALL = pd.DataFrame({"level": ["good"], "reference": ["bad"], "contrast": [1.
     [
         (contrasts(0.001, 0.03, 0.2), None),
         # the binomial standard error of 0.0101 is 0.001, five times that after adjustment
-        (
-            contrasts(0.0101, 0.5, adjusted=(0.0505, 1.0)),
-            "b0 (adjusted p = 0.051, limit 0.05, error 0.01)",
-        ),
+        (contrasts(0.0101, 0.5, adjusted=(0.0505, 1.0)), "b0 (adjusted p = 0.051, limit 0.05, error 0.01)"),
         (contrasts(0.103, adjusted=(0.9,)), "b0 (unadjusted p = 0.103, limit 0.1, error 0.0061)"),
         (contrasts(0.103, adjusted=(0.9,), sign=-1.0), None),
         (contrasts(0.052, adjusted=(0.9,), sign=-1.0), "b0 (unadjusted p = 0.052, limit 0.05, error 0.0044)"),

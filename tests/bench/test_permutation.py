@@ -13,12 +13,7 @@ from scipy import stats
 from study import as_runs, make_table, table_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.permutation.permutation import (
-    RelabelledFit,
-    find_relabelling,
-    fit_for_comparison,
-    permutation_test,
-)
+from lmemtest.bench.permutation.permutation import RelabelledFit, find_relabelling, fit_for_comparison, permutation_test
 from lmemtest.bench.permutation.sign_flips import max_t_p_values
 from lmemtest.core.resampling import sign_patterns
 from lmemtest.errors import ArgumentError, DataError, EstimationError

@@ -280,8 +280,7 @@ NAMES = [name for name in [*PUBLIC, *TUNING, *OTHER_QUESTIONS] if name not in TE
 @pytest.mark.parametrize("name", [*NAMES, *sorted(methods())])
 def test_bad_arguments_are_refused_in_words(name: str) -> None:
     function, good = {**calls(), **methods()}[name] if "." in name else calls()[name]
-    assert outcome(functools.partial(function, **good)) == "accepted"
-    assert list(judged(name, function, good)) == []
+    assert list(judged(name, function, good)) == []  # that the good calls are good, test_saving.py sees
 
 
 @pytest.mark.parametrize("name", sorted(set(lt.plots.__all__) - {"detached_figures", "gallery"}))

@@ -11,7 +11,8 @@ from references import inputs, values
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
-sm = pytest.importorskip("statsmodels.api")
+families = pytest.importorskip("statsmodels.genmod.families")
+linear_model = pytest.importorskip("statsmodels.regression.linear_model")
 smf = pytest.importorskip("statsmodels.formula.api")
 
 FIELDS = ["estimate", "se", "df", "p_value", "ci_low", "ci_high"]
@@ -31,11 +32,9 @@ def glm(formula: str, family, **options):
 
 FITS = {
     "ols": lambda: smf.ols("y ~ algorithm * prior + np.log(fidelity)", table()).fit(),
-    "binomial": lambda: glm("above ~ algorithm * prior + fidelity", sm.families.Binomial()),
-    "probit": lambda: glm(
-        "above ~ algorithm + prior + fidelity", sm.families.Binomial(link=sm.families.links.Probit())
-    ),
-    "poisson": lambda: glm("count ~ algorithm * prior", sm.families.Poisson(), offset=table()["logn"]),
+    "binomial": lambda: glm("above ~ algorithm * prior + fidelity", families.Binomial()),
+    "probit": lambda: glm("above ~ algorithm + prior + fidelity", families.Binomial(link=families.links.Probit())),
+    "poisson": lambda: glm("count ~ algorithm * prior", families.Poisson(), offset=table()["logn"]),
 }
 
 
@@ -93,7 +92,7 @@ def test_contrasts_are_those_of_statsmodels_own_test():
     data = table()
     fits = [
         smf.ols("y ~ algorithm", data).fit(cov_type="HC3"),
-        smf.gee("above ~ algorithm", "benchmark", data, family=sm.families.Binomial()).fit(),
+        smf.gee("above ~ algorithm", "benchmark", data, family=families.Binomial()).fit(),
         smf.mixedlm("y ~ algorithm", data, groups=data["benchmark"]).fit(),
         smf.logit("above ~ algorithm", data).fit(disp=0),
         smf.wls("y ~ algorithm", data, weights=data["fidelity"]).fit(),
@@ -171,7 +170,7 @@ def test_means_of_empty_cells_are_not_estimable():
     assert frame[("RS", "good")] == pytest.approx(data[(data["algorithm"] == "RS")]["y"].mean())
     assert any("Not estimable from these data" in note for note in means.notes)
     response = lt.emmeans(
-        smf.glm("above ~ algorithm * prior", data, family=sm.families.Binomial()).fit(),
+        smf.glm("above ~ algorithm * prior", data, family=families.Binomial()).fit(),
         ["algorithm", "prior"],
         type="response",
     )
@@ -211,7 +210,7 @@ def test_the_errors_of_few_groups_are_said_to_be_small():
     ("call", "error", "message"),
     [
         (
-            lambda: lt.emmeans(sm.OLS(table()["y"], np.ones(180)).fit(), "algorithm"),
+            lambda: lt.emmeans(linear_model.OLS(table()["y"], np.ones(180)).fit(), "algorithm"),
             ArgumentError,
             "fit is a result of OLS without a formula, so nothing says which columns are factors. Fit it with one: "
             "statsmodels.formula.api, or OLS.from_formula('y ~ a', data).",

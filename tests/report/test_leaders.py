@@ -73,6 +73,7 @@ def test_ranks_are_those_that_the_decisions_leave_open(many: Analysis) -> None:
     assert head.rank_high == many.decisions.rank_high[: len(head.levels)]  # of all levels, not of those that are shown
 
 
+@pytest.mark.level(2)
 def test_the_page_names_the_leaders_and_says_where_the_others_are(many: Analysis, page: str) -> None:
     assert f"{len(NAMES) - LEADERS} more are left out" in page
     assert "analysis.pairs.to_frame()" in page
@@ -86,6 +87,7 @@ def test_the_page_names_the_leaders_and_says_where_the_others_are(many: Analysis
     assert "worse than the best" in page
 
 
+@pytest.mark.level(2)
 def test_the_page_of_many_algorithms_stays_small(page: str) -> None:
     assert len(page) < 2_000_000  # 200 algorithms had 34 MB
 

@@ -68,13 +68,7 @@ def test_a_model_that_loses_nine_times_as_often_is_found_so_or_favoured(policy, 
     assert rates(50, 0.45 if not wrong else 0.25, policy, wrong)[0] > 0.3
 
 
-DESIGNS = [
-    (0.05, "drop", False),
-    (0.05, 0, False),
-    (0.45, "drop", False),
-    (0.45, 0, False),
-    (0.25, "drop", True),
-]
+DESIGNS = [(0.05, "drop", False), (0.05, 0, False), (0.45, "drop", False), (0.45, 0, False), (0.25, "drop", True)]
 
 if __name__ == "__main__":
     printed(lambda *design: rates(int(sys.argv[1]), *design), DESIGNS)

@@ -1,4 +1,4 @@
-"""Sizes, coverage and power of the tests of a ranking; the closed forms of `rankings` are what the package decides.
+"""Sizes, coverage and power of the tests of a ranking, whose closed forms tests/bench/ranking/test_classical.py checks.
 
 A bar above 7 % is where a test is used outside of what it assumes: one algorithm varies five times as much as the
 others. Each of them is in docs/developers/validation.md.
@@ -6,15 +6,11 @@ others. Each of them is in docs/developers/validation.md.
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
 import pytest
 import rankings
 from harness import at_least, at_most
-from rankings import AGAINST, BLOCKS, COUNTS, MEDIANS, OF_PAIRS, SHAPES, TESTS, WITH_GAPS
+from rankings import AGAINST, BLOCKS, COUNTS, MEDIANS, SHAPES
 from scipy import stats
-
-import lmemtest as lt
 
 MOST = 0.07
 ABOVE = {("one erratic", "tukey"): 0.20, ("one erratic", "ANOVA F"): 0.16}
@@ -24,44 +20,6 @@ ABOVE_AGAINST = {  # by the place of the control; the erratic one is 0
     ("one erratic", "nemenyi", 0): 0.13,
     ("one erratic", "tukey", 1): 0.19,
 }
-
-
-# ---------------------------------------------------------------------- the closed forms
-
-
-@pytest.mark.level(1)
-@pytest.mark.parametrize("test", OF_PAIRS)
-def test_the_closed_form_is_what_the_package_decides(test):
-    rng = np.random.default_rng(5)
-    for shape in ("normal", "20 items"):
-        x = SHAPES[shape](rng, (3, 8, 3)) + np.array([0.0, 0.0, 0.5 if shape == "normal" else 0.15])
-        for table, expected in zip(x, TESTS[test](x), strict=True):
-            assert bool(len(rankings.ranking(table, test).decided)) == expected
-
-
-@pytest.mark.level(1)
-@pytest.mark.parametrize("test", AGAINST)
-def test_the_same_with_a_control(test):
-    x = SHAPES["normal"](np.random.default_rng(3), (5, 9, 3)) + np.array([0.0, 0.5, 0.9])
-    said = AGAINST[test](x)
-    assert 0 < said.sum() < len(x)
-    for table, expected in zip(x, said, strict=True):
-        assert bool(len(rankings.ranking(table, test, control="a0").decided)) == expected
-
-
-@pytest.mark.level(1)
-def test_the_same_with_missing_cells():
-    rng = np.random.default_rng(5)
-    x = SHAPES["normal"](rng, (4, 12, 3)) + np.array([0.0, 0.6, 1.2])
-    x[rng.random(x.shape) < 0.1] = np.nan
-    said = {name: test(x) for name, test in WITH_GAPS.items()}
-    assert all(0 < of.sum() < len(x) for of in said.values())
-    for i, table in enumerate(x):
-        long = pd.DataFrame(table, columns=list("abc")).assign(task=range(12)).melt("task").dropna()
-        runs = lt.Runs(long, score="value", direction="maximize", algorithm="variable", benchmark="task")
-        found = lt.rank(runs, "frequentist")
-        assert found.omnibus.significant == said["Skillings-Mack"][i]
-        assert bool(len(found.decided)) == said["wilcoxon"][i]
 
 
 # ---------------------------------------------------------------------- false differences

@@ -78,11 +78,7 @@ def test_the_numbers_of_the_paper(data_dir):
     scores = scores[scores["iteration"] <= 48]
     got = tuning.curves(scores, score="best_matched", direction="maximize", by="model", k=[2, 4, 8]).to_frame()
     got = got[got["model"] == "DeBERTaV3"].reset_index(drop=True)
-    want = [
-        (0.881610, 0.901477, 0.904840),
-        (0.901477, 0.904228, 0.905655),
-        (0.903006, 0.905145, 0.906062),
-    ]
+    want = [(0.881610, 0.901477, 0.904840), (0.901477, 0.904228, 0.905655), (0.903006, 0.905145, 0.906062)]
     assert got[["band_low", "estimate", "band_high"]].to_numpy() == approx(np.array(want), abs=5e-7)
 
 

@@ -48,12 +48,7 @@ def all_trials() -> pd.DataFrame:
 def test_hpo_runs_have_their_roles():
     runs = datasets.load_hpo_runs()
     assert (runs.score, runs.direction) == ("loss", "minimize")
-    assert (runs.algorithm, runs.benchmark, runs.seed, runs.budget) == (
-        "algorithm",
-        "benchmark",
-        "seed",
-        "budget",
-    )
+    assert (runs.algorithm, runs.benchmark, runs.seed, runs.budget) == ("algorithm", "benchmark", "seed", "budget")
     assert tuple(runs.metafeatures) == ("prior",)
 
 
@@ -156,12 +151,7 @@ def test_bundled_files_are_small_and_documented():
 
 def test_data_card_names_every_column_and_level(hpo_runs, all_trials):
     card = (BUNDLED / "README.md").read_text(encoding="utf-8")
-    names = [
-        *hpo_runs.columns,
-        *all_trials.columns,
-        *hpo_runs["model"].unique(),
-        *hpo_runs["dataset"].unique(),
-    ]
+    names = [*hpo_runs.columns, *all_trials.columns, *hpo_runs["model"].unique(), *hpo_runs["dataset"].unique()]
     assert [name for name in names if f"`{name}`" not in card] == []
 
 
@@ -378,17 +368,12 @@ def connect(monkeypatch):
     return use
 
 
-def test_fetch_downloads_once_and_then_reads_the_cache(study_file, cache, connect):
+def test_fetch_downloads_once_reads_the_cache_and_prints_nothing(study_file, cache, connect, capfd):
     network = connect(FakeNetwork(study_file.read_bytes()))
     assert datasets.fetch_priorband().n_rows == 86_400
     assert datasets.fetch_priorband().n_rows == 86_400
     assert network.urls == ["https://ndownloader.figshare.com/files/49732203"]
     assert [p.name for p in cache.iterdir()] == ["priorband-49732203"]
-
-
-def test_fetch_prints_nothing(study_file, cache, connect, capfd):  # noqa: ARG001
-    connect(FakeNetwork(study_file.read_bytes()))
-    datasets.fetch_priorband()
     assert capfd.readouterr() == ("", "")
 
 

@@ -241,10 +241,7 @@ def test_exports_are_read_as_they_are(tmp_path: Path, content: bytes, suffix: st
     same(path)
 
 
-@pytest.mark.parametrize(
-    ("packed", "pack"),
-    [(".bz2", bz2.compress), (".xz", lzma.compress)],
-)
+@pytest.mark.parametrize(("packed", "pack"), [(".bz2", bz2.compress), (".xz", lzma.compress)])
 def test_packed_files(tmp_path: Path, packed: str, pack: Any) -> None:
     path = tmp_path / f"runs.csv{packed}"
     path.write_bytes(pack(GERMAN.encode()))

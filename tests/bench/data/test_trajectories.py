@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from typing import Any
 
-import dask
-import dask.dataframe as dd
 import duckdb
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,14 +19,22 @@ from levels import half
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
+
+def of_dask(frame: pd.DataFrame) -> Any:
+    """Of two partitions, in another order; what takes long to import is imported by the tests that use it."""
+    import dask.dataframe as dd
+
+    return dd.concat([dd.from_pandas(frame[i::2].reset_index(drop=True), npartitions=1) for i in (0, 1)])
+
+
 pytestmark = pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated")
 KINDS = {
     "polars": pl.from_pandas,
     "lazy": lambda f: pl.from_pandas(f).lazy(),
     "pyarrow": pa.Table.from_pandas,
     "duckdb": duckdb.from_df,
-    "ibis": ibis.memtable,
-    "dask": lambda f: dd.concat([dd.from_pandas(f[i::2].reset_index(drop=True), npartitions=1) for i in (0, 1)]),
+    "ibis": lambda f: importlib.import_module("ibis").memtable(f),
+    "dask": of_dask,
 }
 RUN = ["algorithm", "benchmark", "seed"]
 
@@ -131,7 +138,7 @@ def test_every_kind_of_table_gives_the_same_runs(kind, options):
         with pytest.raises(ArgumentError, match="cost needs running totals within runs, which Dask has not"):
             make(KINDS[kind](table), **options)
         return
-    with dask.config.set(scheduler="synchronous"):
+    with importlib.import_module("dask").config.set(scheduler="synchronous"):
         want, got = make(table, **options), make(KINDS[kind](table), **options)
     assert (got.roles(), got.notes) == (want.roles(), want.notes)
     left, right = (runs.to_frame() for runs in (got, want))

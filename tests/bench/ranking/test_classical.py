@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from rankings import AGAINST, OF_PAIRS, SHAPES, TESTS, WITH_GAPS, ranking
 from scipy import stats
 from study import as_runs
 
@@ -504,3 +505,38 @@ def test_a_pair_that_differs_by_the_same_on_every_block_has_the_variance_that_th
     model = lt.emmeans(fit, "algorithm", vcov=fit.moderated("benchmark")).pairs().to_frame()
     found = classical.block_estimates(wide(x), "moderated", 0.05).pairs().to_frame()
     assert_allclose(found[["se", "df", "p_value"]], model[["se", "df", "p_value"]], rtol=1e-9)
+
+
+# ---------------------------------------------------------------------- the closed forms of the simulations
+
+
+@pytest.mark.parametrize("test", OF_PAIRS)
+def test_the_closed_form_is_what_the_package_decides(test):
+    rng = np.random.default_rng(5)
+    for shape in ("normal", "20 items"):
+        x = SHAPES[shape](rng, (3, 8, 3)) + np.array([0.0, 0.0, 0.5 if shape == "normal" else 0.15])
+        for table, expected in zip(x, TESTS[test](x), strict=True):
+            assert bool(len(ranking(table, test).decided)) == expected
+
+
+@pytest.mark.parametrize("test", AGAINST)
+def test_the_same_with_a_control(test):
+    x = SHAPES["normal"](np.random.default_rng(3), (5, 9, 3)) + np.array([0.0, 0.5, 0.9])
+    said = AGAINST[test](x)
+    assert 0 < said.sum() < len(x)
+    for table, expected in zip(x, said, strict=True):
+        assert bool(len(ranking(table, test, control="a0").decided)) == expected
+
+
+def test_the_same_with_missing_cells():
+    rng = np.random.default_rng(5)
+    x = SHAPES["normal"](rng, (4, 12, 3)) + np.array([0.0, 0.6, 1.2])
+    x[rng.random(x.shape) < 0.1] = np.nan
+    said = {name: test(x) for name, test in WITH_GAPS.items()}
+    assert all(0 < of.sum() < len(x) for of in said.values())
+    for i, table in enumerate(x):
+        long = pd.DataFrame(table, columns=list("abc")).assign(task=range(12)).melt("task").dropna()
+        runs = lt.Runs(long, score="value", direction="maximize", algorithm="variable", benchmark="task")
+        found = lt.rank(runs, "frequentist")
+        assert found.omnibus.significant == said["Skillings-Mack"][i]
+        assert bool(len(found.decided)) == said["wilcoxon"][i]

@@ -11,11 +11,7 @@ from pytest import approx
 from scipy import stats
 
 from lmemtest.compat.autorank import autorank
-from lmemtest.compat.autorank._util import (
-    get_sorted_rank_groups,
-    rank_multiple_nonparametric,
-    test_normality,
-)
+from lmemtest.compat.autorank._util import get_sorted_rank_groups, rank_multiple_nonparametric, test_normality
 from lmemtest.compat.autorank.decisions import decisions, differ
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.hypotheses.variances import equal_variances

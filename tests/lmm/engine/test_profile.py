@@ -11,12 +11,7 @@ from scipy.optimize import brentq, minimize
 
 from lmemtest.lmm.engine.optimize import optimise
 from lmemtest.lmm.engine.problem import build_problem
-from lmemtest.lmm.engine.profile import (
-    Constrained,
-    Minimiser,
-    Target,
-    has_variance,
-)
+from lmemtest.lmm.engine.profile import Constrained, Minimiser, Target, has_variance
 from lmemtest.lmm.engine.profile_path import follow
 from lmemtest.lmm.engine.structure import RandomTerm
 
