@@ -252,14 +252,8 @@ def lead(analysis: Analysis, best: str, other: str) -> dict[str, Any]:
 
 def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float, float, float, float]:
     """By how much one level is better than another: lead, its interval, adjusted p, standard error."""
-    table = analysis.pairs.to_frame()
-    row = table[(table["left"] == better) & (table["right"] == other)]
-    sign = -1.0 if analysis.runs.direction == "minimize" else 1.0
-    if row.empty:
-        row, sign = table[(table["left"] == other) & (table["right"] == better)], -sign
-    pair = row.iloc[0]
-    low, high = sorted((sign * pair["ci_low"], sign * pair["ci_high"]))
-    return sign * pair["estimate"], low, high, float(pair["p_value"]), float(pair["se"])
+    gap, low, high, se, p = analysis.pairs.leads(better, analysis.runs.direction)[other]
+    return gap, low, high, p, se
 
 
 def by_ranks(analysis: Analysis) -> tuple[Text, ...]:
