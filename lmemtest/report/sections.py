@@ -348,7 +348,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         for i, name in enumerate(populations.phrases)
     }
     table = ResultTable(
-        "Pairs that are decided otherwise for the other population",
+        "Pairs with another decision for the other population",
         frame.assign(**p_values),
         tuple(f"{capitalised(meaning)}." for meaning in populations.meanings.values()),
         dict.fromkeys(p_values, format_p),

@@ -370,7 +370,7 @@ def rests_on_rows(analysis: Analysis) -> bool:
 
 
 def rests_on(analysis: Analysis) -> str:
-    """What a test rests on, if advantages do not change between benchmarks: instances, or rows; empty if they do."""
+    """What a test rests on, if advantages do not vary between benchmarks: instances, or rows; empty if they do."""
     if not rests_on_rows(analysis):
         return ""
     advantages = analysis.components["share"][analysis.components["kind"] == "interaction"]
