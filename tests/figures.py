@@ -22,3 +22,18 @@ def row_labels(ax: Any) -> list[str]:
 def foot(ax: Any) -> str:
     """What is written around the panels, in one line: the foot, and the names of the axes."""
     return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
+
+
+def _captions(ax: Any) -> list[Any]:
+    return [text for text in ax.texts if getattr(text, "xy", None) == (0.0, 0.0)]
+
+
+def beside(ax: Any) -> list[str]:
+    """The texts right of the rows of a plot, with their title last."""
+    return [text.get_text() for text in ax.texts if text not in _captions(ax)]
+
+
+def words_below(ax: Any) -> str:
+    """The name of the horizontal axis and the caption of a plot, in one line."""
+    words = " ".join([ax.get_xlabel(), *(text.get_text() for text in _captions(ax))])
+    return words.replace("\u00a0", " ").replace("\n", " ")

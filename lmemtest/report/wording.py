@@ -64,7 +64,8 @@ def better(analysis: Analysis) -> str:
 def measured(analysis: Analysis) -> str:
     """What the means are means of: the score, or what it was before curves were reduced."""
     score = analysis.means.score
-    return analysis.runs.study.measured if score == analysis.runs.score else score
+    text = analysis.runs.study.measured if score == analysis.runs.score else score
+    return "score" if text.lower() in ("mean", "average") else text  # not "the mean mean"
 
 
 def alpha_text(analysis: Analysis) -> str:
