@@ -415,7 +415,7 @@ def test_mirror_images_count_once(two: Analysis, three: Analysis) -> None:
 
 def test_one_difference_is_not_a_family(two: Analysis) -> None:
     text = words(two)
-    methods = text[text.index("Ready for a paper") : text.index("Whom this is about -")]
+    methods = text[text.index("Ready for a paper") : text.index("What the claim covers -")]
     assert (
         "Their difference was tested by a t-test, with the larger of the model's standard error and the one from the "
         "CR2 variance of the differences over the 8 levels of task (Pustejovsky & Tipton 2018), with Satterthwaite "
