@@ -16,7 +16,7 @@ from lmemtest.core.words import MISSING, counted, format_number, format_p, joine
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import HALF_PAGE, Badge, Block, Section, Text, callout, figure, paragraph
-from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders
+from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders, pictured
 from lmemtest.report.prose import texts
 from lmemtest.report.ways import ways
 
@@ -175,7 +175,7 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         for place, name in enumerate(table.frame.iloc[:, 0])
     }
     drawn = figure(
-        partial(_forest, names.pairs, names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
+        partial(_forest, pictured(names)[1], names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
