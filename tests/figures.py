@@ -28,9 +28,14 @@ def _captions(ax: Any) -> list[Any]:
     return [text for text in ax.texts if getattr(text, "xy", None) == (0.0, 0.0)]
 
 
+def asides(ax: Any) -> list[Any]:
+    """What is written in the axes, right of the rows, with the title last; without the caption."""
+    return [text for text in ax.texts if text not in _captions(ax)]
+
+
 def beside(ax: Any) -> list[str]:
-    """The texts right of the rows of a plot, with their title last."""
-    return [text.get_text() for text in ax.texts if text not in _captions(ax)]
+    """The texts of `asides`."""
+    return [text.get_text() for text in asides(ax)]
 
 
 def words_below(ax: Any) -> str:

@@ -342,7 +342,7 @@ def _annotate(
     ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], size: float, *, coords: Any, va: str
 ) -> None:
     if text:
-        style = _style.text_style(SMALL * size, color=_style.MUTED)
+        style = _style.text_style(SMALL * size, color=_style.MUTED, **_style.font_for([text]))
         place: dict[str, Any] = {"xycoords": coords, "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, at, xytext=shift, ha="left", va=va, **place, **style)
 

@@ -179,7 +179,7 @@ def test_rows_are_models_with_an_interval_for_each_population_and_their_groups(e
     ends = [found.models[[f"ci_low_{name}", f"ci_high_{name}"]].to_numpy() for name in names]
     np.testing.assert_allclose(drawn, np.concatenate(ends))
     groups = [" | ".join(row) for row in zip(*(found.models[f"letters_{name}"] for name in names), strict=True)]
-    letters = [text.get_text() for text in ax.texts]
+    letters = beside(ax)
     assert [text for text in letters if text in groups] == groups
 
 

@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from figures import CASES, lines, row_labels, words_below
+from figures import CASES, asides, lines, row_labels, words_below
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -131,7 +131,7 @@ def test_letters_of_a_few_and_ranks_of_many_come_from_the_decisions(make, assert
     em, sep = make.means(*make.cases[case]), make.decisions(*make.cases[case])
     ax = emmeans_plot(em, decisions=sep)
     assert_readable(ax)
-    shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
+    shown = {text.xy[1]: text.get_text() for text in asides(ax)}
     ranks = [f"{low}–{high}" if low < high else f"{low}" for low, high in zip(sep.rank_low, sep.rank_high, strict=True)]
     words = words_below(ax)
     assert ("At the right: the ranks that" if size > 12 else "Means that share a letter: no significant") in words
@@ -163,7 +163,7 @@ def test_pairs_show_difference_interval_decision_and_p(make):
         np.testing.assert_array_equal(line.get_ydata(), part.index)
     spans = {line.get_ydata()[0]: tuple(line.get_xdata()) for line in lines(ax, "_interval")}
     assert [spans[row] for row in table.index] == list(zip(table["ci_low"], table["ci_high"], strict=True))
-    shown = {text.xy[1]: text.get_text() for text in ax.texts if text.get_text() != "p-value"}
+    shown = {text.xy[1]: text.get_text() for text in asides(ax) if text.get_text() != "p-value"}
     assert [shown[row] for row in table.index] == [format_p(p) for p in table["p_value"]]
     assert lines(ax, "_reference")[0].get_xdata()[0] == 0.0
 
