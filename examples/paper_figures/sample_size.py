@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from scipy import special, stats
 
 from lmemtest.errors import ArgumentError
@@ -150,7 +151,8 @@ def sample_size_plot(table: pd.DataFrame) -> Figure:
         ax.plot(RECOMMENDED, runs, "*", color="C2", markersize=14, zorder=4, label=label)
     ax.set(yscale="log", xlabel="Probability that a run of A is better (gamma)", ylabel="Runs of each")
     ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter("{x:g}")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.minorticks_off()
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return figure

@@ -168,9 +168,8 @@ class ResultTable:
         """Each column as its name, its cells as text, and whether it is aligned to the right."""
         formats = self.formats or {}
         columns = []
-        for position, name in enumerate(self.frame.columns):
-            column = self.frame.iloc[:, position]
-            columns.append((str(name), *_format_column(column, str(name), formats.get(name))))
+        for name, column in self.frame.items():
+            columns.append((str(name), *_format_column(column, str(name), formats.get(str(name)))))
         return columns
 
     @staticmethod

@@ -78,7 +78,7 @@ class Rows:
 
     labels: Sequence[str | tuple[str, ...]]  # from the top: a name, or two names to be written with `between`
     series: tuple[Series, ...]
-    axis_label: str  # a line break in it starts a new sentence
+    axis_label: str  # what follows a line break is a sentence of the caption
     between: str = MINUS
     lanes: int = 1  # how many estimates lie side by side in a row
     headers: frozenset[int] = frozenset()  # rows that are headings and hold no estimates
@@ -170,7 +170,7 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
         ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
     across, height = _canvas.size_in_points(ax)
     for font, lines in _layout.fonts_and_lines():
-        labels, (words, centred), title, key, margins = _texts(ax, rows, across, font, lines)
+        labels, (words, centred), caption, title, key, margins = _texts(ax, rows, across, font, lines)
         need = _height(rows, labels, font, margins, tight=True)
         if need <= height + 1e-6:  # rounding must not cost a font size
             break
@@ -184,6 +184,8 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
     where: dict[str, Any] = {} if centred else {"ha": "left", "x": (_canvas.PAD - left) / (across - left - right)}
     ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), **where, labelpad=0.4 * font)
+    below = margins[1] - _canvas.PAD - LINE * SMALL * font * (caption.count("\n") + 1)
+    _annotate(ax, caption, (0.0, 0.0), (_canvas.PAD - left, -below), font, coords="axes fraction", va="top")
     if title:
         ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
@@ -196,9 +198,9 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
 
 def _texts(
     ax: Axes, rows: Rows, width: float, font: float, most_lines: int = 2
-) -> tuple[list[str], tuple[str, bool], str, tuple[list[str], int], tuple[float, float, float, float]]:
-    """At a font size: labels of some lines, words below and whether they are centred, title, names and columns of the
-    legend, and the room around the rows: left, below, right, above."""
+) -> tuple[list[str], tuple[str, bool], str, str, tuple[list[str], int], tuple[float, float, float, float]]:
+    """At a font size: labels of some lines, name of the axis and whether it is centred, caption, title, names and
+    columns of the legend, and the room around the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
     blank = {row for row in rows.headers if not rows.labels[row]}  # a heading that goes on
     parts = [("",) if row in blank else tuple(map(_style.one_line, one)) for row, one in enumerate(parts)]
@@ -214,13 +216,17 @@ def _texts(
     entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
     small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
     key, columns, lines, more = _layout.legend_rows(entries, inner, small, 1 + len(key_words))
-    sentences = [*rows.axis_label.split("\n"), *filter(None, [" ".join([*key_words, *more])])]
-    plain = _style.Ruler(ax, font, **_style.font_for(sentences))
-    broken = [line for part in sentences for line in _style.wrap(part, room, plain)]
-    centred = len(broken) == len(sentences)
-    if not centred:  # as captions of other figures: from the left, as wide as the figure
-        broken = [line for part in sentences for line in _style.wrap(part, width - 2.0 * _canvas.PAD, plain)]
+    name, *sentences = rows.axis_label.split("\n")
+    sentences = [f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in sentences if part]
+    sentences += filter(None, [" ".join([*key_words, *more])])
+    plain = _style.Ruler(ax, font, **_style.font_for([name]))
+    broken = _style.wrap(name, room, plain)
+    centred = len(broken) == 1
+    if not centred:  # from the left, as wide as the figure
+        broken = _style.wrap(name, width - 2.0 * _canvas.PAD, plain)
     words = "\n".join(broken)
+    fine = _style.Ruler(ax, SMALL * font, **_style.font_for(sentences))
+    caption = [line for part in sentences for line in _style.wrap(part, width - 2.0 * _canvas.PAD, fine)]
     title = ""
     if rows.title:
         name = _style.one_line(rows.title)
@@ -228,9 +234,11 @@ def _texts(
         room = width - right - _canvas.PAD - bold.width(rows.title_end)
         title = _names.shorten([name], room, bold)[0] + rows.title_end
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
+    bottom += (LINE * SMALL * len(caption) + 0.2) * font if caption else 0.0
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
     above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
-    return labels, (words, centred), title, (key, columns), (left, bottom, right, _canvas.PAD + above)
+    room_around = left, bottom, right, _canvas.PAD + above
+    return labels, (words, centred), "\n".join(caption), title, (key, columns), room_around
 
 
 def _labels(
@@ -334,7 +342,7 @@ def _annotate(
     ax: Axes, text: str, at: tuple[float, float], shift: tuple[float, float], size: float, *, coords: Any, va: str
 ) -> None:
     if text:
-        style = _style.text_style(SMALL * size, color=_style.MUTED)
+        style = _style.text_style(SMALL * size, color=_style.MUTED, **_style.font_for([text]))
         place: dict[str, Any] = {"xycoords": coords, "textcoords": "offset points", "annotation_clip": False}
         ax.annotate(text, at, xytext=shift, ha="left", va=va, **place, **style)
 

@@ -107,7 +107,7 @@ def forest_plot(
         series=series,
         headers=frozenset(range(len(groups))),
         reference=0.0,
-        axis_label=f"{what}: behind {_style.one_line(best)}\nwith {simultaneous}{level} intervals",
+        axis_label=f"{what}: behind {_style.one_line(best)}\n{simultaneous}{level} intervals",
     )
     ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):

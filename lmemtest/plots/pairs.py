@@ -103,7 +103,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         aside_title="p-value",
         reference=0.0,
         legend=True,
-        axis_label=f"Difference of marginal means of {score}{reading}, {interval} ({method})",
+        axis_label=f"Difference of marginal means of {score}{reading}\n{interval} ({method})",
     )
     return _rows.draw_rows(content, ax)
 

@@ -77,7 +77,7 @@ def _centres(ranking: Ranking) -> _rows.Rows:
     direction = "minimize" if centre == "mean_rank" else ranking.direction
     limits, table = _bounded(table, centre)
     what = f"{centre.replace('_', ' ').capitalize()} of {_style.one_line(ranking.score)}"
-    lines = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
+    lines = [f"{what}{READINGS.get(direction, '')}", _level(ranking), *_unbounded(limits)]
     letters: tuple[str, ...] = ()
     if ranking.control is None:
         letters, reading = aside(decisions, decisions.levels, "Algorithms")
@@ -119,7 +119,7 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     what = f"mean ranks by {ranking.score}" if ranks else ranking.score
     level = f"{_level(ranking)} ({adjustment_name(decisions.adjust)})"
     better = READINGS["minimize" if ranks else ranking.direction]
-    lines = [f"Difference of {_style.one_line(what)}{better}, {level}", *_unbounded(limits)]
+    lines = [f"Difference of {_style.one_line(what)}{better}", level, *_unbounded(limits)]
     lines.append(f"Decisions: {decided_by(decisions)}. {omnibus_text(decisions)}".strip())
     return _rows.Rows(
         labels=pairs,
@@ -297,7 +297,7 @@ def votes_plot(found: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | 
         labels=shown.labels(table["model"]),
         series=(_rows.Series.of(table.iloc[shown.kept], shown.place, centre="rating"),),
         axis_label=f"Rating by votes: 1,000 is the mean of all, 400 points are odds of 10 to 1\n{level}"
-        f"\n{reading}\n({decided_by(found.decisions)})." + shown.sentence("models, those in the middle,"),
+        f"\n{reading} ({decided_by(found.decisions)})." + shown.sentence("models, those in the middle,"),
         headers=shown.headers,
         aside=tuple(beside),
         reference=CENTRE,

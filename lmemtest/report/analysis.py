@@ -527,7 +527,7 @@ def analyze(
         with those of the model.
     vcov : {"moderated", "model"}, optional
         Standard errors of differences: a moderated one for each, the default where there are three benchmarks or more,
-        or those of the model, which hold if all algorithms vary alike between benchmarks.
+        or those of the model, which hold if all algorithms vary to the same degree between benchmarks.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
     looks : sequence of int, optional

@@ -62,7 +62,9 @@ def ranking_document(ranked: Ranking | Variants) -> Document:
     head, *rest = ranked.sentences()
     sections = [_ranking_section(name, ranking) for name, ranking in rankings.items()]
     if isinstance(ranked, Variants):
-        alike = f"{int(ranked.alike.sum())} of {counted(len(ranked.table), 'pair')} are decided alike."
+        n_alike = int(ranked.alike.sum())
+        gets = "gets" if n_alike == 1 else "get"
+        alike = f"{n_alike} of {counted(len(ranked.table), 'pair')} {gets} the same decision."
         sections.insert(0, Section("tests", "The tests side by side", _side_by_side(ranked), summary=(alike,)))
     if rest[1:]:
         sections.insert(0, Section("words", "In words", (bullets(rest[1:]),), summary=(rest[1],)))

@@ -168,7 +168,7 @@ def _verdicts(rows: pd.DataFrame, analysis: Analysis) -> ResultTable:
         notes.insert(
             0, f"{MARKS[1]} worse than {best}, {MARKS[0]} not distinguishable from it, {MARKS[-1]} better, – no test."
         )
-    frame["decided otherwise"] = [f"{row.changed:,} of {row.total:,} pairs" for row in rows.itertuples()]
+    frame["changed"] = [f"{row.changed:,} of {row.total:,} pairs" for row in rows.itertuples()]
     frame["which"] = [
         "; ".join(words[:MOST_CHANGES]) + (f"; {len(words) - MOST_CHANGES:,} more" if words[MOST_CHANGES:] else "")
         for words in rows["changes"]

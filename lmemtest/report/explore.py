@@ -336,7 +336,7 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
     """What the explorer shows of an analysis: diagram and matrix beside the rest."""
     answer = shown(analysis, reference)
     names = leaders(analysis)
-    decisions, pairs = names.decisions, names.pairs.table
+    decisions, pairs = names.decisions, names.pairs.columns
     tips = names.pairs.sentences()
     places = {name: i for i, name in enumerate(decisions.levels)}
     means = {row[0]: row[2] for row in answer["ranking"]["rows"]}
@@ -354,9 +354,12 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
         },
         "matrix": {
             "codes": decisions.codes.tolist(),
-            "p": [[places[a], places[b], format_p(p)] for a, b, p in pairs[["left", "right", "p_value"]].values],
+            "p": [
+                [places[a], places[b], format_p(p)]
+                for a, b, p in zip(pairs["left"], pairs["right"], pairs["p_value"], strict=True)
+            ],
             "tips": [
-                [places[a], places[b], tip] for (a, b), tip in zip(pairs[["left", "right"]].values, tips, strict=True)
+                [places[a], places[b], tip] for a, b, tip in zip(pairs["left"], pairs["right"], tips, strict=True)
             ],
         },
     }

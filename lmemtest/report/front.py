@@ -16,7 +16,7 @@ from lmemtest.core.words import MISSING, counted, format_number, format_p, joine
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import HALF_PAGE, Badge, Block, Section, Text, callout, figure, paragraph
-from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders
+from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders, pictured
 from lmemtest.report.prose import texts
 from lmemtest.report.ways import ways
 
@@ -175,7 +175,7 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         for place, name in enumerate(table.frame.iloc[:, 0])
     }
     drawn = figure(
-        partial(_forest, names.pairs, names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
+        partial(_forest, pictured(names)[1], names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
@@ -203,13 +203,13 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
     decisions, direction = analysis.decisions, analysis.runs.direction
     levels = [*analysis.comparable, *(level for level in decisions.levels if level not in analysis.comparable)]
     ranked, means = decisions.columns(levels), dict(zip(decisions.levels, decisions.means, strict=True))
-    behind = analysis.pairs.behind(reference or analysis.comparable[0], direction).reindex(levels)
-    se = behind["se"].to_numpy(dtype=float)
+    behind = analysis.pairs.leads(reference or analysis.comparable[0], direction)
+    gap, low, high, se, p = np.transpose([behind.get(level, (np.nan,) * 5) for level in levels])
     positive = se[np.isfinite(se) & (se > 0)]
     write = wording.writer(float(np.median(positive))) if len(positive) else format_number
     gaps = [
-        MISSING if not np.isfinite(gap) else f"{write(gap)} ({write(low)} to {write(high)})"
-        for gap, low, high in behind[["estimate", "ci_low", "ci_high"]].itertuples(index=False, name=None)
+        f"{write(middle)} ({write(left)} to {write(right)})" if np.isfinite(middle) else MISSING
+        for middle, left, right in zip(gap, low, high, strict=True)
     ]
     gap_name = f"behind {reference or 'the best'} ({100 * analysis.pairs.level:.4g} % CI)"
     frame = pd.DataFrame(
@@ -218,7 +218,7 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
             "rank": [rank_span(*ends) for ends in zip(ranked["rank_low"], ranked["rank_high"], strict=True)],
             "mean": [means[level] for level in levels],
             gap_name: gaps,
-            "p": behind["p_value"].to_numpy(),
+            "p": p,
         }
     )
     if decisions.lettered:

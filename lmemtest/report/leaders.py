@@ -14,6 +14,8 @@ from lmemtest.core.words import format_level
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.report.analysis import Analysis
 
 MOST_ALGORITHMS, LEADERS = 25, 20  # beyond so many, so many are shown
@@ -40,6 +42,12 @@ def leaders(analysis: Analysis) -> Analysis:
     return replace(analysis, pairs=pairs, decisions=decisions, effects=effects)
 
 
+def pictured(analysis: Analysis) -> tuple[Estimates, Comparisons]:
+    """Means and pairs for figures: without the fit, of which a second process that draws them would get a copy."""
+    means = analysis.pairs.estimates.as_shown()
+    return means, replace(analysis.pairs, estimates=means)
+
+
 def left_out(analysis: Analysis) -> str:
     """Which algorithms tables and figures leave out, and where they are; empty where they show all."""
     count = len(analysis.decisions.levels)
@@ -59,7 +67,7 @@ def best_only(analysis: Analysis) -> str:
 
 def telling(table: pd.DataFrame) -> tuple[list[Any], str]:
     """Benchmarks that a figure of deviations shows, in order, and the rule that chose them; empty where all are."""
-    benchmarks = list(dict.fromkeys(table["benchmark"]))
+    benchmarks = table["benchmark"].unique().tolist()
     if len(benchmarks) <= MOST_BENCHMARKS:
         return benchmarks, ""
     size = table["effect"].abs()

@@ -240,7 +240,7 @@ def limitations_section(analysis: Analysis) -> Section:
         error=wording.error_text(analysis),
     )
     return Section(
-        "limitations", "Whom this is about", (*wording.sample_texts(analysis)[:-1], list(items)), summary=gist
+        "limitations", "What the claim covers", (*wording.sample_texts(analysis)[:-1], list(items)), summary=gist
     )
 
 

@@ -101,8 +101,8 @@ def shown(analysis: Analysis, reference: str | None = None) -> dict[str, Any]:
     text = dict(zip(columns[0][1], columns[3][1], strict=True))
     decisions = leaders(analysis).decisions
     against = reference or analysis.comparable[0]
-    behind = analysis.pairs.behind(against, analysis.runs.direction).reindex(list(decisions.levels))
-    ends = {name: [number_of(x) for x in row] for name, *row in behind.iloc[:, :3].itertuples(name=None)}
+    behind = analysis.pairs.leads(against, analysis.runs.direction)
+    ends = {name: [number_of(x) for x in behind.get(name, (math.nan,) * 3)[:3]] for name in decisions.levels}
     ends[against] = [0.0, None, None]
     verdicts = decisions.among([*decisions.levels, against])[:-1, -1].tolist()
     return {

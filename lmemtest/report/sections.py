@@ -54,7 +54,7 @@ from lmemtest.report.document import (
 )
 from lmemtest.report.elsewhere import elsewhere_section
 from lmemtest.report.front import badges, fix_section, front, verdict
-from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, telling
+from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, pictured, telling
 from lmemtest.report.prose import sentence_of, sentences_of, texts
 
 if TYPE_CHECKING:
@@ -173,12 +173,8 @@ def _overview(analysis: Analysis) -> ResultTable:
         low, high = int(values.min()), int(values.max())
         return str(high) if low == high else f"{low} to {high}"
 
-    def weighted(group: pd.DataFrame) -> float:
-        observed = group[group["mean"].notna() & (group["n"] > 0)]
-        return float(np.average(observed["mean"], weights=observed["n"])) if len(observed) else float("nan")
-
     cells = check.cells.assign(benchmark=check.cells["benchmark"].map(name))
-    rows, more = first_rows(list(dict.fromkeys(cells["benchmark"])), "analysis.check.cells")
+    rows, more = first_rows(cells["benchmark"].unique().tolist(), "analysis.check.cells")
     cells = cells[cells["benchmark"].isin(rows)]
     groups = cells.groupby("benchmark", sort=False)
     scales = dict(zip(check.scales["benchmark"].map(name), check.scales["residual_sd"], strict=True))
@@ -189,7 +185,11 @@ def _overview(analysis: Analysis) -> ResultTable:
     for column in ("missing", "duplicates", "non_finite"):
         if check.cells[column].sum():
             table[column.replace("_", " ")] = groups[column].sum()
-    table["mean score"] = groups[["mean", "n"]].apply(weighted)
+    weight = cells["n"].where(cells["mean"].notna(), 0)
+    total, size = (
+        x.groupby(cells["benchmark"], sort=False).sum() for x in (weight * cells["mean"].fillna(0.0), weight)
+    )
+    table["mean score"] = total / size.where(size > 0)
     table["scatter"] = [scales.get(name, float("nan")) for name in table.index]
     at = runs.budget and regular and analysis.runs.curve is None
     within = f"algorithm{', instance' * bool(runs.metafeatures)}{' and budget' * bool(at)}."
@@ -233,8 +233,9 @@ def _means(analysis: Analysis) -> Section:
     )
     ranked = zip(leading.decisions.levels, leading.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
+    means_shown, pairs_shown = pictured(leading)
     drawn = figure(
-        partial(leading.means.plot, decisions=leading.decisions if letters else None, pairs=leading.pairs),
+        partial(means_shown.plot, decisions=leading.decisions if letters else None, pairs=pairs_shown),
         alt=f"Marginal means with intervals for comparison, best first: {means}",
         caption=(f"Marginal means of {score} with intervals for comparison ({wording.better(analysis)} is better).",),
     )
@@ -278,13 +279,13 @@ def _pairs(analysis: Analysis) -> Section:
     table, alt = _pairs_table(names), f"{sentence} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {intervals_text(pairs)}."
-        drawn = figure(pairs.plot, alt=alt, caption=(caption,))
+        drawn = figure(pictured(analysis)[1].plot, alt=alt, caption=(caption,))
         return Section("pairs", "All pairs", (text, table, *content, drawn), summary=_pairs_gist(analysis))
     caption = (
         "Each cell shows by how much the column is better than the row; coloured cells are significant. "
         "Algorithms are in the order of their means."
     )
-    drawn = figure(partial(_matrix, names.pairs), alt=alt, caption=(caption,))
+    drawn = figure(partial(_matrix, pictured(names)[1]), alt=alt, caption=(caption,))
     title = f"Table of all {n} differences of {k} algorithms"
     if names is not analysis:
         title = f"Table of the {len(names.pairs.to_frame())} differences of the {len(names.decisions.levels)} best"
@@ -348,7 +349,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         for i, name in enumerate(populations.phrases)
     }
     table = ResultTable(
-        "Pairs that are decided otherwise for the other population",
+        "Pairs with another decision for the other population",
         frame.assign(**p_values),
         tuple(f"{capitalised(meaning)}." for meaning in populations.meanings.values()),
         dict.fromkeys(p_values, format_p),
@@ -550,7 +551,7 @@ def _wide_table(analysis: Analysis, effects: Answer, names: tuple[str, ...]) -> 
     """Observed means of the algorithms shown, one row per benchmark; the best of all is named."""
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
-    rows, more = first_rows(list(dict.fromkeys(table["benchmark"])), "analysis.effects.to_frame()")
+    rows, more = first_rows(table["benchmark"].unique().tolist(), "analysis.effects.to_frame()")
     wide = table.pivot(index="benchmark", columns="algorithm", values="mean").loc[rows, list(analysis.decisions.levels)]
     best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
     winners = [joined(wide.columns[row], most=3) for row in wide.eq(best, axis=0).to_numpy()]
@@ -572,7 +573,7 @@ def _same_decimals(values: np.ndarray) -> list[str]:
 
 def _effects_table(analysis: Analysis, effects: Answer) -> ResultTable:
     frame = effects.to_frame().drop(columns="df")
-    rows, more = first_rows(list(dict.fromkeys(frame["benchmark"])), "analysis.effects.to_frame()")
+    rows, more = first_rows(frame["benchmark"].unique().tolist(), "analysis.effects.to_frame()")
     frame = frame[frame["benchmark"].isin(rows)]
     interval = f"{100 * effects.level:.4g} % CI"
     columns = [analysis.unit, analysis.runs.algorithm, "runs", "mean", "deviation", "SE"]

@@ -64,7 +64,8 @@ def better(analysis: Analysis) -> str:
 def measured(analysis: Analysis) -> str:
     """What the means are means of: the score, or what it was before curves were reduced."""
     score = analysis.means.score
-    return analysis.runs.study.measured if score == analysis.runs.score else score
+    text = analysis.runs.study.measured if score == analysis.runs.score else score
+    return "score" if text.lower() in ("mean", "average") else text  # not "the mean mean"
 
 
 def alpha_text(analysis: Analysis) -> str:
@@ -252,14 +253,8 @@ def lead(analysis: Analysis, best: str, other: str) -> dict[str, Any]:
 
 def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float, float, float, float]:
     """By how much one level is better than another: lead, its interval, adjusted p, standard error."""
-    table = analysis.pairs.to_frame()
-    row = table[(table["left"] == better) & (table["right"] == other)]
-    sign = -1.0 if analysis.runs.direction == "minimize" else 1.0
-    if row.empty:
-        row, sign = table[(table["left"] == other) & (table["right"] == better)], -sign
-    pair = row.iloc[0]
-    low, high = sorted((sign * pair["ci_low"], sign * pair["ci_high"]))
-    return sign * pair["estimate"], low, high, float(pair["p_value"]), float(pair["se"])
+    gap, low, high, se, p = analysis.pairs.leads(better, analysis.runs.direction)[other]
+    return gap, low, high, p, se
 
 
 def by_ranks(analysis: Analysis) -> tuple[Text, ...]:
@@ -376,7 +371,7 @@ def rests_on_rows(analysis: Analysis) -> bool:
 
 
 def rests_on(analysis: Analysis) -> str:
-    """What a test rests on, if advantages do not change between benchmarks: instances, or rows; empty if they do."""
+    """What a test rests on, if advantages do not vary between benchmarks: instances, or rows; empty if they do."""
     if not rests_on_rows(analysis):
         return ""
     advantages = analysis.components["share"][analysis.components["kind"] == "interaction"]

@@ -185,7 +185,7 @@ def test_a_run_that_ends_early_is_compared_up_to_there_and_said():
     text = lt.analyze(runs).headline()
     assert (
         "Each run counts once, with its mean over 7 to 20 values of step. Others, which some runs of the instance do "
-        "not have, were left out. This compares whole curves, not final scores. Mind the runs that stop: 1 of 18 runs "
+        "not have, were left out. This compares whole curves, not final scores. Runs that stop early: 1 of 18 runs "
         "ends early, at step 60 of 190, and what the other runs of the same instance did after that does not count."
     ) in text
 

@@ -315,7 +315,7 @@ def test_shared_advantages_are_said_beside_the_answer(named):
     table = table.assign(f=families).drop(columns="suite", errors="ignore")
     declared = lt.analyze(lt.Runs(table, **{**runs.roles(), "family": "f"}))
     assert found.significant == int(np.triu(declared.decisions.significant.to_numpy()).sum())
-    assert "Mind the families: the " in analysis.headline()
+    assert "Related benchmarks: the " in analysis.headline()
     assert f"With these groups as the sample {found.significant} of 3 pairs differ" in analysis.headline()
     assert declared.undeclared is None
 

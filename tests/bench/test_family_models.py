@@ -210,7 +210,7 @@ def test_both_populations_are_decided_by_their_own_models() -> None:
     assert found.alike.tolist() == [False, False, True]
     overview, counts, *_, last = found.sentences()
     among = "for new spaces and for new tasks of these 6 spaces"
-    assert overview == f"1 of 3 pairs of algorithms is decided alike {among}."
+    assert overview == f"1 of 3 pairs of algorithms gets the same decision {among}."
     assert counts == "Significant differences: 0 for new spaces and 2 for new tasks of these 6 spaces."
     assert last.startswith("C is better than A for new tasks of these 6 spaces (p = 0.020)")
     pd.testing.assert_frame_equal(found.table, lt.robustness(runs, of="population").table)

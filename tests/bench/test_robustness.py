@@ -32,7 +32,8 @@ def test_opposite_decisions_are_found_and_told():
     assert [pair for pair, odd in zip(pairs, found.opposite, strict=True) if odd] == [("A", "B"), ("A", "C")]
     first, counts, best, *rest = found.sentences()
     assert first == (
-        "1 of 3 pairs of algorithms is decided alike by mean loss_rank and by mean loss, and 2 in opposite directions."
+        "1 of 3 pairs of algorithms gets the same decision by mean loss_rank and by mean loss; 2 are decided in "
+        "opposite directions."
     )
     ranks, raw = map(found.significant, ("loss_rank", "loss"))
     assert counts == f"Significant differences: {ranks} by mean loss_rank and {raw} by mean loss."
@@ -59,7 +60,9 @@ def test_a_regret_is_decided_as_the_score_whatever_the_direction(direction):
     found = lt.robustness(runs.normalize("regret"), of="score")
     assert found.advantage[0] == approx(found.advantage[1], rel=1e-6)
     assert found.alike.all()
-    assert found.sentences()[0] == ("All 3 pairs of algorithms are decided alike by mean loss_regret and by mean loss.")
+    assert found.sentences()[0] == (
+        "All 3 pairs of algorithms get the same decision by mean loss_regret and by mean loss."
+    )
     assert found.described == ()
     assert found.notes == ()
 
@@ -109,7 +112,7 @@ def exp(runs):
 
 def test_a_report_on_ranks_says_which_hypothesis_it_tests_and_where_means_decide_otherwise():
     analysis = lt.analyze(failing().normalize("rank"))
-    mind = "Mind the score: this is about mean loss_rank. 1 of 3 pairs of algorithms is decided alike"
+    mind = "Another score: this is about mean loss_rank. 1 of 3 pairs of algorithms gets the same decision"
     assert mind in analysis.headline()
     text = " ".join(analysis.to_text().split())
     assert "The null hypothesis of a pair is that mean ranks are equal, so that the runs of either algorithm" in text
@@ -140,7 +143,7 @@ def test_a_model_of_ones_own_is_compared_with_the_same_of_the_raw_score():
 
 
 def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
-    """A fixed effect of each of thousands of benchmarks is cubic; who is better is decided alike."""
+    """A fixed effect of each of thousands of benchmarks is cubic; who is better gets the same decision."""
     rng = np.random.default_rng(4)
     a, b = (codes.ravel() for codes in np.indices((3, 30)))
     table = {

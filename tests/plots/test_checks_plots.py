@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from figures import lines, row_labels
+from figures import lines, row_labels, words_below
 from pytest import approx
 from study import as_runs, table_of_scores
 
@@ -42,7 +42,7 @@ def test_markers_are_the_means_of_the_seeds(runs):
     np.testing.assert_allclose(drawn[1], decided)
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["seeds", "seeds of an algorithm with an effect", "95 % of the seeds by chance alone"]
-    assert ax.get_xlabel().replace("\n", " ").endswith("in standard deviations")
+    assert words_below(ax).endswith("in standard deviations")
 
 
 def test_range_of_chance_is_that_of_a_mean(runs):
@@ -65,7 +65,7 @@ def test_rows_of_benchmarks_are_ordered_by_share(runs):
     np.testing.assert_allclose(np.sort(drawn), np.sort(100 * table["share"]))
     colours = {line.get_color() for line in ax.lines if line.get_label() == "_estimates"}
     assert colours == {_style.ACCENT, _style.NEUTRAL}
-    assert "Welch's F-test, Holm adjustment, level 0.05." in ax.get_xlabel().replace("\n", " ")
+    assert "Welch's F-test, Holm adjustment, level 0.05." in words_below(ax)
 
 
 def test_a_benchmark_without_a_test_has_a_row_and_no_marker(runs):
@@ -98,7 +98,7 @@ def test_of_many_benchmarks_those_that_say_most_and_least_are_drawn(many, assert
     drawn = {y: x for data in dots for x, y in zip(*data, strict=True)}
     want = np.concatenate([order["share"][:30], order["share"][-30:]])
     np.testing.assert_allclose([drawn[row] for row in [*range(30), *range(31, 61)]], 100 * want)
-    words = ax.get_xlabel().replace("\n", " ")
+    words = words_below(ax)
     assert words.endswith("60 of 120 benchmarks, those in the middle, are left out.")
     assert ax.figure.get_size_inches()[1] <= 9.5
     assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
@@ -108,7 +108,7 @@ def test_of_many_benchmarks_those_that_say_most_and_least_are_drawn(many, assert
 def test_all_of_many_benchmarks_have_thin_rows_that_can_be_read(many, assert_readable):
     ax = benchmark_information_plot(many, max_rows=120)
     assert len(ax.get_yticklabels()) == 120
-    assert "left out" not in ax.get_xlabel()
+    assert "left out" not in words_below(ax)
     assert min(label.get_fontsize() for label in ax.get_yticklabels()) >= 6
     assert ax.figure.get_size_inches()[1] < 16  # 26 with the rows of a short figure
     assert_readable(ax)
@@ -161,7 +161,7 @@ def test_markers_are_the_rates_in_percent():
 
 
 def test_the_axis_says_what_the_line_is():
-    assert "nominal 5 %" in audit_plot(make_audit()).get_xlabel().replace("\n", " ")
+    assert "nominal 5 %" in words_below(audit_plot(make_audit()))
 
 
 def test_only_audits_are_drawn():

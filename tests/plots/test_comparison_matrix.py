@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from figures import row_labels
+from figures import row_labels, words_below
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
@@ -140,7 +140,7 @@ def test_classes_are_those_of_the_p_values_and_dots_the_decisions():
     assert dots == set()  # the colours say it
     ax = p_value_plot(MEANS, p_values(), **GIVEN | {"alpha": 0.01})
     assert classes(ax)[1] == set(zip(*np.nonzero(off & (ordered < 0.01)), strict=True))
-    assert "Dots: significant difference" in ax.get_xlabel()
+    assert "Dots: significant difference" in words_below(ax)
 
 
 def test_decisions_without_p_values_have_classes_of_their_own():
@@ -149,7 +149,7 @@ def test_decisions_without_p_values_have_classes_of_their_own():
     code, _ = classes(ax)
     np.testing.assert_array_equal(code[0, 1:], [1, 0, 0, 1])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["significant", "not significant", "undecided"]
-    assert "p-value" not in comparison_matrix_plot(MEANS, flags).get_xlabel()
+    assert "p-value" not in words_below(comparison_matrix_plot(MEANS, flags))
 
 
 def test_what_cannot_be_a_matrix_is_refused(make):

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from figures import lines, row_labels
+from figures import beside, lines, row_labels, words_below
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
@@ -55,18 +55,18 @@ def test_ratings_have_their_intervals_and_win_rates(board):
     assert_allclose(dots(ax), table["elo"])
     assert_allclose(intervals(ax), table[["elo_low", "elo_high"]])
     assert ax.get_yticklabels()[0].get_text().startswith("a $\\alpha$")
-    texts = [text.get_text() for text in ax.texts]
+    texts = beside(ax)
     assert texts[-1] == "win rate"
     assert_allclose([float(text.removesuffix(" %")) for text in texts[:-1]], 100 * table["win_rate"], atol=0.5)
     (line,) = lines(ax, "_reference")
     assert line.get_xdata()[0] == 1000.0
-    assert "1,000 is the mean of all" in ax.get_xlabel()
+    assert "1,000 is the mean of all" in words_below(ax)
 
 
 def test_other_measures_are_ordered_by_themselves(board):
     ax = leaderboard_plot(board, measure="win_rate")
     assert_allclose(dots(ax), np.sort(100 * board.to_frame()["win_rate"])[::-1])
-    assert ax.get_xlabel().startswith("Comparisons won, in %")
+    assert words_below(ax).startswith("Comparisons won, in %")
     with pytest.raises(ArgumentError, match="measure must be 'elo' or 'win_rate'"):
         leaderboard_plot(board, measure="rating")
 
@@ -76,7 +76,7 @@ def test_of_many_algorithms_the_ends_are_drawn(board):
     labels = row_labels(ax)
     assert labels[1] == "… 2 more …"
     assert_allclose(dots(ax), board.to_frame()["elo"].iloc[[0, 3]])
-    assert "2 of 4 algorithms" in ax.get_xlabel().replace("\n", " ")
+    assert "2 of 4 algorithms" in words_below(ax)
 
 
 def test_win_rates_are_in_the_cells(board):
@@ -134,7 +134,7 @@ def test_of_many_pairs_those_farthest_from_one_half_are_drawn():
     ax = found.plot(max_rows=2)
     clearest = found.table.sort_values("estimate").iloc[1:].sort_index()
     assert row_labels(ax) == (clearest["left"] + " over " + clearest["right"]).tolist()
-    assert "1 of 3 pairs, those nearest to one half, are left out." in ax.get_xlabel()
+    assert "1 of 3 pairs, those nearest to one half, are left out." in words_below(ax)
 
 
 def test_of_many_benchmarks_those_farthest_from_one_half_are_drawn_and_the_others_counted(assert_readable):
@@ -148,7 +148,7 @@ def test_of_many_benchmarks_those_farthest_from_one_half_are_drawn_and_the_other
     assert names == ["All 20 benchmarks", *found.benchmarks.loc[far, "benchmark"]]
     dots = lines(ax, "_estimates")
     assert dots[1].get_xdata().tolist() == found.benchmarks.loc[far, "estimate"].tolist()
-    words = " ".join(ax.get_xlabel().split())
+    words = words_below(ax)
     assert words.endswith("14 of 20 benchmarks, those nearest to one half, are left out.")
     assert_readable(ax)
 
@@ -179,7 +179,7 @@ def test_rows_are_models_with_an_interval_for_each_population_and_their_groups(e
     ends = [found.models[[f"ci_low_{name}", f"ci_high_{name}"]].to_numpy() for name in names]
     np.testing.assert_allclose(drawn, np.concatenate(ends))
     groups = [" | ".join(row) for row in zip(*(found.models[f"letters_{name}"] for name in names), strict=True)]
-    letters = [text.get_text() for text in ax.texts]
+    letters = beside(ax)
     assert [text for text in letters if text in groups] == groups
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from figures import lines, row_labels
+from figures import lines, row_labels, words_below
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -84,7 +84,7 @@ def test_differences_from_a_control_are_those_of_the_pairs_with_their_decisions(
 def test_an_interval_without_an_end_reaches_the_edge_and_the_figure_says_so():
     found = ranking(test="wilcoxon", rows=4)
     ax = ranking_plot(found, kind="differences")
-    assert "An interval that reaches the edge has no end: too few blocks" in ax.get_xlabel()
+    assert "An interval that reaches the edge has no end: too few blocks" in words_below(ax)
     for line in lines(ax, "_interval"):
         np.testing.assert_allclose(line.get_xdata(), ax.get_xlim())
 

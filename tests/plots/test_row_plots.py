@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from figures import CASES, lines, row_labels
+from figures import CASES, asides, lines, row_labels, words_below
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -44,7 +44,7 @@ def test_words_that_would_break_below_the_axis_take_the_width_of_the_figure(make
         assert box.y0 >= 0
         assert box.x1 <= ax.figure.bbox.x1
     assert narrow.xaxis.label.get_window_extent().width > 0.8 * narrow.figure.bbox.width
-    assert narrow.get_xlabel().replace("\n", " ").startswith(wide.get_xlabel().split("\n")[0])
+    assert words_below(narrow) == words_below(wide)
 
 
 def test_rows_cells_and_labels_are_parts_of_their_algorithms(make):
@@ -82,10 +82,10 @@ def test_by_default_the_intervals_are_those_to_compare_means_by(make):
     want = em.pairs().comparison_intervals().to_frame().set_index("level").loc[row_labels(ax)]
     spans = {line.get_ydata()[0]: line.get_xdata() for line in lines(ax, "_interval")}
     np.testing.assert_array_equal([spans[row] for row in range(5)], want[["ci_low", "ci_high"]])
-    label = ax.get_xlabel().replace("\u00a0", " ").replace("\n", " ")
+    label = words_below(ax)
     assert "No overlap: significant difference (Tukey, α = 0.05)." in label
     bonferroni = em.pairs(adjust="bonferroni", alpha=0.01)
-    words = emmeans_plot(em, pairs=bonferroni).get_xlabel().replace("\u00a0", " ").replace("\n", " ")
+    words = words_below(emmeans_plot(em, pairs=bonferroni))
     assert "(Bonferroni, α = 0.01)" in words
     with pytest.raises(ArgumentError, match=r"^pairs must be the result of em\.pairs\(\), of the same means\.$"):
         emmeans_plot(em, pairs=make.pairs(*make.cases["two"]))
@@ -95,7 +95,7 @@ def test_pairs_that_cannot_be_drawn_as_overlap_are_counted(make):
     em = make.means(tuple("ABCD"), (0.0, 1.22, 5.0, 9.0), (0.3, 0.3, 0.01, 0.01))
     odd = em.pairs().comparison_intervals()
     assert len(odd.exceptions) > 0
-    words = emmeans_plot(em).get_xlabel().replace("\n", " ")
+    words = words_below(emmeans_plot(em))
     assert f"but for {len(odd.exceptions)} of 6 pairs" in words
 
 
@@ -131,16 +131,16 @@ def test_letters_of_a_few_and_ranks_of_many_come_from_the_decisions(make, assert
     em, sep = make.means(*make.cases[case]), make.decisions(*make.cases[case])
     ax = emmeans_plot(em, decisions=sep)
     assert_readable(ax)
-    shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
+    shown = {text.xy[1]: text.get_text() for text in asides(ax)}
     ranks = [f"{low}–{high}" if low < high else f"{low}" for low, high in zip(sep.rank_low, sep.rank_high, strict=True)]
-    words = ax.get_xlabel().replace("\u00a0", " ").replace("\n", " ")
+    words = words_below(ax)
     assert ("At the right: the ranks that" if size > 12 else "Means that share a letter: no significant") in words
     assert [shown[row] for row in range(size)] == (ranks if size > 12 else [sep.letters[level] for level in sep.levels])
     assert row_labels(ax) == list(sep.levels)
 
 
 def test_axis_label_names_response_level_and_direction(make):
-    label = emmeans_plot(make.means(*make.cases["two"]), intervals="mean").get_xlabel().replace("\u00a0", " ")
+    label = words_below(emmeans_plot(make.means(*make.cases["two"]), intervals="mean"))
     assert label == "Marginal mean of value, 95 % CI (lower is better)"
 
 
@@ -163,7 +163,7 @@ def test_pairs_show_difference_interval_decision_and_p(make):
         np.testing.assert_array_equal(line.get_ydata(), part.index)
     spans = {line.get_ydata()[0]: tuple(line.get_xdata()) for line in lines(ax, "_interval")}
     assert [spans[row] for row in table.index] == list(zip(table["ci_low"], table["ci_high"], strict=True))
-    shown = {text.xy[1]: text.get_text() for text in ax.texts if text.get_text() != "p-value"}
+    shown = {text.xy[1]: text.get_text() for text in asides(ax) if text.get_text() != "p-value"}
     assert [shown[row] for row in table.index] == [format_p(p) for p in table["p_value"]]
     assert lines(ax, "_reference")[0].get_xdata()[0] == 0.0
 
@@ -187,7 +187,7 @@ def test_of_pairs_with_a_direction_the_better_mean_comes_first(make, direction, 
         known = (best[i], best[j]) in table.index
         low, high = table.loc[(best[i], best[j]) if known else (best[j], best[i]), ["ci_low", "ci_high"]]
         assert spans[row] == pytest.approx((low, high) if known else (-high, -low))
-    assert f"({'negative' if sign < 0 else 'positive'}: the first is better)" in ax.get_xlabel().replace("\n", " ")
+    assert f"({'negative' if sign < 0 else 'positive'}: the first is better)" in words_below(ax)
 
 
 def test_a_map_of_twenty_long_names_fits_a_column(make, assert_readable):
@@ -196,7 +196,7 @@ def test_a_map_of_twenty_long_names_fits_a_column(make, assert_readable):
     ax = pairs_matrix_plot(pairs, width="column")
     assert_readable(ax)
     assert ax.figure.get_size_inches()[0] == 3.3
-    key = ax.get_xlabel().replace("\n", " ")
+    key = words_below(ax)
     assert all(name in key or name in {label.get_text() for label in ax.get_xticklabels()} for name in names)
     (scale,) = ax.child_axes
     assert scale.get_position().y0 > ax.get_position().y1  # above the map
@@ -290,9 +290,9 @@ def test_the_foot_of_a_map_names_the_mark_that_is_drawn(make, algorithms, size):
     dots = {(y, x) for c in ax.collections if c.get_label() == "_emphasised" for x, y in c.get_offsets()}
     found, mark = (bold, "Bold") if ax.texts else (dots, "Dot")
     assert {(i // algorithms, i % algorithms) for i in np.flatnonzero(clear)} == found
-    assert ax.get_xlabel() == f"{mark}: the interval excludes zero."
+    assert words_below(ax) == f"{mark}: the interval excludes zero."
     nowhere = benchmark_effects_plot(table.assign(ci_low=-9.0, ci_high=9.0), kind="heatmap", ax=axes_of(size))
-    assert nowhere.get_xlabel().replace("\n", " ") == "Every interval shown includes zero."
+    assert words_below(nowhere) == "Every interval shown includes zero."
 
 
 @pytest.mark.parametrize("kind", ["intervals", "heatmap"])
@@ -303,12 +303,12 @@ def test_of_many_benchmarks_those_with_the_largest_effects_are_drawn(make, asser
     size = table["effect"].abs().groupby(table["benchmark"], sort=False).max()
     largest = set(size.nlargest(60).index)
     assert row_labels(ax) == [name for name in size.index if name in largest]
-    words = ax.get_xlabel().replace("\n", " ")
+    words = words_below(ax)
     assert words.endswith("60 of 120 benchmarks, those with smaller effects, are left out.")
     assert_readable(ax)
     whole = benchmark_effects_plot(table, kind=kind, max_rows=120)
     assert row_labels(whole) == list(size.index)
-    assert "left out" not in whole.get_xlabel()
+    assert "left out" not in words_below(whole)
     assert min(tick.get_fontsize() for tick in whole.get_yticklabels()) >= 6
     assert_readable(whole)
 

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
-from figures import lines, row_labels
+from figures import lines, row_labels, words_below
 from matplotlib.figure import Figure
 from pytest import approx
 from study import as_runs, table_of_scores
@@ -76,7 +76,7 @@ def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     assert drawn == {(row, text) for row, own in enumerate(table["terms"]) for text in own}
     shared = f"Every model holds {found.start.formula}; dots: the terms that it has beyond."
     singular = " * singular: a variance is zero or a correlation one." * bool(table["singular"].any())
-    assert ax.get_xlabel().replace("\n", " ") == shared + singular
+    assert words_below(ax) == shared + singular
     (side,) = ax.child_axes
     assert [bar.get_width() for bar in side.patches] == approx(table["delta"].tolist())
     ranks = row_labels(ax)
@@ -130,9 +130,9 @@ def test_of_many_levels_the_ends_are_drawn(effects):
     assert len(labels) == 8
     assert labels[3] == "… 13 more …"
     assert labels[-1] == "benchmark 03 <b>$x$"
-    words = ax.get_xlabel().replace("\n", " ")
+    words = words_below(ax)
     assert words.endswith("13 of 20 levels, those in the middle, are left out.")
-    assert "left out" not in random_effects_plot(effects, max_rows=20).get_xlabel()
+    assert "left out" not in words_below(random_effects_plot(effects, max_rows=20))
 
 
 def test_bad_input(effects):

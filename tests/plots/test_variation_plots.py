@@ -8,7 +8,7 @@ import functools
 import numpy as np
 import pandas as pd
 import pytest
-from figures import lines, row_labels
+from figures import lines, row_labels, words_below
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 from pytest import approx
@@ -77,7 +77,7 @@ def test_variation_draws_standard_deviations_and_says_what_it_leaves_out() -> No
     assert ends == approx(found.to_frame()[["ci_low", "ci_high"]].to_numpy())
     ax = variance_sources_plot(found, leave_out=["task"])
     assert "task" not in row_labels(ax)
-    assert "Not drawn: task (" in ax.get_xlabel().replace("\n", " ")
+    assert "Not drawn: task (" in words_below(ax)
 
 
 def test_reliability_draws_the_closed_form_and_the_study() -> None:
@@ -113,7 +113,7 @@ def test_extrapolated_differences_are_marked(assert_readable) -> None:
     ]
     assert_readable(ax)
     ax = benchmark_effects_plot(found)
-    assert "Grey: extrapolated, because an algorithm was not run there." in ax.get_xlabel().replace("\n", " ")
+    assert "Grey: extrapolated, because an algorithm was not run there." in words_below(ax)
     (cells,) = (c for c in ax.collections if c.get_label() == "_cells")
     rows, columns = ([tick.get_text() for tick in ticks] for ticks in (ax.get_yticklabels(), ax.get_xticklabels()))
     empty = np.ma.getmaskarray(cells.get_array()).reshape(9, 3)
@@ -131,13 +131,13 @@ def test_of_many_benchmarks_the_ends_or_the_largest_are_drawn(assert_readable) -
     drawn = sorted((y, x) for line in lines(ax, "_estimates")[1:] for x, y in zip(*line.get_data(), strict=True))
     assert [y for y, _ in drawn] == [0, 1, 3, 4]
     assert [x for _, x in drawn] == approx(part["estimate"].iloc[[0, 1, -2, -1]].tolist())
-    words = ax.get_xlabel().replace("\n", " ")
+    words = words_below(ax)
     assert words.endswith("5 of 9 benchmarks, those in the middle, are left out.")
     assert_readable(ax)
     ax = benchmark_effects_plot(found, max_rows=4)
     largest = found.to_frame().set_index("benchmark")["estimate"].abs().nlargest(4).index
     assert {t.get_text() for t in ax.get_yticklabels()} == set(largest)
-    words = ax.get_xlabel().replace("\n", " ")
+    words = words_below(ax)
     assert words.endswith("5 of 9 benchmarks, those with smaller effects, are left out.")
     assert_readable(ax)
 
@@ -220,7 +220,7 @@ def test_variances_relative_to_the_split_by_study():
     assert_allclose(drawn(ax, "_estimates"), study.sources["relative"])
     ends = drawn(ax, "_interval").reshape(-1, 2)
     assert_allclose(ends, study.sources[["relative_low", "relative_high"]].clip(upper=4.0))
-    assert "over that of data" in ax.get_xlabel()
+    assert "over that of data" in words_below(ax)
     assert_allclose(drawn(variance_sources_plot(study, values="sd"), "_estimates"), study.sources["sd"])
     with pytest.raises(ArgumentError, match="values must be 'relative' or 'share' or 'sd'"):
         variance_sources_plot(study, values="variance")
@@ -232,4 +232,4 @@ def test_many_studies_have_a_row_each():
     labels = row_labels(ax)
     assert labels[:2] == ["data", "pipeline 0"]
     assert len(labels) == 27
-    assert "Share of the variance" in ax.get_xlabel()
+    assert "Share of the variance" in words_below(ax)

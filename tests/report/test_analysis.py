@@ -138,7 +138,7 @@ def test_different_scales_are_a_reservation_in_the_headline(table: Make, as_runs
     wild = frame["task"] == "task0"
     frame.loc[wild, "loss"] = 5 + 40 * (frame.loc[wild, "loss"] - 5)
     analysis = analyze(as_runs(frame))
-    assert "Mind the scale: the scatter of scores differs " in analysis.headline()
+    assert "Unequal scales: the scatter of scores differs " in analysis.headline()
     assert "Scores are on different scales." in analysis.to_text()
     assert wording.order_sentence(analysis) == ""
 
@@ -389,7 +389,7 @@ def test_priorband_is_told_as_it_is(data_dir: Path) -> None:
     by_model = analyze(runs, adjust="tukey", vcov="model")
     assert "RS has the lowest mean value over used_fidelity: it is significantly better than PB" in by_model.headline()
     assert "does not confirm that RS is better than PB: claim no difference there" in by_model.headline()
-    assert "Mind the scale" in headline
+    assert "Unequal scales" in headline
     assert "A cautious check over benchmark means" in by_model.to_html()
 
 

@@ -292,7 +292,7 @@ def test_the_scale_is_that_of_the_model(runtimes: lt.Runs) -> None:
     analysis = analyze(runtimes, formula="log(loss) ~ tool + (1 | task) + (1 | task:tool)")
     raw = analyze(runtimes)
     assert raw.check.scale_ratio > 100 > 3 > analysis.check.scale_ratio
-    assert "Mind the scale" in raw.headline()
+    assert "Unequal scales" in raw.headline()
     assert "scale" not in analysis.headline()
     assert "score_scale" not in {f.kind for f in analysis.check.findings}
 

@@ -24,7 +24,7 @@ def test_the_report_says_what_failed_runs_count() -> None:
     text = analysis.to_markdown()
     assert {"**Policy.**", "**What to do:**"} <= set(re.findall(r"\*\*\S[^*]*\S\*\*(?= )", text))  # bold for Markdown
     assert analysis.sensitivity is not None
-    assert "Mind the failed runs" in analysis.headline()
+    assert "Failed runs matter" in analysis.headline()
     assert text.count("6 failed runs of 1 algorithm were given the worst score of their benchmark.") >= 3
     assert analysis.sensitivity.overview in text
     assert "## Failed runs" in text

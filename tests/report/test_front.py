@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from figures import words_below
 
 from lmemtest.errors import ArgumentError
 from lmemtest.report import wording
@@ -91,7 +92,7 @@ def test_verdict_table_and_figure_are_about_the_same_best_one(table: Make, as_ru
     words = "better than each of the 2 algorithms that can be compared with it. D could not be compared with it."
     assert words in said(analysis)
     ax = forest_plot(analysis.pairs, decisions=analysis.decisions, reference="A")
-    assert ax.get_xlabel().replace("\n", " ").startswith("Mean loss: behind A")
+    assert words_below(ax).startswith("Mean loss: behind A")
 
 
 def test_nothing_is_said_of_parts_that_were_not_left_out(table: Make, as_runs: Make) -> None:

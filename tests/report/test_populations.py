@@ -42,8 +42,8 @@ def test_the_report_says_which_pairs_the_other_population_decides_otherwise(tabl
     changed = analysis.populations.changed()
     assert len(changed)
     overview = analysis.populations.overview
-    assert f"Mind the population. {overview}" in analysis.headline()
-    assert "Pairs that are decided otherwise for the other population" in analysis.to_text()
+    assert f"Another population. {overview}" in analysis.headline()
+    assert "Pairs with another decision for the other population" in analysis.to_text()
     narrow = lt.analyze(table, population="benchmark", **ROLES)
     assert narrow.claim == "new tasks of these 6 search spaces"
     assert narrow.populations is not None

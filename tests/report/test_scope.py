@@ -96,11 +96,14 @@ def test_the_recommended_model_lacks_nothing(three: Analysis) -> None:
 
 def test_the_level_carries_its_conditions(three: Analysis) -> None:
     tukey = analyze(three.runs, adjust="tukey", vcov="model")
-    assert "among all pairs is controlled at 5 %, if all algorithms vary alike between benchmarks" in tukey.headline()
-    assert "; all algorithms were taken to vary alike between benchmarks. Differences" in words(tukey)
+    assert (
+        "among all pairs is controlled at 5 %, if all algorithms vary to the same degree between benchmarks"
+        in tukey.headline()
+    )
+    assert "; all algorithms were assumed to vary to the same degree between benchmarks. Differences" in words(tukey)
     text = words(three)
     assert "if all algorithms vary alike" not in text
-    assert "; levels of task were taken as independent. Differences" in text
+    assert "; levels of task were assumed independent. Differences" in text
     assert "The level of 5 % is nominal: in simulations from 6 benchmarks on" in text
 
 
@@ -199,7 +202,7 @@ def test_few_benchmarks_without_variation_are_a_reservation(zero: Analysis) -> N
     assert zero.sample.zero
     assert zero.sample.variance == approx(0.0, abs=1e-8)
     assert (
-        "Mind the number of benchmarks: the change of advantages between the 4 benchmarks is estimated as zero, so the "
+        "Few benchmarks: the variance of advantages between the 4 benchmarks is estimated as zero, so the "
         "test rests on the rows rather than on the number of benchmarks and tends to be too optimistic; a cautious "
         "check over benchmark means confirms that "
     ) in zero.headline()
@@ -335,13 +338,13 @@ def test_a_budget_in_the_model_lifts_the_caution(continuous: Make, as_runs: Make
 def test_random_budgets_from_one_range_are_a_reservation_only(continuous: Make, as_runs: Make) -> None:
     analysis = analyze(as_runs(continuous(0.0), budget="budget"))
     assert analysis.headline().startswith("A is the best of the 3 algorithms")
-    assert "Mind the budgets: runs were scored at different budgets (288 distinct values)" in analysis.headline()
+    assert "Different budgets: runs were scored at different budgets (288 distinct values)" in analysis.headline()
     assert "Scatter: standard deviation of the scores within algorithm. It includes how scores" in words(analysis)
 
 
 def test_budgets_on_a_grid_are_neither(curves: pd.DataFrame, as_runs: Make) -> None:
     analysis = analyze(as_runs(curves, budget="budget"))
-    assert "Mind the budgets" not in analysis.headline()
+    assert "Different budgets" not in analysis.headline()
     assert "Each run counts once, with its mean over 3 values of budget." in words(analysis)
     assert "standard deviation of the scores of the runs within algorithm." in words(analysis)
     own = analyze(as_runs(curves, budget="budget"), formula="loss ~ tool + (1 | task/tool)")
@@ -412,7 +415,7 @@ def test_mirror_images_count_once(two: Analysis, three: Analysis) -> None:
 
 def test_one_difference_is_not_a_family(two: Analysis) -> None:
     text = words(two)
-    methods = text[text.index("Ready for a paper") : text.index("Whom this is about -")]
+    methods = text[text.index("Ready for a paper") : text.index("What the claim covers -")]
     assert (
         "Their difference was tested by a t-test, with the larger of the model's standard error and the one from the "
         "CR2 variance of the differences over the 8 levels of task (Pustejovsky & Tipton 2018), with Satterthwaite "

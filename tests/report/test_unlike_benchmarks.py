@@ -39,9 +39,9 @@ def test_no_level_is_promised_and_ranks_stand_beside_the_answer(unlike):
     assert "nominally" not in headline
     assert unlike.on_ranks.significant.loc["best", "second"]
     assert not unlike.decisions.significant.to_numpy().any()
-    assert "By mean rank, where every benchmark counts the same, best is significantly better than" in headline
+    assert "By mean rank, which gives every benchmark equal weight, best is significantly better than" in headline
     assert "No algorithm can be called best by mean score: best has the highest mean score, but it" in headline
-    assert "; 3 of 6 pairs are decided otherwise than by mean score. This is about" in headline
+    assert "; the decision on 3 of 6 pairs differs from that by mean score. This is about" in headline
 
 
 def test_the_ranks_are_the_comparison_of_ranks(unlike):

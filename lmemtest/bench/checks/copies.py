@@ -310,8 +310,12 @@ def _same_seeds(curves: pd.DataFrame) -> list[list[Any]]:
     )
     equal = np.where(long >= SHARE_LONG * n, long, certain)
     first = curves.iloc[np.unique(place, return_index=True)[1]]
-    numbers = zip(first["benchmark"], first["algorithm"], n.tolist(), equal.tolist(), strict=True)
-    return [["seed", place, None, algorithm, n, equal, equal / n] for place, algorithm, n, equal in numbers if equal]
+    columns = (first["benchmark"].tolist(), first["algorithm"].tolist(), n.tolist(), equal.tolist())
+    return [
+        ["seed", place, None, algorithm, n, equal, equal / n]
+        for place, algorithm, n, equal in zip(*columns, strict=True)
+        if equal
+    ]
 
 
 def _enough(curves: pd.DataFrame) -> bool:

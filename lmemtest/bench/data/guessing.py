@@ -52,6 +52,8 @@ SEVERAL = ("family", "metafeatures", "ignore")
 MOST_READINGS = 4  # that are shown
 MOST_KINDS = 10  # of failures in one column
 NUMBERS = 0.5  # of the cells of a column of text are numbers, where it may hold scores
+_SUCCESSES = frozenset({"c", "correct", "hits", "passed", "passes", "solved", "successes"})  # last words of counts
+_TRIALS = frozenset({"n", "attempts", "questions", "samples", "total", "trials", "tries"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +197,7 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     if choice is not None and choice not in roles["metafeatures"] and scores:
         return _of_choices(frame, roles, choice)
     refused = _runs_in_names(frame, rest, algorithms, scores)
+    refused = refused or (_counts_of_unequal_trials(frame, scores) if roles["score"] is None else ())
     if refused or not scores or not algorithms:
         known = found[0][0] if found else {**roles, "score": next(iter(scores), None)}
         lacking = tuple(name for name, columns in (("score", scores), ("algorithm", algorithms)) if not columns)
@@ -261,6 +264,25 @@ def _runs_in_names(
         told = "" if _is_nested(table[name]) else runs_in_names(table[name].dropna().unique(), name)
         if told:
             return (told,)
+    return ()
+
+
+def _counts_of_unequal_trials(table: pd.DataFrame, scores: Sequence[str]) -> tuple[str, ...]:
+    """Why counts of successes are no score where the numbers of trials differ, and what makes them one."""
+
+    def named(names: Iterable[str], words: frozenset[str]) -> list[str]:
+        return [n for n in names if words_of(n)[-1:] and words_of(n)[-1] in words and _is_numeric(table[n])]
+
+    for trials, count in itertools.product(named(table.columns, _TRIALS), named(scores, _SUCCESSES)):
+        both = table[[count, trials]].dropna()
+        whole = bool((both % 1 == 0).all(axis=None) and both[count].between(0, both[trials]).all())
+        if whole and both[trials].nunique() > 1:
+            share = "share" if "share" not in table else f"share_of_{trials}"
+            return (
+                f"{count!r} looks like successes among {trials!r}, which differs between rows, so counts are not "
+                f"comparable. Compare shares, then call again:\n"
+                f"  df = df.assign({share}=df[{count!r}] / df[{trials!r}]).drop(columns=[{count!r}, {trials!r}])",
+            )
     return ()
 
 
@@ -523,6 +545,7 @@ def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
     """The readings of a table with a column per algorithm."""
     from lmemtest.bench.data.runs import Runs
 
+    reasons: tuple[str, ...]
     names = [name for name in table.columns if name not in _named(roles)]
     found = {name: value for name, value in roles.items() if value not in (None, ()) and name != "ignore"}
     for role in ("benchmark", "seed", "budget"):
@@ -532,8 +555,13 @@ def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
     if ("budget" in found or "seed" in found) and not any(
         is_text(table[name]) or role_of(name) == "benchmark" for name in names
     ):
-        return Guess(readings=(), lacking=("benchmark",), known=found)  # the rows have no names
-    reasons: tuple[str, ...] = ()
+        one_each = (
+            f"Each algorithm has one curve over {found.get('budget')!r} and no second run: nothing says how far curves "
+            "of runs differ by chance. Add runs on other benchmarks or with other seeds, with a column that names them."
+        )
+        reasons = () if "seed" in found else (one_each,)
+        return Guess(readings=(), lacking=("benchmark",), known=found, reasons=reasons)
+    reasons = ()
     scores = [name for name in names if _is_numeric(table[name]) and name not in found.values()]
     told = runs_in_names(scores, others=[name for name in names if name not in scores])
     if told:

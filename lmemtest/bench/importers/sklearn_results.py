@@ -22,6 +22,7 @@ __all__ = ["of_columns", "of_names", "of_record", "sklearn"]
 SPLIT = re.compile(r"split(\d+)_test_(.+)")
 BOTH = "cv_results_ of a search (split0_test_score, ...) or a result of cross_validate (test_score, ...)"
 NOT_SET = "not set"
+_OF_A_SEARCH = re.compile(r"split\d+_|(mean|std|rank)_|params?$|param_|n_resources$|iter$|Unnamed: ")
 
 
 def sklearn(
@@ -38,8 +39,8 @@ def sklearn(
     results : mapping, search, dataframe, path, list or mapping of these
         ``cross_validate(...)`` or ``cross_val_score(...)`` by algorithm and data set, such as ``{"SVC": {"iris":
         cross_validate(...)}}`` or ``{("SVC", "iris"): ...}``; or a fitted search, its ``cv_results_``, or a file of it,
-        by data set: ``{"iris": search}``. The candidates of a search are the algorithms. A json file may hold several
-        results by name.
+        by data set: ``{"iris": search}``, or one table with a column for the name. The candidates of a search are the
+        algorithms. A json file may hold several results by name.
     metric : str, optional
         Which of several scores: the name in ``scoring=``.
     parameter : str, optional
@@ -94,7 +95,21 @@ def sklearn(
             "estimators, cross-validate each search: cross_validate(search, X, y), which scores it on data that it was "
             "not tuned on."
         )
+    if len(parts) == 1 and not parts[0].labels:
+        parts, tables = _searches_in(parts[0], tables[0])
     return _of_searches(parts, tables, metric, parameter)
+
+
+def _searches_in(part: Part, table: pd.DataFrame) -> tuple[list[Part], list[pd.DataFrame]]:
+    """The searches that somebody has put into one table, with a column for the name of each."""
+    candidate = pd.Series([_text(row) for row in _settings(table).to_dict("records")], index=table.index)
+    named = [name for name in names_of(table) if not _OF_A_SEARCH.match(name)]
+    apart = [name for name in named if not pd.DataFrame({"candidate": candidate, name: table[name]}).duplicated().any()]
+    if len(apart) != 1 or not candidate.duplicated().any():
+        return [part], [table]
+    tables = dict(list(table.groupby(apart[0], sort=False, observed=True)))
+    parts = [Part(rows, {"benchmark": level}, f"{apart[0]} = {format_level(level)}") for level, rows in tables.items()]
+    return parts, list(tables.values())
 
 
 def _parts(results: Any, keys: Sequence[str]) -> list[Part]:
@@ -235,7 +250,7 @@ def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | No
         ignore=() if parameter is not None else parameters,
         seed_shared=False,
         said={
-            "benchmark": "the name that was given, or that of the file",
+            "benchmark": "the name that was given, that of the file, or the column that differs between searches",
             "algorithm": "the parameters of a candidate" if parameter is None else f"the parameter {parameter}",
         },
         notes=_notes("candidate"),

@@ -182,7 +182,7 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha:
     else:
         remedy = (
             f"In the unit of the score it does not show next to the other variation, so the model has no {pair}; where "
-            "every benchmark counts the same (normalised scores) it may."
+            "every benchmark has equal weight (normalised scores) it may."
         )
     return Finding(
         severity=severity,

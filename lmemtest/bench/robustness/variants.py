@@ -58,7 +58,7 @@ class Variants(Answer):
         The `lmemtest.core.verdicts.Verdict` on left, compared with right.
     tables, values, ...
         As in `Answer`. The first table has a row for each pair, what every way says of it, and ``alike``; `overview`
-        says how many pairs are decided alike, `changes` has a sentence on each that is not. Scores, failures and
+        says how many pairs get the same decision, `changes` has a sentence on each that is not. Scores, failures and
         populations have `advantage` and `p_value`, (ways, pairs): by how much left is better, on the scale of the way,
         and p-values adjusted for all pairs of a way, NaN where a way does not test a pair; `meanings`, `counts`, `best`
         and `alpha`. Tests have `rankings`, by their names.
@@ -205,7 +205,7 @@ def better(codes: Codes, pairs: pd.DataFrame, words: Mapping[int, str]) -> list[
 
 
 def _overview(variants: Variants, among: str, lead: str, compared: str) -> str:
-    """How many pairs are decided alike."""
+    """How many pairs get the same decision."""
     count = int(variants.comparable.sum())
     if not count:
         return f"{lead}no pair of {compared} can be tested in two ways {among}.".lstrip()
@@ -214,13 +214,13 @@ def _overview(variants: Variants, among: str, lead: str, compared: str) -> str:
         among += f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested by all)"
     n_alike = int((variants.alike & variants.comparable).sum())
     if n_alike == count:
-        which = f"all {count:,} pairs of {compared} are" if count > 1 else f"the pair of {compared} is"
-        text = f"{which} decided alike {among}."
+        which = f"all {count:,} pairs of {compared} get" if count > 1 else f"the pair of {compared} gets"
+        text = f"{which} the same decision {among}."
     else:
         opposite = int(variants.opposite.sum())
-        more = f", and {opposite:,} in opposite directions" if opposite else ""
-        which = f"{n_alike:,} of {counted(count, 'pair')} of {compared} {'is' if n_alike == 1 else 'are'}"
-        text = f"{which} decided alike {among}{more}."
+        more = f"; {opposite:,} {'is' if opposite == 1 else 'are'} decided in opposite directions" if opposite else ""
+        which = f"{n_alike:,} of {counted(count, 'pair')} of {compared} {'gets' if n_alike == 1 else 'get'}"
+        text = f"{which} the same decision {among}{more}."
     return f"{lead}{text}" if lead else f"{text[:1].upper()}{text[1:]}"
 
 

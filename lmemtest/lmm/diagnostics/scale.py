@@ -330,13 +330,13 @@ def _on_a_trend(fit: LmmFit, ratio: float, score: Score, *, severe: bool) -> str
 
 def _ratio_of_logarithms(fit: LmmFit) -> float:
     """Largest over smallest residual standard deviation by fifths of the fitted value, of the model of log(score)."""
-    from lmemtest.lmm.model import fit_lmm
+    from lmemtest.lmm.model.fitting import fit_parsed
 
     if fit.data is None or fit.weights is not None:
         return float("inf")
-    formula = str(replace(fit.design.parsed, response_function="log"))
+    parsed = replace(fit.design.parsed, response_function="log")
     try:
-        again = fit_lmm(formula, fit.data, reml=fit.reml, dispersion=fit.dispersion)
+        again = fit_parsed(parsed, fit.data, reml=fit.reml, dispersion=fit.dispersion)
     except LmemtestError:
         return float("inf")
     rows = rows_of(again)

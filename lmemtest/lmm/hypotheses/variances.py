@@ -14,7 +14,6 @@ so F(0) is an exact test on the boundary l = 0 and inverting F(l) gives an exact
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 _ZERO = 1e-9  # relative to the largest eigenvalue
 _MANY_GROUPS = 100  # whose matrix is decomposed by its rank, where groups are of one size
 _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
+_STEPS, _CLOSE = 200, 1e-15  # of Newton, at most, and the relative step that ends them
 
 
 # --------------------------------------------------------------------------------------------------- several variances
@@ -180,19 +180,17 @@ def variance_ratio(
             alpha=alpha,
         )
 
-    def pivot(ratio: float) -> float:
-        return float(np.sum(squares / (1.0 + ratio * mu)) / r / (rest / d))
-
-    tail = 0.5 * alpha
+    squares = squares / r / (rest / d)  # F at a ratio of the variances is the sum of squares / (1 + ratio mu)
+    statistic, tail = float(squares.sum()), 0.5 * alpha
     low, high = (float(special.fdtri(df_num, df_den, q)) for q in (1.0 - tail, tail))
     return VarianceRatio(
-        statistic=pivot(0.0),
+        statistic=statistic,
         df_num=df_num,
         df_den=df_den,
-        p_value=float(special.fdtrc(df_num, df_den, pivot(0.0))),
-        ratio=_root(pivot, 1.0, mu),
-        ratio_low=_root(pivot, low, mu),
-        ratio_high=_root(pivot, high, mu),
+        p_value=float(special.fdtrc(df_num, df_den, statistic)),
+        ratio=_ratio_at(1.0, squares, mu),
+        ratio_low=_ratio_at(low, squares, mu),
+        ratio_high=_ratio_at(high, squares, mu),
         alpha=alpha,
     )
 
@@ -229,16 +227,19 @@ def _of_equal_groups(N: Array, sums: Array, n: float) -> tuple[Array, Array]:
     return np.append(n - singular**2, np.full(beyond, n)), np.append(in_space, np.full(beyond, rest))
 
 
-def _root(pivot: Callable[[float], float], target: float, mu: Array) -> float:
-    """Where the falling function `pivot` takes the value `target`; 0 if it starts below."""
-    from scipy.optimize import brentq
+def _ratio_at(target: float, squares: Array, mu: Array) -> float:
+    """The ratio of the variances at which F, which falls with it and is convex, is `target`; 0 where it starts below.
 
-    if pivot(0.0) <= target:
-        return 0.0
-    high = 1.0 / float(mu.min())
-    while pivot(high) > target:
-        high *= 4.0
-    return float(brentq(lambda ratio: pivot(ratio) - target, 0.0, high, xtol=1e-14, rtol=1e-12))
+    Newton's steps come from the left and never pass it.
+    """
+    ratio = 0.0
+    for _ in range(_STEPS):
+        weight = 1.0 / (1.0 + ratio * mu)
+        step = (squares @ weight - target) / (squares * mu @ weight**2)
+        if step <= _CLOSE * (ratio + 1.0 / mu.max()):
+            break
+        ratio += float(step)
+    return ratio
 
 
 def _share(ratio: float) -> float:

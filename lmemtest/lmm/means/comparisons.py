@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0, "logit": math.e}
+_LEAD = ("estimate", "ci_low", "ci_high", "se", "p_value")  # columns of a lead
 _VERBS = {
     "pairs": "pairs()",
     "control": "against()",
@@ -94,6 +95,7 @@ class Comparisons(Result):
     selected: Mapping[str, Any] = field(default_factory=dict)
     joint: tuple[LargestT | None, ...] = ()
     notes: tuple[str, ...] = ()
+    _columns: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
 
     figure: ClassVar[str | None] = "pairs_plot"
 
@@ -101,6 +103,13 @@ class Comparisons(Result):
     decisions = decisions
     equivalence = equivalence
     noninferiority = noninferiority
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns of the table as arrays, made once."""
+        if not self._columns:
+            self._columns.update((str(name), values.to_numpy()) for name, values in self.table.items())
+        return self._columns
 
     @property
     def ddf(self) -> str:
@@ -151,8 +160,8 @@ class Comparisons(Result):
         Those of the first step do not depend on which differences are significant: a difference beyond its own is,
         whatever the others are.
         """
-        n_groups = len(self.estimates.groups())
-        df, t_ratio = (self.table[name].to_numpy(dtype=float).reshape(n_groups, -1) for name in ("df", "t_ratio"))
+        n_groups, columns = len(self.estimates.groups()), self.columns
+        df, t_ratio = (columns[name].astype(float).reshape(n_groups, -1) for name in ("df", "t_ratio"))
         if self.adjust in JOINT_ADJUSTMENTS:
             rows = [
                 np.full(len(nu), np.nan) if joint is None else joint.isf(alpha, nu)
@@ -167,8 +176,8 @@ class Comparisons(Result):
             }
             raw = [None if first_step else two_sided_p(*pair) for pair in zip(t_ratio, df, strict=True)]
             rows = [critical_values(nu, p, **options) for nu, p in zip(df, raw, strict=True)]
-        half = np.concatenate(rows) * self.table["se"].to_numpy(dtype=float)
-        return np.where(self.table["p_value"].isna().to_numpy(), np.nan, half)
+        half = np.concatenate(rows) * columns["se"].astype(float)
+        return np.where(np.isnan(columns["p_value"].astype(float)), np.nan, half)
 
     def select(self, **values: Any) -> Comparisons:
         """Comparisons of one group, or of the groups that share the values given.
@@ -240,17 +249,21 @@ class Comparisons(Result):
         >>> pairs.behind("A", "minimize")["estimate"].round(6).to_dict()
         {'B': 1.0, 'C': 4.0}
         """
+        rows = self.leads(best, direction)
+        order = [level for level in self.levels if level in rows]
+        return type(self.table)([rows[level] for level in order], index=order, columns=_LEAD)
+
+    def leads(self, best: str, direction: str) -> dict[str, tuple[float, ...]]:
+        """What `behind` has, by level."""
         self.require("behind", "pairs")
-        columns = ["estimate", "ci_low", "ci_high", "se", "p_value"]
-        left, right = (self.table[name].to_numpy() for name in ("left", "right"))
+        columns = self.columns
+        left, right = columns["left"], columns["right"]
         rows = np.flatnonzero((left == best) | (right == best))
-        other: list[str] = np.where(left[rows] == best, right[rows], left[rows]).tolist()
-        values = self.table[columns].to_numpy(dtype=float)[rows]
+        other = np.where(left[rows] == best, right[rows], left[rows]).tolist()
+        values = np.column_stack([columns[name][rows].astype(float) for name in _LEAD])
         turned = (left[rows] == best) == (direction == "minimize")  # left - right: the smaller score is the better one
         values[turned, :3] = -values[turned][:, [0, 2, 1]]
-        place = {level: i for i, level in enumerate(self.levels)}
-        order = sorted(range(len(rows)), key=lambda i: place[other[i]])
-        return type(self.table)(values[order], index=[other[i] for i in order], columns=columns)
+        return dict(zip(other, map(tuple, values.tolist()), strict=True))
 
     def ratios(self) -> pd.DataFrame:
         """The differences of logarithms as ratios, left over right: of geometric means, of odds, of expected values.
@@ -313,7 +326,9 @@ class Comparisons(Result):
             ratios = self.ratios().to_dict("records") if self.kind == "pairs" and self.log_base is not None else []
             what = "conditional odds ratio" if self.estimates.score.startswith("logit(") else "ratio"
             sentences = []
-            for i, row in enumerate(self.table.to_dict("records")):
+            columns = self.columns
+            for i, values in enumerate(zip(*(column.tolist() for column in columns.values()), strict=True)):
+                row = dict(zip(columns, values, strict=True))
                 both = f"{row['left']} and {row['right']}"
                 if (row["left"], row["right"]) in apart:
                     text = f"{both} have no benchmark in common, so there is no verdict."

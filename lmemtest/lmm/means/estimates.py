@@ -380,6 +380,17 @@ class Estimates(Result):
             )
         return self.alone() if single else self, ()
 
+    def as_shown(self) -> Estimates:
+        """The same numbers for tables and figures, without the fit behind them, so that further ones have no test."""
+        return replace(
+            self,
+            df_function=partial(_same_df, np.nan),
+            estimable_function=None,
+            variance_function=None,
+            f_function=None,
+            moderate=None,
+        )
+
     # ------------------------------------------------------------------ rows
 
     @property

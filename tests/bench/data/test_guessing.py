@@ -363,3 +363,19 @@ def test_columns_of_runs_whose_rows_have_no_names_are_not_read_as_algorithms() -
     frame = pd.DataFrame({"step": range(6), "ppo-s0": np.arange(6.0), "sac-s0": np.arange(6.0)})
     with pytest.raises(ArgumentError, match="No column has the names of the benchmarks"):
         lt.analyze(frame)
+    with pytest.raises(ArgumentError, match="Each algorithm has one curve over 'step' and no second run"):
+        lt.rank(frame.rename(columns=lambda name: name.partition("-")[0]))
+
+
+def test_counts_of_successes_are_scores_where_all_had_as_many_trials() -> None:
+    rows = [(model, f"task/{i}", i % 3 + k, 20) for i in range(6) for k, model in enumerate(["gpt", "llama", "qwen"])]
+    df = pd.DataFrame(rows, columns=["model", "task_id", "num_correct", "num_samples"])
+    with pytest.raises(ArgumentError, match="score='num_correct', direction='maximize'"):
+        lt.analyze(df)
+    df.loc[0, "num_samples"] = 10
+    with pytest.raises(ArgumentError, match="differs between rows") as said:
+        lt.analyze(df)
+    step = str(said.value).rpartition("df = ")[2]
+    shares = eval(step, {"df": df})  # what the message proposes
+    with pytest.raises(ArgumentError, match="If a high 'share' is good"):
+        lt.analyze(shares)

@@ -139,6 +139,9 @@ def test_sklearn_candidates_of_a_search_are_algorithms() -> None:
     assert runs.notes[-1].startswith("3 of 9 rows have no finite score (C=1 kernel=rbf gamma=-1.0 3): failed.")
     by = lt.importers.sklearn(FILES / "sklearn_cv_results.csv", metric="accuracy", parameter="kernel")
     gammas = ("-1.0", "not set", "scale")
+    search = pd.read_csv(FILES / "sklearn_cv_results.csv")
+    both = lt.importers.sklearn(pd.concat([search.assign(data=name) for name in ("iris", "wine")]), metric="accuracy")
+    assert levels(both) == {**levels(runs), "benchmark": ("iris", "wine")}
     assert levels(by) == {"param_kernel": ("linear", "rbf"), "split": (0, 1, 2), "param_gamma": gammas}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from figures import beside, words_below
 from numpy.testing import assert_allclose
 from references import values
 
@@ -260,7 +261,7 @@ def test_the_figure_shows_ratings_intervals_and_ranks() -> None:
     assert_allclose(
         [line.get_xdata() for line in ax.lines if line.get_label() == "_interval"], table[["ci_low", "ci_high"]]
     )
-    assert [text.get_text() for text in ax.texts] == table["letters"].tolist()
-    assert "1,000 is the mean of all" in ax.get_xlabel().replace("\n", " ")
+    assert beside(ax) == table["letters"].tolist()
+    assert "1,000 is the mean of all" in words_below(ax)
     few = lt.plots.votes_plot(found, max_rows=2)
-    assert "2 of 4 models" in few.get_xlabel().replace("\n", " ")
+    assert "2 of 4 models" in words_below(few)

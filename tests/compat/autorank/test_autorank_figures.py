@@ -9,6 +9,7 @@ import matplotlib.figure
 import numpy as np
 import pandas as pd
 import pytest
+from figures import words_below
 from pytest import approx
 
 from lmemtest.compat.autorank import autorank, latex_report, plot_posterior_maps, plot_stats
@@ -59,7 +60,7 @@ def test_intervals_are_those_of_the_table(case, ours):
     ends = np.array([line.get_xdata() for line in lines(ax, "_interval")])
     assert ends == approx(result.rankdf.loc[names, ["ci_lower", "ci_upper"]].to_numpy())
     assert ci_plot(result, False, None, None).get_yticklabels()[0].get_text() == names[-1]
-    words = ax.get_xlabel().replace("\n", " ")
+    words = words_below(ax)
     assert ("Tukey HSD, alpha = 0.05" if result.omnibus == "anova" else "97.5 % CI Paired t-test: p = 0.014") in words
 
 
