@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from lmemtest.bench.data.number_cells import number_in
+from lmemtest.bench.data.column import number_in
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import check_numeric, collected, example_value, supported
