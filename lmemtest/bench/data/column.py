@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -170,6 +170,20 @@ class Column:
     def mostly(self) -> bool:
         """Whether at least as many cells hold a number as hold a word."""
         return self.n_numbers >= sum(self.words.values()) and self.n_numbers > 0
+
+    # ------------------------------------------------------------------ others made of it
+
+    def first(self, n: int) -> Column:
+        """Its first rows."""
+        return replace(self, values=self.values.head(n))
+
+    def at(self, rows: NDArray[np.intp]) -> Column:
+        """Some rows, by their places."""
+        return replace(self, values=self.values.iloc[rows].reset_index(drop=True))
+
+    def as_numbers(self) -> Column:
+        """The numbers in its cells."""
+        return replace(self, values=pd.Series(self.numbers, index=self.values.index, name=self.values.name))
 
 
 def read_columns(table: pd.DataFrame, decimal: str | None = None) -> dict[str, Column]:

@@ -198,8 +198,9 @@ def tidied(
     table, remarks = _of_single_values(*_without_empty(with_names(frame)), kept)
     if label is None and frame.index.name:
         label = str(frame.index.name)
+    columns = read_columns(table, decimal)
     if wide is None:
-        wide = score is None and _is_wide(table, kept)
+        wide = score is None and not kept and _is_wide(columns)
     if label is None and wide:  # one column of text beside numbers names the rows, also by digits
         text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
         names = [name for column in text for name in table[column]]
@@ -207,8 +208,8 @@ def tidied(
         if len(text) == 1 and digits and table[text[0]].is_unique:
             label = str(text[0])
     if not wide:
-        return _long(table, remarks, score, failed, kept, decimal)
-    return _wide(table, remarks, methods, failed, tuple(kept), algorithms, label, decimal)
+        return _long(table, columns, remarks, score, failed, kept)
+    return _wide(table, columns, remarks, methods, failed, tuple(kept), algorithms, label)
 
 
 def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -423,14 +424,13 @@ def _of_words(column: Column, words: dict[str, int]) -> str:
 
 def _long(
     table: pd.DataFrame,
+    columns: dict[str, Column],
     remarks: tuple[Remark, ...],
     score: str | None,
     failed: Sequence[str],
     kept: Sequence[str],
-    decimal: str | None,
 ) -> Tidy:
     """A table with a row per score: numbers in the score, without the standard deviations of its means."""
-    columns = read_columns(table, decimal)
     numbers: dict[str, Column] = {}
     wanted = [score] if score is not None else [name for name in columns if name not in kept]
     for column in [columns[name] for name in wanted if name in columns]:
@@ -445,7 +445,7 @@ def _long(
         _refuse_words(column, failed)
         numbers[column.name] = column
     table = table.assign(**{name: column.numbers for name, column in numbers.items()})
-    columns = read_columns(table)
+    columns = columns | {name: column.as_numbers() for name, column in numbers.items()}
     more = _remarks_on(numbers, failed, list(columns))
     roles: dict[str, Any] = {}
     if score is None:
@@ -456,16 +456,15 @@ def _long(
         if spare and len(groups) == 1:
             roles["score"] = next(iter(groups))
     if score is not None and score in columns and not columns[score].is_text:
-        table, remarks = _without_summary_levels(table, remarks, score)
+        text = [name for name, column in columns.items() if column.is_text and not column.is_nested]
+        table, remarks = _without_summary_levels(table, text, remarks, score)
     return Tidy(table, (*remarks, *more), roles=roles)
 
 
 def _without_summary_levels(
-    table: pd.DataFrame, remarks: tuple[Remark, ...], score: str
+    table: pd.DataFrame, text: Sequence[str], remarks: tuple[Remark, ...], score: str
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
-    columns = read_columns(table.drop(columns=score))
-    text = [name for name, column in columns.items() if column.is_text and not column.is_nested]
     for name in text:
         found = table[name].dropna().unique()
         few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets
@@ -562,16 +561,13 @@ def _kind_of(stat: str) -> str:
 # ------------------------------------------------------------------------------------------------------- wide tables
 
 
-def _is_wide(table: pd.DataFrame, kept: Sequence[str]) -> bool:
+def _is_wide(columns: dict[str, Column]) -> bool:
     """Whether a table has a column of scores per method or data set, and names its rows, each once."""
-    if kept:
-        return False
-    columns, first = read_columns(table), read_columns(table.head(_LOOKED_AT))
-    text = [name for name, column in first.items() if column.is_text and not column.mostly]
+    text = [name for name, column in columns.items() if column.is_text and not column.first(_LOOKED_AT).mostly]
     others = [name for name in columns if name not in text and not is_unnamed(name)]
     _, spare = mean_columns([columns[name] for name in others], of_methods=True)
     methods = [columns[name] for name in others if name not in spare and not columns[name].sums_up]
-    if len(text) > 1 or len(methods) < 2 or len(table) < 2:
+    if len(text) > 1 or len(methods) < 2 or len(methods[0].values) < 2:
         return False
     if any(column.role is not None and _counts(column) for column in methods):
         return False
@@ -581,7 +577,7 @@ def _is_wide(table: pd.DataFrame, kept: Sequence[str]) -> bool:
         return False
     if not text:
         return all(bool(np.isin(column.values.dropna().unique(), (0, 1)).all()) for column in methods)
-    labels = table[text[0]]
+    labels = columns[text[0]].values
     return bool(labels.notna().all() and labels.is_unique)
 
 
@@ -593,29 +589,29 @@ def _counts(column: Column) -> bool:
     return bool(len(values) and (values == np.rint(values)).all() and not np.isin(values, (0.0, 1.0)).all())
 
 
-def _numbers_rows(column: pd.Series[Any]) -> bool:
-    values = column.to_numpy()
+def _numbers_rows(column: Column) -> bool:
+    values = column.values.to_numpy()
     return any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
 
 
 def _wide(
     table: pd.DataFrame,
+    columns: dict[str, Column],
     remarks: tuple[Remark, ...],
     methods: Methods | None,
     failed: Sequence[str],
     kept: tuple[str, ...],
     algorithms: Sequence[str] | None,
     label: str | None,
-    decimal: str | None,
 ) -> Tidy:
     """A table with a column of scores for each of several methods or data sets."""
-    numbering = [name for name in table.columns if is_unnamed(name) and name not in kept and _numbers_rows(table[name])]
+    unnamed = [column for name, column in columns.items() if is_unnamed(name) and name not in kept]
+    numbering = [column.name for column in unnamed if _numbers_rows(column)]
     if numbering and table.columns[0] in numbering:
         table = table.drop(columns=numbering[:1])
         remarks = (*remarks, Remark("numbering", tuple(numbering[:1])))
     wanted = [name for name in (table.columns if algorithms is None else algorithms) if name in table.columns]
     wanted = [name for name in wanted if name not in kept and name != label]
-    columns = read_columns(table, decimal)
     text, of_numbers = list[str](), list[str]()
     for column in [columns[name] for name in wanted if columns[name].is_text]:
         others = [word for word in column.words if not _among(word, failed)]
@@ -625,8 +621,10 @@ def _wide(
     if label is not None and label in table.columns:
         others = [columns[name] for name in wanted if name not in (*text, *of_numbers, label)]
         in_columns = [columns[name].numbers for name in of_numbers] + [column.floats for column in others]
-        table, remarks = _without_summary_rows(table, remarks, label, in_columns)
-        columns = read_columns(table, decimal)
+        left, remarks = _without_summary_rows(columns[label], remarks, in_columns)
+        if len(left) < len(table):
+            table = table.iloc[left].reset_index(drop=True)
+            columns = {name: column.at(left) for name, column in columns.items()}
     numbers = {name: columns[name] for name in of_numbers}
     for column in numbers.values():
         _refuse_words(column, failed)
@@ -645,7 +643,8 @@ def _wide(
             )
     remarks = (*remarks, *of_cells)
     if algorithms is None:
-        table, remarks, scores = _without_spreads(table, remarks, scores)
+        read = [numbers[name].as_numbers() if name in numbers else columns[name] for name in scores]
+        table, remarks, scores = _without_spreads(table, remarks, scores, mean_columns(read, of_methods=True))
         table, remarks, scores = _without_summary_columns(table, remarks, scores)
     said, certain = _layout_of(table, label, scores, remarks) if methods is None else (methods, True)
     if said == "rows" and scores and all(map(sums_up, scores)):
@@ -665,19 +664,17 @@ def _wide(
 
 
 def _without_summary_rows(
-    table: pd.DataFrame, remarks: tuple[Remark, ...], label: str, columns: list[NDArray[np.float64]]
-) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-    """The table without rows that are called like summaries and sum up the others in all columns."""
-    suspects = table[label].map(lambda name: isinstance(name, str) and sums_up(name)).to_numpy(dtype=bool)
+    label: Column, remarks: tuple[Remark, ...], scores: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.intp], tuple[Remark, ...]]:
+    """The places of rows other than those that are called like summaries and sum up the others in all columns."""
+    names, every = label.values, np.arange(len(label.values))
+    suspects = names.map(lambda name: isinstance(name, str) and sums_up(name)).to_numpy(dtype=bool)
     if not suspects.any() or (~suspects).sum() < 2:
-        return table, remarks
+        return every, remarks
     rows = np.flatnonzero(suspects).tolist()
-    out = _summaries(np.column_stack(columns).T, rows)
-    remarks = _told(
-        remarks, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
-    )
-    kept = np.setdiff1d(np.arange(len(table)), out)  # by places: rows that were put together share labels
-    return (table.iloc[kept].reset_index(drop=True) if out else table), remarks
+    out = _summaries(np.column_stack(scores).T, rows)
+    remarks = _told(remarks, "summary_rows", names.iloc[out], names.iloc[[r for r in rows if r not in out]])
+    return np.setdiff1d(every, out), remarks
 
 
 def _without_summary_columns(
@@ -710,10 +707,10 @@ def _told(remarks: tuple[Remark, ...], code: str, out: Iterable[Any], stay: Iter
 
 
 def _without_spreads(
-    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
+    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str], found: tuple[dict[str, str], list[str]]
 ) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
-    """The table with the means of its methods, called by the methods, and without their spreads."""
-    means, spare = mean_columns(read_columns(table[scores]).values(), of_methods=True)
+    """The table with the means of its methods, called by the methods, and without their spreads, as `found`."""
+    means, spare = found
     if not spare:
         return table, remarks, scores
     scores = [name for name in scores if name not in spare]
