@@ -599,8 +599,9 @@ def analyze(
     with step("checking the table"):
         table = runs.with_named_algorithms()
         whole = with_conditions(table)
-        check = check_rules(whole, _modelled(parsed))
-        _refuse_unnamed(whole, check, parsed, dispersion)
+        used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
+        check = check_rules(whole, _modelled(parsed), known=sorted(used))
+        refuse_unnamed(check.findings)
         per_run = table if parsed is not None else _reduced(table, curves, dispersion)
         runs = whole if per_run is table else with_conditions(per_run)
         if per_run is not table:
@@ -728,15 +729,6 @@ def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
         return None
     rows = means.fixed[np.isfinite(means.estimate)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
-
-
-def _refuse_unnamed(runs: Runs, check: RunsCheck, parsed: ParsedFormula | None, dispersion: str | None) -> None:
-    """Refuse columns without a role, other than those that a model of one's own uses."""
-    if any(finding.kind == "unnamed_columns" for finding in check.findings):
-        used = {dispersion} if dispersion is not None else set()
-        if parsed is not None:
-            used |= set(parsed.columns)
-        refuse_unnamed(runs, known=sorted(used))
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:
