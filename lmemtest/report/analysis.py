@@ -351,18 +351,22 @@ class Analysis(Result):
 
         return widget(self)
 
+    @guided
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
         return self._as(".html", progress)
 
+    @guided
     def to_text(self, *, progress: Progress | None = None) -> str:
         """The report as plain text, without its figures."""
         return self._as(".txt", progress)
 
+    @guided
     def to_markdown(self, *, progress: Progress | None = None) -> str:
         """The report as markdown, without its figures."""
         return self._as(".md", progress)
 
+    @guided
     def to_latex(self, *, progress: Progress | None = None) -> str:
         """The report as a LaTeX document, without its figures."""
         return self._as(".tex", progress)
