@@ -35,7 +35,7 @@ from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.scores import on_another_score
 from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
-from lmemtest.bench.variation.variance_components import variance_components
+from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import begun
@@ -177,7 +177,7 @@ class Analysis(Result):
     @cached_property
     def components(self) -> pd.DataFrame:
         """Where the variation comes from."""
-        return variance_components(self.fit, self.runs)
+        return variance_shares(self.fit, self.runs)
 
     @cached_property
     def sample(self) -> Sample:

@@ -17,7 +17,7 @@ import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
 from lmemtest.bench.robustness.variants import populations_compared
 from lmemtest.bench.variation.run_design import run_design, run_variances
-from lmemtest.bench.variation.variance_components import variance_components
+from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.errors import ArgumentError, DesignError
 
 
@@ -191,7 +191,7 @@ def test_the_sample_of_a_fit_is_that_of_its_coarsest_advantages() -> None:
 
 def test_the_components_name_what_families_share() -> None:
     runs = runs_of(table(seeds=2))
-    found = variance_components(lt.recommend(runs).spec.fit(runs), runs)
+    found = variance_shares(lt.recommend(runs).spec.fit(runs), runs)
     assert found["kind"].tolist()[:4] == ["family", "family_interaction", "benchmark", "interaction"]
     assert found["meaning"][1] == "advantages of algorithms that change between spaces"
 

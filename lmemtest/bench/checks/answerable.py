@@ -22,8 +22,8 @@ from lmemtest.bench.data.guessing import MOST_READINGS, Guess, guess, in_its_for
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
 from lmemtest.bench.data.roles import command_of, direction_of, is_text, keywords_of
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.power import power
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.hints import guided

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
+from lmemtest.bench.checks.failures import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome

@@ -16,7 +16,7 @@ from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, require_crossing
 from lmemtest.bench.modelling.recommend import model_of
-from lmemtest.bench.variation.variance_components import pair_variance
+from lmemtest.bench.variation.variance_shares import pair_variance
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer
