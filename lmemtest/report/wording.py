@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders, turns
-from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
+from lmemtest.bench.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
 from lmemtest.bench.modelling.adequacy import ZERO, of_advantages
 from lmemtest.bench.robustness.scores import hypothesis_on, what_differs

@@ -619,8 +619,8 @@ def _wide(
         (text if algorithms is None and wordy else of_numbers).append(column.name)
     label = label or (text[0] if len(text) == 1 else None)
     if label is not None and label in table.columns:
-        others = [columns[name] for name in wanted if name not in (*text, *of_numbers, label)]
-        in_columns = [columns[name].numbers for name in of_numbers] + [column.floats for column in others]
+        measured = [columns[name] for name in wanted if name not in (*text, *of_numbers, label)]
+        in_columns = [columns[name].numbers for name in of_numbers] + [column.floats for column in measured]
         left, remarks = _without_summary_rows(columns[label], remarks, in_columns)
         if len(left) < len(table):
             table = table.iloc[left].reset_index(drop=True)

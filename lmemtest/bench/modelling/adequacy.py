@@ -242,7 +242,7 @@ def budget_use(fit: LmmFit, runs: Runs) -> Answer:
     ranges: list[tuple[str, str, str]] = []
     values = {"n": 1, "role": "none", "regular": True, "shared": True, "differ": False, "trials": False}
     if runs.budget is not None:
-        from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
+        from lmemtest.bench.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
         study, design = runs.study.detailed, fit.design
         n, k = len(study.names("budget")), len(study.names("algorithm"))
