@@ -61,9 +61,7 @@ _HIGHEST_DEGREE = 6  # of emmeans; the names of higher ones mean nothing to a re
 
 def _check_means(em: Any, function: str) -> None:
     """Refuse what are no means, with the way to get them."""
-    from lmemtest.lmm.means.estimates import Estimates
-
-    if not isinstance(em, Estimates):
+    if not hasattr(type(em), "by_model"):  # of `Estimates`, which stands on this file
         raise ArgumentError(
             f"{function} takes means, as fit.emmeans('algorithm') gives them, got {type(em).__name__}. Of a table of "
             "runs: lmemtest.analyze(runs).pairs, or lmemtest.rank(runs)."
