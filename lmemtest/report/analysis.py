@@ -22,19 +22,13 @@ from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import require_crossing
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
-from lmemtest.bench.modelling.adequacy import (
-    budget_use,
-    missing_terms,
-    sample_of,
-    shape_of,
-    undeclared_families,
-    with_shared_seeds,
-)
+from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
 from lmemtest.bench.modelling.recommend import as_written, model_of
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
+from lmemtest.bench.robustness.populations import populations_compared, undeclared_families
 from lmemtest.bench.robustness.scores import on_another_score
-from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
+from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
 from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
@@ -626,11 +620,9 @@ def analyze(
         agreement, on_ranks = on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
-            undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, vcov=vcov)
+            undeclared = undeclared_families(fit, runs, pairs, options)
         if parsed is None and scatter is None:
-            populations = populations_compared(
-                runs, recommendation, pairs, alpha=alpha, adjust=adjust, vcov=vcov, ddf=ddf
-            )
+            populations = populations_compared(runs, recommendation, pairs, options)
     with step("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):
