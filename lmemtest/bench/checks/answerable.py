@@ -174,7 +174,8 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
 def readings_of(frame: pd.DataFrame, given: Mapping[str, Any], *, wide: bool = False) -> tuple[Guess, list[str]]:
     """The readings of a table, and the words in place of scores of the first one, which may stand for failures."""
     readings = guess(frame, given, wide=True) if wide else in_its_form(frame, given)
-    scores = {name: column for name, column in read_columns(frame).items() if not column.is_numeric and column.mostly}
+    texts = [column for column in read_columns(frame).values() if not column.is_numeric]
+    scores = {column.name: column for column in texts if column.mostly}
     if not readings.readings and scores:  # a column per algorithm, with words in some of them
         numbers = in_its_form(frame.assign(**{name: column.numbers for name, column in scores.items()}), given)
         readings = numbers if any(reading.wide for reading in numbers.readings) else readings

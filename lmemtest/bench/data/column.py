@@ -73,12 +73,12 @@ class Column:
 
     @cached_property
     def words_of_name(self) -> frozenset[str]:
-        """In the singular and lower case."""
+        """The words of its name, in the singular and lower case."""
         return frozenset(words_of(self.name))
 
     @cached_property
     def role(self) -> str | None:
-        """That its name says."""
+        """The role that its name says; None where it says none."""
         return role_of(self.name)
 
     @cached_property
