@@ -17,7 +17,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.data.trajectories": ["trajectories"],
         "lmm.hypotheses.glrt": ["glrt"],
         "bench.permutation.permutation": ["permutation_test"],
-        "bench.power.components": ["VarianceComponents"],
+        "bench.power.variance_components": ["VarianceComponents"],
         "bench.power.plan": ["plan"],
         "bench.power.power": ["power"],
         "lmm.model": ["fit_glmm", "fit_lmm"],

@@ -229,6 +229,15 @@ def test_a_slope_that_the_fixed_effects_give_to_each_group_is_named(reference_in
     assert fit.notes == ()
 
 
+def test_ranks_in_the_same_order_everywhere_are_told_as_what_they_are() -> None:
+    table = pd.DataFrame({"tool": list("ABC") * 5, "task": np.repeat(list("vwxyz"), 3), "loss": np.arange(15.0)})
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task").normalize("rank")
+    with pytest.raises(DesignError, match=r"'tool' have the same ranks .* order never changes"):
+        lt.analyze(runs)
+    advised = lt.rank(runs, test="wilcoxon").pairs["p_value"].to_numpy()
+    np.testing.assert_allclose(advised, 3 * 2 / 2**5, rtol=1e-12)  # all signs alike, one of three pairs
+
+
 @pytest.mark.parametrize(
     ("formula", "change", "error", "text"),
     [

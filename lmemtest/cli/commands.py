@@ -867,7 +867,7 @@ def _from_table(arguments: SimpleNamespace) -> Any:
             raise ArgumentError("--family is of runs of several algorithms, and --source of a variance study.")
         return _study(arguments).components()
     from lmemtest.bench.modelling.recommend import recommend
-    from lmemtest.bench.power.components import VarianceComponents
+    from lmemtest.bench.power.variance_components import VarianceComponents
     from lmemtest.lmm.model import fit_lmm
 
     typed = {name: getattr(arguments, name) for name in (*TABLE, *PLAN_COLUMNS, "yes")}

@@ -161,7 +161,7 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     if not lacking:
         say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
     if settle:
-        from lmemtest.bench.checks.rules import refuse_unnamed
+        from lmemtest.bench.checks.rules import refuse_unnamed, role_findings
         from lmemtest.bench.data.guessing import Guess, left_out
         from lmemtest.bench.data.roles import options_of, unnamed_columns, with_roles
 
@@ -172,7 +172,7 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
             roles = more
             runs = _made(options, source, roles)
         elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
-            refuse_unnamed(runs)
+            refuse_unnamed(role_findings(runs))
     return _prepared(options, runs)
 
 

@@ -208,6 +208,7 @@ ADVICE = {
     "failure_rates": (": lmemtest.failure_rates(runs).", "."),
     # tests and comparisons
     "rank": ("lmemtest.rank(runs)", "lmemtest rank"),
+    "rank_by": ("lmemtest.rank(runs, test={test!r})", "lmemtest rank --test {test!r}"),
     "fit": ("fit_lmm({formula!r}, runs)", "lmemtest fit RUNS {formula!r}"),
     "sign_flip_test": (
         "permutation_test(runs, exchange='signs')",

@@ -11,7 +11,9 @@ import difflib
 import functools
 import importlib
 import inspect
+import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["Guided", "guess", "guided", "guided_arguments", "sought"]
+__all__ = ["Guided", "called", "guess", "guided", "guided_arguments", "sought"]
 
 _ALIKE = 0.7  # likeness of two names, at least: 0.6 takes "estimates" for "letters"
 _TESTS = "lmemtest.rank(runs, test={test!r})"
@@ -140,7 +142,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
     "LmmFit": {
         "AIC": "aic",
         "BIC": "bic",
-        "VarCorr": "varcorr",
+        "VarCorr": lambda fit: lambda: fit.varcorr,  # a function in R, so it is called
         "beta": "params",
         "coef": "params",
         "coefficients": "params",
@@ -501,6 +503,16 @@ def _with_roles(signature: inspect.Signature) -> inspect.Signature:
 _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
+def called(package: str, instead: str) -> None:
+    """Let a module that somebody calls say which function was meant."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise TypeError(f"{package} is a module. Write {instead}.")
+
+    module = sys.modules[package]
+    module.__class__ = type("module", (type(module),), {"__call__": staticmethod(refuse)})
+
+
 def guided_arguments(cls: type) -> None:
     """Let the constructor of a class answer likewise."""
     cls.__init__ = guided(cls.__init__)  # type: ignore[misc]
@@ -528,6 +540,9 @@ def _lacking(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
     lines = re.findall(r"^\s*>>> (.*)$", function.__doc__ or "", re.MULTILINE)
     example = next((found[0] for line in lines if (found := call.search(line)) is not None), "")
     what = f"needs {joined(lacking)}" if "many" not in why else "has too many arguments without a name"
+    path = next((str(given) for given in args[1:] if isinstance(given, (str, os.PathLike))), None)
+    if owner.rpartition(".")[2].startswith("to_") and "many" in why and path is not None:
+        return f"{owner}() gives the text. To write it to a file: save({path!r})."
     return f"{owner}() {what}.{f' For instance: {example}' if example else ''}"
 
 

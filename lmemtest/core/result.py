@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from lmemtest.core.caller import advice
-from lmemtest.core.hints import Guided, guess
+from lmemtest.core.hints import Guided, guess, guided
 from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Format, ResultTable, Text
 from lmemtest.core.validate import check_choice, check_flag
@@ -116,18 +116,22 @@ class Result(Guided):
         """What is printed, where that is more than one table."""
         return (self.to_table(),)
 
+    @guided
     def to_text(self) -> str:
         """The printed table as text with aligned columns."""
         return "\n\n".join(table.to_text() for table in self.to_tables())
 
+    @guided
     def to_markdown(self) -> str:
         """The printed table as markdown."""
         return "\n\n".join(table.to_markdown() for table in self.to_tables())
 
+    @guided
     def to_html(self) -> str:
         """The printed table as html."""
         return "\n".join(table.to_html() for table in self.to_tables())
 
+    @guided
     def to_latex(self) -> str:
         r"""The printed table as a LaTeX float, which needs ``\usepackage{booktabs}``."""
         return "\n\n".join(table.to_latex() for table in self.to_tables())

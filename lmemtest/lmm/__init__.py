@@ -25,6 +25,9 @@ from typing import Any as _Any
 
 import lazy_loader as _lazy
 
+from lmemtest.core.hints import called as _called
+
+_called(__name__, "lmemtest.fit_lmm(formula, data), or lmemtest.lmm.fit(formula, data)")
 _load, _names, _public = _lazy.attach(
     __name__,
     submod_attrs={

@@ -22,20 +22,14 @@ from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import require_crossing
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
-from lmemtest.bench.modelling.adequacy import (
-    budget_use,
-    missing_terms,
-    sample_of,
-    shape_of,
-    undeclared_families,
-    with_shared_seeds,
-)
+from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
 from lmemtest.bench.modelling.recommend import as_written, model_of
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
+from lmemtest.bench.robustness.populations import populations_compared, undeclared_families
 from lmemtest.bench.robustness.scores import on_another_score
-from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of, populations_compared
-from lmemtest.bench.variation.variance_components import variance_components
+from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
+from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import begun
@@ -177,7 +171,7 @@ class Analysis(Result):
     @cached_property
     def components(self) -> pd.DataFrame:
         """Where the variation comes from."""
-        return variance_components(self.fit, self.runs)
+        return variance_shares(self.fit, self.runs)
 
     @cached_property
     def sample(self) -> Sample:
@@ -351,18 +345,22 @@ class Analysis(Result):
 
         return widget(self)
 
+    @guided
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
         return self._as(".html", progress)
 
+    @guided
     def to_text(self, *, progress: Progress | None = None) -> str:
         """The report as plain text, without its figures."""
         return self._as(".txt", progress)
 
+    @guided
     def to_markdown(self, *, progress: Progress | None = None) -> str:
         """The report as markdown, without its figures."""
         return self._as(".md", progress)
 
+    @guided
     def to_latex(self, *, progress: Progress | None = None) -> str:
         """The report as a LaTeX document, without its figures."""
         return self._as(".tex", progress)
@@ -599,8 +597,9 @@ def analyze(
     with step("checking the table"):
         table = runs.with_named_algorithms()
         whole = with_conditions(table)
-        check = check_rules(whole, _modelled(parsed))
-        _refuse_unnamed(whole, check, parsed, dispersion)
+        used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
+        check = check_rules(whole, _modelled(parsed), known=sorted(used))
+        refuse_unnamed(check.findings)
         per_run = table if parsed is not None else _reduced(table, curves, dispersion)
         runs = whole if per_run is table else with_conditions(per_run)
         if per_run is not table:
@@ -621,11 +620,9 @@ def analyze(
         agreement, on_ranks = on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
-            undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, vcov=vcov)
+            undeclared = undeclared_families(fit, runs, pairs, options)
         if parsed is None and scatter is None:
-            populations = populations_compared(
-                runs, recommendation, pairs, alpha=alpha, adjust=adjust, vcov=vcov, ddf=ddf
-            )
+            populations = populations_compared(runs, recommendation, pairs, options)
     with step("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):
@@ -728,15 +725,6 @@ def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
         return None
     rows = means.fixed[np.isfinite(means.estimate)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
-
-
-def _refuse_unnamed(runs: Runs, check: RunsCheck, parsed: ParsedFormula | None, dispersion: str | None) -> None:
-    """Refuse columns without a role, other than those that a model of one's own uses."""
-    if any(finding.kind == "unnamed_columns" for finding in check.findings):
-        used = {dispersion} if dispersion is not None else set()
-        if parsed is not None:
-            used |= set(parsed.columns)
-        refuse_unnamed(runs, known=sorted(used))
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages
 from lmemtest.bench.checks.check import check_rules
-from lmemtest.bench.checks.rules import refuse_unnamed
+from lmemtest.bench.checks.rules import refuse_unnamed, role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import with_shared_seeds
@@ -238,7 +238,7 @@ def _read_otherwise(runs: Runs, state: Mapping[str, Any]) -> Runs:
         if roles[role] is None:
             raise ArgumentError(f"There is no {role}. Give a column this role: one is needed.")
     table = Runs(runs.frame, **roles)
-    refuse_unnamed(table)
+    refuse_unnamed(role_findings(table))
     return table
 
 

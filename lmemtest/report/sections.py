@@ -13,9 +13,9 @@ import pandas as pd
 from lmemtest.bench.benchmark.observed_advantages import leaders as first_at
 from lmemtest.bench.benchmark.observed_advantages import turns
 from lmemtest.bench.failures.failure_rates import failure_rates
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core.rounding import at_most, tie_order
 from lmemtest.core.table import ResultTable
 from lmemtest.core.verdicts import Verdict

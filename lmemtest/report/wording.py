@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders, turns
-from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
+from lmemtest.bench.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
 from lmemtest.bench.modelling.adequacy import ZERO, of_advantages
 from lmemtest.bench.robustness.scores import hypothesis_on, what_differs
-from lmemtest.bench.variation.variance_components import own_difference_sd, share_of_benchmarks
+from lmemtest.bench.variation.variance_shares import own_difference_sd, share_of_benchmarks
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written

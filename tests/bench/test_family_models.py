@@ -16,9 +16,9 @@ from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
-from lmemtest.bench.robustness.variants import populations_compared
+from lmemtest.bench.robustness.populations import populations_compared
 from lmemtest.bench.variation.run_design import run_design, run_variances
-from lmemtest.bench.variation.variance_components import variance_components
+from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.errors import ArgumentError, DesignError
 
 
@@ -192,7 +192,7 @@ def test_the_sample_of_a_fit_is_that_of_its_coarsest_advantages() -> None:
 
 def test_the_components_name_what_families_share() -> None:
     runs = runs_of(table(seeds=2))
-    found = variance_components(lt.recommend(runs).spec.fit(runs), runs)
+    found = variance_shares(lt.recommend(runs).spec.fit(runs), runs)
     assert found["kind"].tolist()[:4] == ["family", "family_interaction", "benchmark", "interaction"]
     assert found["meaning"][1] == "advantages of algorithms that change between spaces"
 
@@ -201,7 +201,7 @@ def test_both_populations_are_decided_by_their_own_models() -> None:
     runs = runs_of(table())
     models = {name: lt.recommend(runs, population=name) for name in ("family", "benchmark")}
     pairs = {name: model.spec.fit(runs).emmeans("tool").pairs() for name, model in models.items()}
-    found = populations_compared(runs, models["family"], pairs["family"], alpha=0.05, adjust=None, ddf="satterthwaite")
+    found = populations_compared(runs, models["family"], pairs["family"], {"alpha": 0.05})
     assert found is not None
     for i, (name, of_role) in enumerate(pairs.items()):
         assert list(found.phrases)[i] == name
@@ -221,7 +221,7 @@ def test_families_that_are_too_few_to_be_a_sample_are_not_set_beside_their_bench
     model = lt.recommend(runs)
     assert model.population == "benchmark"
     pairs = model.spec.fit(runs).emmeans("tool").pairs()
-    assert populations_compared(runs, model, pairs, alpha=0.05, adjust=None, ddf="satterthwaite") is None
+    assert populations_compared(runs, model, pairs, {"alpha": 0.05}) is None
 
 
 # ---------------------------------------------------------------------- family variances

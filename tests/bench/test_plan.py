@@ -11,10 +11,10 @@ from pytest import approx
 from scipy import optimize
 
 import lmemtest as lt
-from lmemtest.bench.power.components import Pilot, VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, operating
 from lmemtest.bench.power.plan import plan
 from lmemtest.bench.power.stages import Stages, continuous, least_product, search
+from lmemtest.bench.power.variance_components import Pilot, VarianceComponents
 from lmemtest.errors import ArgumentError
 
 ONE = {"tuning": 0.4, "data": 0.9, "seed": 0.3}  # of one pipeline

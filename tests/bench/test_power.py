@@ -16,7 +16,6 @@ from study import make_runs
 import lmemtest as lt
 from lmemtest.bench.power import draw as planned_study
 from lmemtest.bench.power import power as power_module
-from lmemtest.bench.power.components import Pilot, VarianceComponents, as_components
 from lmemtest.bench.power.draw import (
     STUDY_DDF,
     StudyDesign,
@@ -27,6 +26,7 @@ from lmemtest.bench.power.draw import (
     study_draw,
 )
 from lmemtest.bench.power.power import POWER_ADJUSTMENTS, power
+from lmemtest.bench.power.variance_components import Pilot, VarianceComponents, as_components
 from lmemtest.errors import ArgumentError, EstimationError, UnknownColumnError
 
 PLAN = VarianceComponents(interaction_sd=0.02, residual_sd=0.03, seed_sd=0.01)

@@ -19,7 +19,7 @@ import lmemtest as lt
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.modelling import shared_seeds as module
 from lmemtest.bench.modelling.shared_seeds import shared_seeds
-from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.errors import ArgumentError, DesignError, LmemtestWarning
 
 NAMES = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}

@@ -6,6 +6,7 @@ The calls are generated from the signatures, so a new function or argument is in
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -252,7 +253,7 @@ def parametric() -> Any:
     return lt.tuning.fit(scores()[0], direction="minimize")
 
 
-PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
+PUBLIC = sorted(n for n in lt.__all__ if callable(getattr(lt, n)) and not inspect.ismodule(getattr(lt, n)))
 TUNING = sorted(f"tuning.{name}" for name in lt.tuning.__all__)
 TESTED_ELSEWHERE = {
     "read_runs",  # tests/bench/data/test_readers.py

@@ -221,6 +221,26 @@ def test_what_could_be_pickled_still_can():
     assert pickle.loads(pickle.dumps(lt.rank)) is lt.rank
 
 
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda of: lt.lmm("loss ~ algorithm", of["runs"]), TypeError, r"is a module\. Write lmemtest\.fit_lmm\("),
+        (lambda of: of["ranking"].to_latex("t.tex"), TypeError, r"To write it to a file: save\('t\.tex'\)\.$"),
+        (lambda of: of["res"].to_html("report.html"), TypeError, r"To write it to a file: save\('report\.html'\)\.$"),
+        (lambda of: lt.pairs(of["runs"]), ArgumentError, r"^pairs takes means, .* got Runs\. .*analyze\(runs\)\.pairs"),
+        (lambda of: lt.contrast(of["fit"], "pairwise"), ArgumentError, r"^contrast takes means, .* got LmmFit\."),
+    ],
+)
+def test_a_call_that_leads_nowhere_says_what_was_meant(call, error, text):
+    with pytest.raises(error, match=text):
+        call(objects())
+
+
+def test_the_variances_can_be_called_as_in_r():
+    fit = objects()["fit"]
+    pd.testing.assert_frame_equal(fit.VarCorr(), fit.varcorr)
+
+
 # ----------------------------------------------------------------------------------------------------- arguments
 
 DATA = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}

@@ -21,10 +21,10 @@ FIGURES = {
     "further classes that hold the table of runs": (0, 0),
     "private modules over folders": (0, 0),
     "files that analyze touches": (93, 120),
-    "group-bys of analyze": (33, 60),
-    "frames of analyze": (93, 100),
+    "group-bys of analyze": (21, 60),
+    "frames of analyze": (65, 100),
     "files that rank of a frame touches": (40, 40),
-    "stays of the table in analyze": (109, 110),
+    "stays of the table in analyze": (107, 110),
     "files where it stays": (44, 30),
     "climbs on its way": (12, 20),
 }

@@ -13,8 +13,8 @@ from scipy import stats
 from study import as_runs, make_scores, table_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, compare, compare_by_engine, study_draw
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.bench.variation.run_design import run_design
 from lmemtest.errors import ArgumentError
 

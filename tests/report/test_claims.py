@@ -15,7 +15,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_interactions import interactions
-from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
+from lmemtest.bench.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 from lmemtest.report.analysis import Analysis, analyze
 
 Make = Callable[..., Any]

@@ -16,11 +16,11 @@ from pytest import approx
 import lmemtest as lt
 import lmemtest.report
 from lmemtest.bench.benchmark.observed_advantages import expected_means, observed_advantages
-from lmemtest.bench.variation.variance_components import (
+from lmemtest.bench.variation.variance_shares import (
     difference_sd,
     own_difference_sd,
     share_of_benchmarks,
-    variance_components,
+    variance_shares,
 )
 
 Make = Callable[..., Any]
@@ -198,7 +198,7 @@ def test_runs_without_a_benchmark_have_no_effects(table: Make, effects_of: Make)
 def test_shares_of_variance_add_up_and_the_residual_is_last(table: Make, as_runs: Make) -> None:
     runs = as_runs(table())
     fit = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)", runs)
-    parts = list(variance_components(fit, runs).itertuples())
+    parts = list(variance_shares(fit, runs).itertuples())
     assert [part.kind for part in parts] == ["benchmark", "interaction", "seed", "residual"]
     assert sum(part.share for part in parts) == approx(1.0)
     assert parts[-1].variance == approx(fit.scale)
@@ -208,7 +208,7 @@ def test_shares_of_variance_add_up_and_the_residual_is_last(table: Make, as_runs
 def test_slopes_and_interactions_give_the_same_spread_of_differences_in_kind(table: Make, as_runs: Make) -> None:
     runs = as_runs(table(("A", "B")))
     interaction = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", runs)
-    component = variance_components(interaction, runs)["variance"][1]
+    component = variance_shares(interaction, runs)["variance"][1]
     assert difference_sd(interaction, runs, "A", "B") == approx(np.sqrt(2 * component))
     slopes = lt.fit_lmm("loss ~ tool + (1 + tool | task)", runs)
     assert difference_sd(slopes, runs, "A", "B") == approx(np.sqrt(slopes.covariances[0][1, 1]))
@@ -242,7 +242,7 @@ def test_effects_at_the_levels_of_a_metafeature_are_not_left_to_the_residual() -
     runs = lt.datasets.load_hpo_runs().filter(budget=[4, 8])
     model = lt.recommend(runs)
     fit = lt.fit_lmm(model.formula, model.runs)
-    found = {c.kind: c.meaning for c in variance_components(fit, model.runs).itertuples()}
+    found = {c.kind: c.meaning for c in variance_shares(fit, model.runs).itertuples()}
     assert (
         found["interaction"]
         == "advantages of algorithms that change from benchmark to benchmark, separately for each prior"

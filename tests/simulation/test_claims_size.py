@@ -16,7 +16,7 @@ from study import as_runs, make_scores, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_interactions import interactions
-from lmemtest.bench.checks.budget_mix import budgets_unlike
+from lmemtest.bench.data.budget_mix import budgets_unlike
 from lmemtest.errors import DesignError
 
 CLAIMS = (" is the best of ", " is better than ", "significantly better", "depends on")

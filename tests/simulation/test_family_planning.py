@@ -14,8 +14,8 @@ from harness import answers_of, printed
 from study import runs_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.variance_components import VarianceComponents
 
 TRUTH = VarianceComponents(
     interaction_sd=1.0, residual_sd=1.0, family_interaction_sd=0.7, family_sd=1.0, benchmark_sd=1.0

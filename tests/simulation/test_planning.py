@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.plan import plan
+from lmemtest.bench.power.variance_components import VarianceComponents
 
 N = 20_000
 LARGE_DATA = {"tuning": 0.4, "data": 0.9, "seed": 0.3}

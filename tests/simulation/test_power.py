@@ -7,9 +7,9 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, compare, compare_by_engine, study_draw
 from lmemtest.bench.power.power import power
+from lmemtest.bench.power.variance_components import VarianceComponents
 
 # Two-sided probability of a miss per design; 60 designs or so are compared here.
 LEVEL = 1e-5

@@ -96,7 +96,7 @@ def interactions(
 def _tested(runs: Runs, metafeature: str, function: str | None, ddf: str, fit: LmmFit | None) -> Interaction:
     """The F-test of one interaction; the reason where the data do not identify it."""
     from lmemtest.bench.modelling.builder import ModelBuilder
-    from lmemtest.lmm.means.f_tests import anova
+    from lmemtest.lmm.means.f_tests import term_test
 
     untested = Interaction(metafeature=metafeature, formula="", reason="this design does not identify it")
     try:
@@ -108,13 +108,10 @@ def _tested(runs: Runs, metafeature: str, function: str | None, ddf: str, fit: L
         untested = replace(untested, formula=spec.formula)
         if fit is None or fit.formula != spec.formula or fit.dispersion is not None or not fit.reml:
             fit = fitted_quietly(spec.parsed, alone)
-        table = anova(fit, ddf=ddf).to_frame()
+        test = term_test(fit, (runs.algorithm, metafeature), ddf=ddf)
     except LmemtestError:
         return untested
-    wanted = {runs.algorithm, metafeature}
-    names = [term.name for term in spec.terms if set(term.columns) == wanted]
-    rows = table[table["term"].isin(names)].to_dict("records")
-    if not rows or not np.isfinite(rows[0]["p_value"]) or rows[0]["df_num"] < 1:
+    if test is None or not np.isfinite(test.p_value):
         return untested
-    f_ratio, df_num, df_den, p_value = (float(rows[0][name]) for name in ("f_ratio", "df_num", "df_den", "p_value"))
-    return replace(untested, reason="", f_ratio=f_ratio, df_num=int(df_num), df_den=df_den, p_value=p_value)
+    numbers = {name: getattr(test, name) for name in ("f_ratio", "df_num", "df_den", "p_value")}
+    return replace(untested, reason="", **numbers)

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.blocks import blocks_of
+from lmemtest.bench.data.column import read_columns
 from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.forms import tidied
 from lmemtest.bench.data.guessing import MOST_READINGS, Guess, guess, in_its_form
-from lmemtest.bench.data.number_cells import read_cells
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
 from lmemtest.bench.data.roles import command_of, direction_of, is_text, keywords_of
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.power import power
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.hints import guided
@@ -174,15 +174,14 @@ def answerable(table: Any, *, effect: float | None = None) -> Answer:
 def readings_of(frame: pd.DataFrame, given: Mapping[str, Any], *, wide: bool = False) -> tuple[Guess, list[str]]:
     """The readings of a table, and the words in place of scores of the first one, which may stand for failures."""
     readings = guess(frame, given, wide=True) if wide else in_its_form(frame, given)
-    texts = {str(name): read_cells(frame[name]) for name in frame if is_text(frame[name])}
-    scores = {name: cells for name, cells in texts.items() if cells.mostly}
+    texts = [column for column in read_columns(frame).values() if not column.is_numeric]
+    scores = {column.name: column for column in texts if column.mostly}
     if not readings.readings and scores:  # a column per algorithm, with words in some of them
-        numbers = in_its_form(frame.assign(**{name: cells.values for name, cells in scores.items()}), given)
+        numbers = in_its_form(frame.assign(**{name: column.numbers for name, column in scores.items()}), given)
         readings = numbers if any(reading.wide for reading in numbers.readings) else readings
     first = next(iter(readings.readings), None)
-    columns = () if first is None else scores if first.wide else (first.roles["score"],)
-    cells = [scores[name] for name in columns if name in scores]
-    words = list(dict.fromkeys(word.strip() for column in cells for word in column.words))
+    names = () if first is None else scores if first.wide else (first.roles["score"],)
+    words = list(dict.fromkeys(word.strip() for name in names if name in scores for word in scores[name].words))
     return readings, words if len(words) <= MOST_WORDS else []
 
 

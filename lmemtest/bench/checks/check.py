@@ -208,11 +208,16 @@ def check(
 
 
 def check_rules(
-    runs: Runs, modelled: tuple[str, Callable[[Any], Any]] | None = None, *, names: Sequence[str] = RULES
+    runs: Runs,
+    modelled: tuple[str, Callable[[Any], Any]] | None = None,
+    *,
+    known: Sequence[str] = (),
+    names: Sequence[str] = RULES,
 ) -> RunsCheck:
-    """The rules alone, or some of them, with the scales of what a model takes of the score: a function and how it is
-    written."""
-    return _checked(Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), names, None)
+    """The rules alone, or some of them, for a model of one's own: with the scales of what it takes of the score, a
+    function and how it is written, and the columns that it uses (`known`)."""
+    subject = Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled, known=tuple(known))
+    return _checked(subject, names, None)
 
 
 def _checked(subject: Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.budget_mix import common_budgets_advice
 from lmemtest.bench.checks.findings import SHOWN, CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome
+from lmemtest.bench.data.budget_mix import common_budgets_advice
 from lmemtest.bench.data.study import Study
 from lmemtest.core.codes import occurring
 from lmemtest.core.verdicts import Finding

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
+from lmemtest.bench.checks.failures import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome
@@ -37,21 +37,25 @@ _FRACTION_FROM, _PERCENT_FROM = 0.1, 5.0  # medians of shares of right answers i
 # ---------------------------------------------------------------------- roles of columns
 
 
-def role_findings(runs: Runs) -> list[Finding]:
-    """Columns without a role that structure the rows, and a direction that contradicts the name of the score."""
-    return [*_unnamed(runs), *_ignored(runs), *_direction(runs)]
+def role_findings(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
+    """Columns without a role that structure the rows, and a direction that contradicts the name of the score.
+
+    `known` are columns that a model uses.
+    """
+    return [*_unnamed(runs, known), *_ignored(runs), *_direction(runs)]
 
 
-def refuse_unnamed(runs: Runs, *, known: Iterable[str] = ()) -> None:
+def refuse_unnamed(findings: Iterable[Finding]) -> None:
     """No winner is named while columns that structure the rows have no role: the rows would pass for independent.
 
-    The error holds the whole call or command that gives the guessed roles; `known` are columns that a model uses.
+    The error holds the whole call or command that gives the guessed roles.
     """
-    for finding in _unnamed(runs, known):
-        raise ArgumentError(f"{finding.message} {finding.advice}")
+    for finding in findings:
+        if finding.kind == "unnamed_columns":
+            raise ArgumentError(f"{finding.message} {finding.advice}")
 
 
-def _unnamed(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
+def _unnamed(runs: Runs, known: Iterable[str]) -> list[Finding]:
     columns = unnamed_columns(runs, known=known)
     if not columns:
         return []
@@ -479,7 +483,7 @@ def judge_names(subject: Subject) -> CheckOutcome:
 
 
 def judge_roles(subject: Subject) -> CheckOutcome:
-    found = [*role_findings(subject.runs), *family_findings(subject.runs)]
+    found = [*role_findings(subject.runs, subject.known), *family_findings(subject.runs)]
     unused = listed(map(repr, subject.runs.unused), _NAMED)
     return outcome(found, "No column without a role structures the rows." + f" Not used: {unused}." * bool(unused))
 

@@ -33,6 +33,7 @@ class Subject:
     form: str
     rng: int | np.random.Generator | None
     modelled: tuple[str, Callable[[Any], Any]] | None  # a function of the score: scales are those of its values
+    known: tuple[str, ...] = ()  # columns without a role that a model uses
 
     @cached_property
     def study(self) -> Study:

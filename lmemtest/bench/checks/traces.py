@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.subject import Subject, outcome
+from lmemtest.bench.data.budget_mix import are_single_trials, trials_advice
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.result import Answer
 from lmemtest.core.verdicts import Finding

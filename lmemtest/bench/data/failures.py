@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from lmemtest.bench.data.number_cells import number_in
+from lmemtest.bench.data.column import number_in
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import check_numeric, collected, example_value, supported
@@ -98,8 +98,6 @@ class Failures(NamedTuple):
 def check_failed(runs: Runs) -> None:
     """The role names a column of true and false, or of kinds of failures, or one of the words."""
     failed, columns, argument = runs.failed, runs.columns, named("failed")
-    if failed is None:
-        return
     if not isinstance(failed, str):
         raise ArgumentError(f"{argument} must be a column or one of {', '.join(map(repr, WORDS))}, got {failed!r}.")
     if failed in WORDS:
@@ -155,7 +153,7 @@ def _check_flags(frame: Any, column: str, argument: str) -> None:
 
 def masked(runs: Runs) -> Any:
     """The table without the scores of rows that failed by a column."""
-    if runs.failed is None or runs.failed in WORDS:
+    if runs.failed in WORDS:
         return runs.frame
     return runs.frame.with_columns(nw.when(~failed_rows(runs)).then(nw.col(runs.score)).alias(runs.score))
 

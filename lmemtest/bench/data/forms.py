@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lmemtest.bench.data.column import Column, is_summary, read_columns
 from lmemtest.bench.data.failures import WORDS as FAILED
-from lmemtest.bench.data.number_cells import NumberCells, is_summary, read_cells
 from lmemtest.bench.data.roles import direction_of, role_of, sums_up, words_of
 from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names
@@ -198,8 +198,9 @@ def tidied(
     table, remarks = _of_single_values(*_without_empty(with_names(frame)), kept)
     if label is None and frame.index.name:
         label = str(frame.index.name)
+    columns = read_columns(table, decimal)
     if wide is None:
-        wide = score is None and _is_wide(table, kept)
+        wide = score is None and not kept and _is_wide(columns)
     if label is None and wide:  # one column of text beside numbers names the rows, also by digits
         text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
         names = [name for column in text for name in table[column]]
@@ -207,8 +208,8 @@ def tidied(
         if len(text) == 1 and digits and table[text[0]].is_unique:
             label = str(text[0])
     if not wide:
-        return _long(table, remarks, score, failed, kept, decimal)
-    return _wide(table, remarks, methods, failed, tuple(kept), algorithms, label, decimal)
+        return _long(table, columns, remarks, score, failed, kept)
+    return _wide(table, columns, remarks, methods, failed, tuple(kept), algorithms, label)
 
 
 def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -312,12 +313,12 @@ def _of_single_values(
         shown = next(name for name in parts if name not in frame.columns)
         frame = pd.DataFrame(parts, index=frame.index)
         remarks = (*remarks, Remark("nested", tuple(flattened), shown=shown))
-    nested = [name for name in frame.columns if _holds_nested(frame[name])]
-    lists = [name for name in nested if name not in kept]
+    columns = read_columns(frame)
+    lists = [name for name, column in columns.items() if column.is_nested and name not in kept]
     if not lists:
         return frame, remarks
     rest = frame.drop(columns=lists)
-    if len(rest) < 2 or len(rest.columns) < 2 or not any(map(pd.api.types.is_numeric_dtype, rest.dtypes)):
+    if len(rest) < 2 or len(rest.columns) < 2 or not any(columns[name].is_numeric for name in rest):
         raise DataError(
             f"The table has lists or objects in {'the column' if len(lists) == 1 else 'the columns'} "
             f"{listed(map(repr, lists))}, and no score for each run without them. Each row must be one run with single "
@@ -342,35 +343,20 @@ def _inner(column: pd.Series[Any], name: str) -> pd.DataFrame | None:
     return inner.set_axis([f"{name}.{key}" for key in inner.columns], axis=1)
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (list, dict, set, tuple, np.ndarray))
-
-
-def _holds_nested(column: pd.Series[Any]) -> bool:
-    return column.dtype == object and any(map(_is_nested, column))
-
-
 # ------------------------------------------------------------------------------------------------------------- cells
 
 
-def _is_text(column: pd.Series[Any]) -> bool:
-    from pandas.api import types
-
-    dtype = column.dtype
-    return not (types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype) or dtype.kind in "mM")
-
-
-def _refuse_words(name: str, cells: NumberCells, failed: Sequence[str]) -> None:
+def _refuse_words(column: Column, failed: Sequence[str]) -> None:
     """Refuse a column of numbers with words that nobody called failures, or with percent signs in some cells alone."""
-    others = {word: n for word, n in cells.words.items() if not _among(word, failed)}
+    others = {word: n for word, n in column.words.items() if not _among(word, failed)}
     if others:
-        raise DataError(_of_words(name, cells, others))
-    percent, plain = cells.kinds.get("percent", 0), sum(n for kind, n in cells.kinds.items() if kind != "percent")
+        raise DataError(_of_words(column, others))
+    percent, plain = column.kinds.get("percent", 0), sum(n for kind, n in column.kinds.items() if kind != "percent")
     if percent and plain:
-        other = next(shown for kind, shown in cells.shown.items() if kind != "percent")
+        other = next(shown for kind, shown in column.shown.items() if kind != "percent")
         raise DataError(
-            f"The column {name!r} mixes percent signs ({counted(percent, 'cell')}, such as "
-            f"{cells.shown['percent']!r}) and numbers without them ({counted(plain, 'cell')}, such as {other!r}), "
+            f"The column {column.name!r} mixes percent signs ({counted(percent, 'cell')}, such as "
+            f"{column.shown['percent']!r}) and numbers without them ({counted(plain, 'cell')}, such as {other!r}), "
             "so that it is not clear what a number is a share of. Write all of them in one way."
         )
 
@@ -380,7 +366,7 @@ def _among(word: str, failed: Iterable[str]) -> bool:
 
 
 def _remarks_on(
-    numbers: dict[str, NumberCells], failed: Sequence[str], columns: Sequence[str], empty: int = 0
+    numbers: dict[str, Column], failed: Sequence[str], columns: Sequence[str], empty: int = 0
 ) -> tuple[Remark, ...]:
     """What was found in columns of text with numbers, and words for failures in as many cells; `empty` are other cells.
 
@@ -388,7 +374,7 @@ def _remarks_on(
     """
     words: dict[str, int] = {}
     for cells in numbers.values():
-        blank = len(cells.values) - sum(cells.kinds.values()) - sum(cells.words.values())
+        blank = len(cells.numbers) - sum(cells.kinds.values()) - sum(cells.words.values())
         for word, n in {**cells.words, **({"": blank} if blank and failed else {})}.items():
             words[word.strip()] = words.get(word.strip(), 0) + n
     if empty and failed:
@@ -416,7 +402,7 @@ def _remarks_on(
     return tuple(remarks)
 
 
-def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
+def _of_words(column: Column, words: dict[str, int]) -> str:
     """What is wrong with words among scores, with their counts and the option that makes them failures."""
     n = sum(words.values())
     hold = "holds words" if n == 1 else "hold words"
@@ -425,63 +411,60 @@ def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
     given = [word.strip() for word in common[:5]]
     value = repr(given[0] if len(given) == 1 else given)
     return (
-        f"The column {name!r} must hold numbers, but {counted(n, 'cell')} of "
-        f"{cells.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
+        f"The column {column.name!r} must hold numbers, but {counted(n, 'cell')} of "
+        f"{column.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
         + advice(
             "again",
             call=f"failed={value}",
             command=[part for word in given for part in ("--failed", word)],
         )
-        + f". If {name!r} is no score, give it another role or leave it out."
+        + f". If {column.name!r} is no score, give it another role or leave it out."
     )
 
 
 def _long(
     table: pd.DataFrame,
+    columns: dict[str, Column],
     remarks: tuple[Remark, ...],
     score: str | None,
     failed: Sequence[str],
     kept: Sequence[str],
-    decimal: str | None,
 ) -> Tidy:
     """A table with a row per score: numbers in the score, without the standard deviations of its means."""
-    numbers: dict[str, NumberCells] = {}
-    wanted = [score] if score is not None else [name for name in table.columns if name not in kept]
-    for name in wanted:
-        if name not in table.columns or not _is_text(table[name]) or (score is None and not _may_be_score(name)):
+    numbers: dict[str, Column] = {}
+    wanted = [score] if score is not None else [name for name in columns if name not in kept]
+    for column in [columns[name] for name in wanted if name in columns]:
+        if not column.is_text or (score is None and not _may_be_score(column)) or column.is_nested:
             continue
-        if _holds_nested(table[name]):
-            continue
-        cells = read_cells(table[name], decimal)
-        if not cells.mostly or (cells.words and any(map(_has_digit, cells.words))):
+        if not column.mostly or (column.words and any(map(_has_digit, column.words))):
             continue  # refused where the column is used as the score, in its own terms
-        if score is None and cells.words and not failed:
-            numeric = [other for other in table.columns if not _is_text(table[other])]
-            if any(direction_of(other) and role_of(other) is None for other in numeric):
+        if score is None and column.words and not failed:
+            numeric = [other for other in columns.values() if other.name in numbers or not other.is_text]
+            if any(other.direction and other.role is None for other in numeric):
                 continue
-        _refuse_words(name, cells, failed)
-        numbers[name] = cells
-        table = table.assign(**{name: cells.values})
-    more = _remarks_on(numbers, failed, list(table.columns))
+        _refuse_words(column, failed)
+        numbers[column.name] = column
+    table = table.assign(**{name: column.numbers for name, column in numbers.items()})
+    columns = columns | {name: column.as_numbers() for name, column in numbers.items()}
+    more = _remarks_on(numbers, failed, list(columns))
     roles: dict[str, Any] = {}
     if score is None:
-        groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
+        groups, spare = mean_columns([column for name, column in columns.items() if name not in kept])
         if spare:
             table = table.drop(columns=spare)
             remarks = (*remarks, Remark("mean_columns", tuple(spare)))
         if spare and len(groups) == 1:
             roles["score"] = next(iter(groups))
-    if score is not None and score in table.columns and not _is_text(table[score]):
-        table, remarks = _without_summary_levels(table, remarks, score)
+    if score is not None and score in columns and not columns[score].is_text:
+        text = [name for name, column in columns.items() if column.is_text and not column.is_nested]
+        table, remarks = _without_summary_levels(table, text, remarks, score)
     return Tidy(table, (*remarks, *more), roles=roles)
 
 
 def _without_summary_levels(
-    table: pd.DataFrame, remarks: tuple[Remark, ...], score: str
+    table: pd.DataFrame, text: Sequence[str], remarks: tuple[Remark, ...], score: str
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
-    text = [name for name in table.columns if name != score and _is_text(table[name])]
-    text = [name for name in text if not _holds_nested(table[name])]
     for name in text:
         found = table[name].dropna().unique()
         few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets
@@ -498,10 +481,9 @@ def _without_summary_levels(
     return table, remarks
 
 
-def _may_be_score(name: str) -> bool:
+def _may_be_score(column: Column) -> bool:
     """Whether a column of text with numbers in it may be a score by its name."""
-    words = set(words_of(name))
-    return direction_of(name) is not None or (role_of(name) is None and bool(words & _SCORE_WORDS))
+    return column.direction is not None or (column.role is None and bool(column.words_of_name & _SCORE_WORDS))
 
 
 _SCORE_WORDS = frozenset(("score", "value", "result", "performance", "fitness", "y", "mean", "avg", "average"))
@@ -524,9 +506,7 @@ _TAIL = re.compile(
 _HEAD = re.compile(rf"(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})[\s_.\-/|:]+(?P<base>.+)", re.IGNORECASE)
 
 
-def mean_columns(
-    table: pd.DataFrame, names: Sequence[str], *, of_methods: bool = False
-) -> tuple[dict[str, str], list[str]]:
+def mean_columns(columns: Iterable[Column], *, of_methods: bool = False) -> tuple[dict[str, str], list[str]]:
     """Columns of means, each with its name without "mean", and the columns of spreads and counts that go with them.
 
     A pair needs a mean and a spread that is never negative; where a mean is called by its method alone, as in RF and
@@ -534,16 +514,18 @@ def mean_columns(
     statistic: Mean and VAR are methods.
 
     >>> import pandas as pd
-    >>> mean_columns(pd.DataFrame({"RF_mean": [0.9], "RF_std": [0.1], "n": [3]}), ["RF_mean", "RF_std", "n"])
+    >>> table = pd.DataFrame({"RF_mean": [0.9], "RF_std": [0.1], "n": [3]})
+    >>> mean_columns(read_columns(table).values())
     ({'RF_mean': 'RF'}, ['RF_std'])
     """
     said: dict[str, dict[str, list[str]]] = {}
-    numeric = [name for name in names if not _is_text(table[name])]
+    named_so = {column.name: column for column in columns}
+    numeric = [name for name, column in named_so.items() if not column.is_text]
     for name in numeric:
         match = _TAIL.fullmatch(name.strip()) or _HEAD.fullmatch(name.strip())
         if match is not None and (match["base"] or not of_methods):
             kind = _kind_of(match["stat"])
-            if kind != "spread" or not (table[name].to_numpy(dtype=float, na_value=np.nan) < 0.0).any():
+            if kind != "spread" or not (named_so[name].floats < 0.0).any():
                 said.setdefault(match["base"] or "", {}).setdefault(kind, []).append(name)
     groups = {
         kinds["mean"][0]: base
@@ -560,7 +542,7 @@ def mean_columns(
         if 2 * (len(bare) + len(groups)) < len(others) or len(bare) + len(groups) < 2:
             spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
             bare = {}
-    return {**groups, **bare}, [name for name in names if name in spare]
+    return {**groups, **bare}, [name for name in named_so if name in spare]
 
 
 def is_statistic(name: str) -> bool:
@@ -579,85 +561,77 @@ def _kind_of(stat: str) -> str:
 # ------------------------------------------------------------------------------------------------------- wide tables
 
 
-def _is_wide(table: pd.DataFrame, kept: Sequence[str]) -> bool:
+def _is_wide(columns: dict[str, Column]) -> bool:
     """Whether a table has a column of scores per method or data set, and names its rows, each once."""
-    if kept:
+    text = [name for name, column in columns.items() if column.is_text and not column.first(_LOOKED_AT).mostly]
+    others = [name for name in columns if name not in text and not is_unnamed(name)]
+    _, spare = mean_columns([columns[name] for name in others], of_methods=True)
+    methods = [columns[name] for name in others if name not in spare and not columns[name].sums_up]
+    if len(text) > 1 or len(methods) < 2 or len(methods[0].values) < 2:
         return False
-    found = {name: read_cells(table[name].head(_LOOKED_AT)) for name in table.columns if _is_text(table[name])}
-    text = [name for name, cells in found.items() if not cells.mostly]
-    others = [name for name in table.columns if name not in text and not is_unnamed(name)]
-    _, spare = mean_columns(table, others, of_methods=True)
-    others = [name for name in others if name not in spare]
-    methods = [name for name in others if not sums_up(name)]
-    if len(text) > 1 or len(methods) < 2 or len(table) < 2:
+    if any(column.role is not None and _counts(column) for column in methods):
         return False
-    if any(role_of(name) is not None and _counts(table[name]) for name in methods):
-        return False
-    stems = [_TAIL.fullmatch(name) for name in methods]
-    names = [
-        match["base"] if match is not None and match["base"] else name
-        for name, match in zip(methods, stems, strict=True)
-    ]
+    stems = [(_TAIL.fullmatch(column.name), column.name) for column in methods]
+    names = [match["base"] if match is not None and match["base"] else name for match, name in stems]
     if any(direction_of(name) is not None or set(words_of(name)) <= _SCORE_WORDS for name in names):
         return False
     if not text:
-        return all(bool(np.isin(table[name].dropna().unique(), (0, 1)).all()) for name in methods)
-    labels = table[text[0]]
+        return all(bool(np.isin(column.values.dropna().unique(), (0, 1)).all()) for column in methods)
+    labels = columns[text[0]].values
     return bool(labels.notna().all() and labels.is_unique)
 
 
-def _counts(column: pd.Series[Any]) -> bool:
+def _counts(column: Column) -> bool:
     """Whether a column may number its rows or runs: whole numbers, and not only 0 and 1."""
-    if _is_text(column):
+    if column.is_text:
         return False
-    values = column.to_numpy(dtype=float, na_value=np.nan)
-    values = values[np.isfinite(values)]
+    values = column.floats[np.isfinite(column.floats)]
     return bool(len(values) and (values == np.rint(values)).all() and not np.isin(values, (0.0, 1.0)).all())
 
 
-def _numbers_rows(column: pd.Series[Any]) -> bool:
-    values = column.to_numpy()
+def _numbers_rows(column: Column) -> bool:
+    values = column.values.to_numpy()
     return any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
 
 
 def _wide(
     table: pd.DataFrame,
+    columns: dict[str, Column],
     remarks: tuple[Remark, ...],
     methods: Methods | None,
     failed: Sequence[str],
     kept: tuple[str, ...],
     algorithms: Sequence[str] | None,
     label: str | None,
-    decimal: str | None,
 ) -> Tidy:
     """A table with a column of scores for each of several methods or data sets."""
-    numbering = [name for name in table.columns if is_unnamed(name) and name not in kept and _numbers_rows(table[name])]
+    unnamed = [column for name, column in columns.items() if is_unnamed(name) and name not in kept]
+    numbering = [column.name for column in unnamed if _numbers_rows(column)]
     if numbering and table.columns[0] in numbering:
         table = table.drop(columns=numbering[:1])
         remarks = (*remarks, Remark("numbering", tuple(numbering[:1])))
     wanted = [name for name in (table.columns if algorithms is None else algorithms) if name in table.columns]
     wanted = [name for name in wanted if name not in kept and name != label]
-    numbers, text = dict[str, NumberCells](), list[str]()
-    for name in wanted:
-        if not _is_text(table[name]):
-            continue
-        cells = read_cells(table[name], decimal)
-        others = [word for word in cells.words if not _among(word, failed)]
-        if algorithms is None and (not cells.mostly or (others and any(map(_has_digit, others)))):
-            text.append(name)
-        else:
-            numbers[name] = cells
+    text, of_numbers = list[str](), list[str]()
+    for column in [columns[name] for name in wanted if columns[name].is_text]:
+        others = [word for word in column.words if not _among(word, failed)]
+        wordy = not column.mostly or (others and any(map(_has_digit, others)))
+        (text if algorithms is None and wordy else of_numbers).append(column.name)
     label = label or (text[0] if len(text) == 1 else None)
     if label is not None and label in table.columns:
-        others = [name for name in wanted if name not in text and name not in numbers and name != label]
-        table, remarks = _without_summary_rows(table, remarks, label, numbers, others)
-        numbers = {name: read_cells(table[name], decimal) for name in numbers}
-    for name, cells in numbers.items():
-        _refuse_words(name, cells, failed)
-    table = table.assign(**{name: cells.values for name, cells in numbers.items()})
-    numeric = [name for name in wanted if name not in numbers and not _is_text(table[name])]
-    of_cells = _remarks_on(numbers, failed, (), sum(int(table[name].isna().sum()) for name in numeric))
-    percent = [name for name, cells in numbers.items() if "percent" in cells.kinds]
+        measured = [columns[name] for name in wanted if name not in (*text, *of_numbers, label)]
+        in_columns = [columns[name].numbers for name in of_numbers] + [column.floats for column in measured]
+        left, remarks = _without_summary_rows(columns[label], remarks, in_columns)
+        if len(left) < len(table):
+            table = table.iloc[left].reset_index(drop=True)
+            columns = {name: column.at(left) for name, column in columns.items()}
+    numbers = {name: columns[name] for name in of_numbers}
+    for column in numbers.values():
+        _refuse_words(column, failed)
+    table = table.assign(**{name: column.numbers for name, column in numbers.items()})
+    numeric = [columns[name] for name in wanted if not columns[name].is_text]
+    of_cells = _remarks_on(numbers, failed, (), sum(int(column.values.isna().sum()) for column in numeric))
+    percent = [name for name, column in numbers.items() if "percent" in column.kinds]
     scores = [name for name in wanted if name not in text and name != label]
     if percent and algorithms is None:
         plain = [name for name in scores if name not in percent and table[name].notna().any()]
@@ -669,7 +643,8 @@ def _wide(
             )
     remarks = (*remarks, *of_cells)
     if algorithms is None:
-        table, remarks, scores = _without_spreads(table, remarks, scores)
+        read = [numbers[name].as_numbers() if name in numbers else columns[name] for name in scores]
+        table, remarks, scores = _without_spreads(table, remarks, scores, mean_columns(read, of_methods=True))
         table, remarks, scores = _without_summary_columns(table, remarks, scores)
     said, certain = _layout_of(table, label, scores, remarks) if methods is None else (methods, True)
     if said == "rows" and scores and all(map(sums_up, scores)):
@@ -689,21 +664,17 @@ def _wide(
 
 
 def _without_summary_rows(
-    table: pd.DataFrame, remarks: tuple[Remark, ...], label: str, numbers: dict[str, NumberCells], others: list[str]
-) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-    """The table without rows that are called like summaries and sum up the others in all columns."""
-    suspects = table[label].map(lambda name: isinstance(name, str) and sums_up(name)).to_numpy(dtype=bool)
+    label: Column, remarks: tuple[Remark, ...], scores: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.intp], tuple[Remark, ...]]:
+    """The places of rows other than those that are called like summaries and sum up the others in all columns."""
+    names, every = label.values, np.arange(len(label.values))
+    suspects = names.map(lambda name: isinstance(name, str) and sums_up(name)).to_numpy(dtype=bool)
     if not suspects.any() or (~suspects).sum() < 2:
-        return table, remarks
-    columns = [numbers[name].values if name in numbers else table[name].to_numpy(dtype=float, na_value=np.nan)
-               for name in (*numbers, *others)]  # fmt: skip
+        return every, remarks
     rows = np.flatnonzero(suspects).tolist()
-    out = _summaries(np.column_stack(columns).T, rows)
-    remarks = _told(
-        remarks, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
-    )
-    kept = np.setdiff1d(np.arange(len(table)), out)  # by places: rows that were put together share labels
-    return (table.iloc[kept].reset_index(drop=True) if out else table), remarks
+    out = _summaries(np.column_stack(scores).T, rows)
+    remarks = _told(remarks, "summary_rows", names.iloc[out], names.iloc[[r for r in rows if r not in out]])
+    return np.setdiff1d(every, out), remarks
 
 
 def _without_summary_columns(
@@ -736,10 +707,10 @@ def _told(remarks: tuple[Remark, ...], code: str, out: Iterable[Any], stay: Iter
 
 
 def _without_spreads(
-    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
+    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str], found: tuple[dict[str, str], list[str]]
 ) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
-    """The table with the means of its methods, called by the methods, and without their spreads."""
-    means, spare = mean_columns(table, scores, of_methods=True)
+    """The table with the means of its methods, called by the methods, and without their spreads, as `found`."""
+    means, spare = found
     if not spare:
         return table, remarks, scores
     scores = [name for name in scores if name not in spare]

@@ -16,18 +16,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals as nw
-import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.column import Column, read_columns
 from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.forms import mean_columns
-from lmemtest.bench.data.number_cells import read_cells
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.roles import (
     SCORE_NAMES,
     command_of,
     direction_of,
-    is_text,
     keywords_of,
     role_of,
     runs_in_names,
@@ -186,18 +184,20 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     """
     frame = _as_pandas(table)
     roles: dict[str, Any] = {**dict.fromkeys(SINGLE), **dict.fromkeys(SEVERAL, ()), **(given or {})}
-    if wide or (roles["score"] is None and roles["algorithm"] is None and _looks_wide(frame, roles)):
-        return _of_columns(frame, roles)
-    free = [name for name in frame.columns if name not in _named(roles) and not _is_nested(frame[name])]
-    scores = [roles["score"]] if roles["score"] is not None else _scores(frame, free)
-    rest = [name for name in free if name not in scores]
+    columns = read_columns(frame)
+    if wide or (roles["score"] is None and roles["algorithm"] is None and _looks_wide(frame, columns, roles)):
+        return _of_columns(frame, columns, roles)
+    free = [column for name, column in columns.items() if name not in _named(roles) and not column.is_nested]
+    scores = [roles["score"]] if roles["score"] is not None else _scores(free)
+    rest = [column for column in free if column.name not in scores]
     algorithms, reason = ([roles["algorithm"]], "") if roles["algorithm"] is not None else _algorithms(frame, rest)
-    found = [_with_structure(frame, roles, algorithm, scores) for algorithm in algorithms]
-    choice = next((name for name in found[0][0]["metafeatures"] if _is_choice(frame, name)), None) if found else None
+    found = [_with_structure(frame, columns, roles, algorithm, scores) for algorithm in algorithms]
+    of_text = {name for name, column in columns.items() if column.role == "choice" and not column.is_numeric}
+    choice = next((name for name in found[0][0]["metafeatures"] if name in of_text), None) if found else None
     if choice is not None and choice not in roles["metafeatures"] and scores:
         return _of_choices(frame, roles, choice)
-    refused = _runs_in_names(frame, rest, algorithms, scores)
-    refused = refused or (_counts_of_unequal_trials(frame, scores) if roles["score"] is None else ())
+    refused = _runs_in_names(columns, rest, algorithms, scores)
+    refused = refused or (_counts_of_unequal_trials(frame, columns, scores) if roles["score"] is None else ())
     if refused or not scores or not algorithms:
         known = found[0][0] if found else {**roles, "score": next(iter(scores), None)}
         lacking = tuple(name for name, columns in (("score", scores), ("algorithm", algorithms)) if not columns)
@@ -224,11 +224,6 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     )
 
 
-def _is_choice(table: pd.DataFrame, name: str) -> bool:
-    """Whether a column says which score, or of which part of the data, a row has."""
-    return is_text(table[name]) and role_of(name) == "choice"
-
-
 def _of_choices(table: pd.DataFrame, roles: Mapping[str, Any], choice: str) -> Guess:
     """The readings of the rows of each score, or part of the data, that a column names."""
     readings = list[Reading]()
@@ -242,7 +237,7 @@ def _of_choices(table: pd.DataFrame, roles: Mapping[str, Any], choice: str) -> G
 
 
 def _runs_in_names(
-    table: pd.DataFrame, free: Sequence[str], algorithms: Sequence[str], scores: Sequence[str]
+    columns: Mapping[str, Column], free: Sequence[Column], algorithms: Sequence[str], scores: Sequence[str]
 ) -> tuple[str, ...]:
     """Why a table has no reading whose names of columns or algorithms number runs, and what makes it one that has."""
     stems: dict[str, list[str]] = {}
@@ -252,7 +247,7 @@ def _runs_in_names(
     words, numbers = words_of(stem), sorted(int("".join(re.findall(r"\d+", name)) or 0) for name in numbered)
     in_turn = numbers == [n + min(numbers) for n in range(len(numbers))]  # unlike recall@1, 3 and 10
     if len(numbered) > 2 and (in_turn or not words):
-        index = [name for name in free if not name.startswith("Unnamed:")]
+        index = [column.name for column in free if not column.name.startswith("Unnamed:")]
         new = next((word for word in words if role_of(word) in ("seed", "budget")), "run" if words else "step")
         number = "" if words else f".astype({{{new!r}: float}})"
         return (
@@ -260,20 +255,20 @@ def _runs_in_names(
             f"steps. Give each a row, then call again:\n  df = df.melt({index}, var_name={new!r}, "
             f"value_name='score'){number}",
         )
-    for name in algorithms or [name for name in free if is_text(table[name])]:
-        told = "" if _is_nested(table[name]) else runs_in_names(table[name].dropna().unique(), name)
-        if told:
-            return (told,)
-    return ()
+    suspects = [columns[name] for name in algorithms] or [column for column in free if not column.is_numeric]
+    told = (runs_in_names(column.values.dropna().unique(), column.name) for column in suspects if not column.is_nested)
+    return next(((one,) for one in told if one), ())
 
 
-def _counts_of_unequal_trials(table: pd.DataFrame, scores: Sequence[str]) -> tuple[str, ...]:
+def _counts_of_unequal_trials(
+    table: pd.DataFrame, columns: Mapping[str, Column], scores: Sequence[str]
+) -> tuple[str, ...]:
     """Why counts of successes are no score where the numbers of trials differ, and what makes them one."""
 
     def named(names: Iterable[str], words: frozenset[str]) -> list[str]:
-        return [n for n in names if words_of(n)[-1:] and words_of(n)[-1] in words and _is_numeric(table[n])]
+        return [name for name in names if columns[name].measures and {*words_of(name)[-1:]} & words]
 
-    for trials, count in itertools.product(named(table.columns, _TRIALS), named(scores, _SUCCESSES)):
+    for trials, count in itertools.product(named(columns, _TRIALS), named(scores, _SUCCESSES)):
         both = table[[count, trials]].dropna()
         whole = bool((both % 1 == 0).all(axis=None) and both[count].between(0, both[trials]).all())
         if whole and both[trials].nunique() > 1:
@@ -304,44 +299,35 @@ def _named(roles: Mapping[str, Any]) -> set[str]:
     }
 
 
-def _is_nested(column: pd.Series[Any]) -> bool:
-    """Whether cells hold lists or records."""
-    return column.dtype == object and any(isinstance(value, (list, dict, set, tuple, np.ndarray)) for value in column)
-
-
-def _is_numeric(column: pd.Series[Any]) -> bool:
-    return not is_text(column) and not pd.api.types.is_bool_dtype(column.dtype)
-
-
 # ---------------------------------------------------------------------------------------------------------- the score
 
 
-def _scores(table: pd.DataFrame, free: Sequence[str]) -> list[str]:
+def _scores(free: Sequence[Column]) -> list[str]:
     """The columns of numbers that may be the score: by names that say which end is good, names of scores, any number.
 
     Spreads and numbers of runs beside a mean are none. Texts most of which are numbers, such as those with a word for a
     failed run, count where their name is a score's.
     """
-    numeric = [name for name in free if _is_numeric(table[name])]
-    _, spare = mean_columns(table, numeric)
-    numeric = [name for name in numeric if name not in spare]
-    texts = [name for name in free if is_text(table[name]) and _mostly_numbers(table[name])]
+    numeric = [column for column in free if column.measures]
+    _, spare = mean_columns(numeric)
+    numeric = [column for column in numeric if column.name not in spare]
+    texts = [column for column in free if not column.is_numeric and _mostly_numbers(column)]
     for good in (
-        lambda name: direction_of(name) is not None and role_of(name) is None,
-        lambda name: bool(set(words_of(name)) & SCORE_NAMES),
-        lambda name: direction_of(name) is not None,
+        lambda column: column.direction is not None and column.role is None,
+        lambda column: bool(column.words_of_name & SCORE_NAMES),
+        lambda column: column.direction is not None,
     ):
-        found = [name for name in (*numeric, *texts) if good(name)]
+        found = [column.name for column in (*numeric, *texts) if good(column)]
         if found:
             return found
-    return [name for name in numeric if role_of(name) is None and table[name].nunique() > 2] or [
-        name for name in texts if role_of(name) is None
+    return [column.name for column in numeric if column.role is None and column.n_levels > 2] or [
+        column.name for column in texts if column.role is None
     ]
 
 
-def _mostly_numbers(column: pd.Series[Any]) -> bool:
+def _mostly_numbers(column: Column) -> bool:
     """Whether most cells are numbers, perhaps with a sign of per cent."""
-    cells, values = pd.factorize(column.dropna().astype(str))
+    cells, values = pd.factorize(column.values.dropna().astype(str))
     numbers = pd.to_numeric(pd.Series(values).str.strip(" %\u00a0").str.replace(",", "."), errors="coerce")
     return bool(len(cells) and numbers.notna().to_numpy()[cells].mean() > NUMBERS)
 
@@ -363,23 +349,23 @@ def _of_ranks(runs: Runs) -> bool:
 # ----------------------------------------------------------------------------------------------------- what is compared
 
 
-def _algorithms(table: pd.DataFrame, free: Sequence[str]) -> tuple[list[str], str]:
+def _algorithms(table: pd.DataFrame, free: Sequence[Column]) -> tuple[list[str], str]:
     """The columns that may hold what is compared, the likelier first; and why, where a name does not say it.
 
     A name says it; a model is one where nothing is called an algorithm. Else it is a column of text that is neither
     told by another one, as a suite is by its tasks, nor constant, nor different in every row.
     """
-    named = [name for name in free if role_of(name) == "algorithm" and table[name].nunique() > 1]
+    named = [column for column in free if column.role == "algorithm" and column.n_levels > 1]
     if len(named) > 1:
-        best = [name for name in named if {"algorithm", "algo", "alg"} & set(words_of(name))]
+        best = [column for column in named if {"algorithm", "algo", "alg"} & column.words_of_name]
         named = best if len(best) == 1 else named
     if named:
-        return _untold(table, named), ""
-    whole = [name for name in free if not table[name].isna().any() and 1 < table[name].nunique() <= len(table) / 2]
-    open_ = [name for name in whole if role_of(name) is None and not _mostly_numbers(table[name])]
-    text = [name for name in open_ if is_text(table[name])]
+        return _untold(table, [column.name for column in named]), ""
+    whole = [c for c in free if not c.values.isna().any() and 1 < c.n_levels <= len(table) / 2]
+    open_ = [column for column in whole if column.role is None and not _mostly_numbers(column)]
+    text, names = [column.name for column in open_ if not column.is_numeric], [column.name for column in whole]
     found = _untold(table, text) or [
-        name for name in open_ if _is_numeric(table[name]) and _is_crossed(table, name, whole)
+        column.name for column in open_ if column.measures and _is_crossed(table, column.name, names)
     ]
     found.sort(key=lambda name: table[name].nunique())
     if len(found) != 1:
@@ -414,7 +400,7 @@ def _is_crossed(table: pd.DataFrame, name: str, others: Iterable[str]) -> bool:
 
 
 def _with_structure(
-    table: pd.DataFrame, roles: dict[str, Any], algorithm: str, scores: Sequence[str]
+    table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[str, Any], algorithm: str, scores: Sequence[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The roles with benchmark, families, seed, budget and metafeatures by names and structure, and the reasons.
 
@@ -430,27 +416,27 @@ def _with_structure(
     if found["benchmark"] is None:  # a family waits until its benchmarks are known
         asked["family"] = ()
     hidden = {*scores, *(set(found["family"] or ()) if found["benchmark"] is None else ())}
-    kept = [name for name in table.columns if name not in hidden and not _is_nested(table[name])]
+    kept = [name for name, column in columns.items() if name not in hidden and not column.is_nested]
     try:
         runs = Runs(table[kept].assign(**{score: 0.0}), **asked)
-        columns = unnamed_columns(runs)
+        unnamed = unnamed_columns(runs)
     except LmemtestError:  # told when the runs are made in earnest
         return found, []
-    structure = with_roles(runs, columns)
+    structure = with_roles(runs, unnamed)
     found |= {name: structure[name] for name in ("benchmark", "seed", "budget", "metafeatures")}
     reasons = [
         f"{column.name!r} has {column.n_values:,} values that lay out the rows: taken as "
         f"{'a metafeature' if column.role == 'metafeatures' else f'the {column.role}'}."
-        for column in columns
+        for column in unnamed
         if not column.by_name
     ]
-    course = _best_so_far(table, found, scores)
+    course = _best_so_far(table, columns, found, scores)
     if course is not None:
         found |= {"budget": course, "seed": _without(found["seed"], course)}
         reasons.append(f"No score gets worse along {course!r} within a run: taken as the budget.")
     if found["benchmark"] is not None and not found["family"]:
         taken = {*_named(found), *scores}
-        families = _families(table, str(found["benchmark"]), [name for name in kept if name not in taken])
+        families = _families(table, str(found["benchmark"]), [columns[name] for name in kept if name not in taken])
         if families:
             found["family"] = families
             verb = "groups" if len(families) == 1 else "group"
@@ -458,11 +444,13 @@ def _with_structure(
     return found, reasons
 
 
-def _best_so_far(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str]) -> str | None:
+def _best_so_far(
+    table: pd.DataFrame, columns: Mapping[str, Column], roles: Mapping[str, Any], scores: Sequence[str]
+) -> str | None:
     """The number among several columns of seeds, such as that of a trial, along which runs have their best so far."""
     seeds = roles["seed"]
-    numbers = [name for name in seeds if _is_numeric(table[name])] if isinstance(seeds, (list, tuple)) else []
-    if roles["budget"] is not None or len(scores) != 1 or not numbers or not _is_numeric(table[scores[0]]):
+    numbers = [name for name in seeds if columns[name].measures] if isinstance(seeds, (list, tuple)) else []
+    if roles["budget"] is not None or len(scores) != 1 or not numbers or not columns[scores[0]].measures:
         return None
     for name in numbers:
         run = [key for key in (roles["algorithm"], roles["benchmark"], *roles["metafeatures"]) if key is not None]
@@ -479,22 +467,21 @@ def _without(seeds: Sequence[str], name: str) -> str | list[str]:
     return kept[0] if len(kept) == 1 else kept
 
 
-def _groups(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> list[str]:
+def _groups(table: pd.DataFrame, benchmark: str, columns: Iterable[Column]) -> list[str]:
     """The columns of text that are constant on each benchmark and have at most half as many values."""
     n = table[benchmark].nunique()
     found = []
-    for name in names:
-        column = table[name]
-        if not is_text(column) or column.isna().any() or not 1 < column.nunique() <= n / 2:
+    for column in columns:
+        if column.is_numeric or column.values.isna().any() or not 1 < column.n_levels <= n / 2:
             continue
-        if len(table[[benchmark, name]].drop_duplicates()) == n:
-            found.append(name)
+        if len(table[[benchmark, column.name]].drop_duplicates()) == n:
+            found.append(column.name)
     return found
 
 
-def _families(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> tuple[str, ...]:
+def _families(table: pd.DataFrame, benchmark: str, columns: Iterable[Column]) -> tuple[str, ...]:
     """The columns that group benchmarks into enough groups to be a sample, from coarse to fine."""
-    groups = [name for name in _groups(table, benchmark, names) if role_of(name) != "choice"]
+    groups = _groups(table, benchmark, [column for column in columns if column.role != "choice"])
     sizes = {name: table[name].nunique() for name in groups}
     chain: list[str] = []
     for name in sorted((name for name in groups if sizes[name] >= FEWEST_FAMILIES), key=lambda name: -sizes[name]):
@@ -506,54 +493,56 @@ def _families(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> tupl
 
 def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str] = ()) -> tuple[str, ...]:
     """The columns without a role, but for those that may be the score; what they do to the rows, or say of them."""
-    names = [name for name in table.columns if name not in (*_named(roles), *scores)]
+    free = [column for name, column in read_columns(table).items() if name not in (*_named(roles), *scores)]
     benchmark = roles["benchmark"]
-    groups = _groups(table, benchmark, [n for n in names if not _is_nested(table[n])]) if benchmark in table else []
+    groups = (
+        _groups(table, benchmark, [column for column in free if not column.is_nested]) if benchmark in table else []
+    )
     told = {
         name: f" (groups the {counted(table[benchmark].nunique(), 'value')} of {benchmark!r} into "
         f"{table[name].nunique():,})"
         for name in groups
     }
-    for name in names:
-        named_kinds = is_text(table[name]) and not _is_nested(table[name])
-        kinds: list[Any] = table[name].dropna().unique().tolist() if named_kinds else []
+    for column in free:
+        named_kinds = not column.is_numeric and not column.is_nested
+        kinds: list[Any] = column.values.dropna().unique().tolist() if named_kinds else []
         bad = [kind for kind in kinds if str(kind).lower() not in WELL]
         if len(bad) < len(kinds) <= MOST_KINDS and bad:
-            told[name] = f" (seems to say which runs failed: failed={name!r})"
-    return tuple(f"{name!r}{told.get(name, '')}" for name in names)
+            told[column.name] = f" (seems to say which runs failed: failed={column.name!r})"
+    return tuple(f"{column.name!r}{told.get(column.name, '')}" for column in free)
 
 
 # --------------------------------------------------------------------------------------------- a column per algorithm
 
 
-def _looks_wide(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:
+def _looks_wide(table: pd.DataFrame, columns: Mapping[str, Column], roles: Mapping[str, Any]) -> bool:
     """Whether every algorithm has a column: nothing but scores beside the columns that name the rows."""
-    names = [name for name in table.columns if name not in _named(roles)]
-    labels = [n for n in names if is_text(table[n]) or role_of(n) in ("benchmark", "seed", "budget")]
-    labels += [name for name in _named(roles) if name in table.columns]
-    scores = [name for name in names if name not in labels and not name.startswith("Unnamed:")]
-    if len(scores) < 2 or len(labels) > 2 or any(direction_of(n) or role_of(n) == "choice" for n in scores):
+    free = [column for name, column in columns.items() if name not in _named(roles)]
+    labels = [column for column in free if not column.is_numeric or column.role in ("benchmark", "seed", "budget")]
+    labels += [columns[name] for name in _named(roles) if name in columns]
+    scores = [column for column in free if column not in labels and not column.name.startswith("Unnamed:")]
+    if len(scores) < 2 or len(labels) > 2 or any(column.direction or column.role == "choice" for column in scores):
         return False
-    methods = any(role_of(name) == "algorithm" for name in labels)
-    if any(set(words_of(name)) & (SCORE_NAMES if methods else SCORE_NAMES - {"y"}) for name in scores):
+    methods = any(column.role == "algorithm" for column in labels)
+    if any(column.words_of_name & (SCORE_NAMES if methods else SCORE_NAMES - {"y"}) for column in scores):
         return False
-    texts = [name for name in labels if is_text(table[name])]
-    return len(texts) <= 1 and not (bool(labels) and table.duplicated(labels).any())
+    texts = [column for column in labels if not column.is_numeric]
+    return len(texts) <= 1 and not (labels and table.duplicated([column.name for column in labels]).any())
 
 
-def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
+def _of_columns(table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[str, Any]) -> Guess:
     """The readings of a table with a column per algorithm."""
     from lmemtest.bench.data.runs import Runs
 
     reasons: tuple[str, ...]
-    names = [name for name in table.columns if name not in _named(roles)]
+    free = [column for name, column in columns.items() if name not in _named(roles)]
     found = {name: value for name, value in roles.items() if value not in (None, ()) and name != "ignore"}
     for role in ("benchmark", "seed", "budget"):
-        said = [name for name in names if role_of(name) == role]
-        if role not in found and len(said) == 1 and (role != "benchmark" or not is_text(table[said[0]])):
-            found[role] = said[0]
+        said = [column for column in free if column.role == role]
+        if role not in found and len(said) == 1 and (role != "benchmark" or said[0].is_numeric):
+            found[role] = said[0].name
     if ("budget" in found or "seed" in found) and not any(
-        is_text(table[name]) or role_of(name) == "benchmark" for name in names
+        not column.is_numeric or column.role == "benchmark" for column in free
     ):
         one_each = (
             f"Each algorithm has one curve over {found.get('budget')!r} and no second run: nothing says how far curves "
@@ -562,8 +551,8 @@ def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
         reasons = () if "seed" in found else (one_each,)
         return Guess(readings=(), lacking=("benchmark",), known=found, reasons=reasons)
     reasons = ()
-    scores = [name for name in names if _is_numeric(table[name]) and name not in found.values()]
-    told = runs_in_names(scores, others=[name for name in names if name not in scores])
+    scores = [column.name for column in free if column.measures and column.name not in found.values()]
+    told = runs_in_names(scores, others=[column.name for column in free if column.name not in scores])
     if told:
         return Guess(readings=(), lacking=("algorithm",), reasons=(told,))
     ends = [roles["direction"]] if roles["direction"] is not None else ["maximize", "minimize"]
@@ -636,5 +625,5 @@ def in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:
 
 def _words_among_scores(table: pd.DataFrame) -> tuple[str, ...]:
     """The words in columns of text that hold more numbers than words."""
-    cells = [read_cells(table[name]) for name in table.columns if is_text(table[name]) and not _is_nested(table[name])]
-    return tuple(dict.fromkeys(word.strip() for column in cells if column.mostly for word in column.words))
+    texts = [column for column in read_columns(table).values() if not column.is_numeric and not column.is_nested]
+    return tuple(dict.fromkeys(word.strip() for column in texts if column.mostly for word in column.words))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from lmemtest.bench.checks.budget_mix import are_single_trials
+from lmemtest.bench.data.budget_mix import are_single_trials
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels

@@ -201,8 +201,9 @@ class Runs(Guided):
         if combined is not None:
             _set(self, "frame", self.frame.with_columns(combined))
         check_roles(self)
-        check_failed(self)
-        _set(self, "frame", masked(self))
+        if self.failed is not None:
+            check_failed(self)
+            _set(self, "frame", masked(self))
         _set(self, "study", Study(self))
         if self.is_lazy:  # its one query needs scores that are numbers
             check_types(self)

@@ -280,7 +280,7 @@ def _one_header(rows: Rows) -> tuple[Rows, bool]:
 
 def holds_table(rows: Rows) -> bool:
     """Whether a sheet has a header and rows with a number below it."""
-    from lmemtest.bench.data.number_cells import number_in
+    from lmemtest.bench.data.column import number_in
 
     body, _ = body_of(rows)
     found = ((cell, number_in(cell)) for row in body[1:] for cell in row if not _is_empty(cell))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, QUESTIONS, THESE
-from lmemtest.bench.power.components import Pilot, VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, smallest_effect
 from lmemtest.bench.power.plan import Plan, plan
+from lmemtest.bench.power.variance_components import Pilot, VarianceComponents
 from lmemtest.core.result import Answer, result
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import plural, spoken

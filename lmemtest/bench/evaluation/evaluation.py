@@ -36,8 +36,8 @@ from lmemtest.bench.evaluation.tables import (
     variances_of,
 )
 from lmemtest.bench.evaluation.words import with_words
-from lmemtest.bench.power.components import Pilot
 from lmemtest.bench.power.power import USUAL_POWER
+from lmemtest.bench.power.variance_components import Pilot
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
 from lmemtest.core.options import REPORT_ADJUSTMENTS, VCOV

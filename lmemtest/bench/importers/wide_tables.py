@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.number_cells import number_in
+from lmemtest.bench.data.column import number_in
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.roles import sums_up
 from lmemtest.bench.data.runs import Runs

@@ -1,47 +1,31 @@
-"""What a fitted model takes for its sample, which terms and families it lacks, and how it treats budgets."""
+"""What a fitted model takes for its sample, which terms it lacks, and how it treats budgets."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.findings import CheckOutcome
-from lmemtest.bench.data.normalise import new_column
-from lmemtest.bench.data.requirements import FEWEST_FAMILIES, require_crossing
-from lmemtest.bench.modelling.recommend import model_of
-from lmemtest.bench.variation.variance_components import pair_variance
+from lmemtest.bench.variation.variance_shares import pair_variance
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import below, written
 from lmemtest.core.verdicts import Finding
-from lmemtest.core.words import format_level, format_number, joined, listed, p_text, plural, spoken
-from lmemtest.errors import LmemtestError
+from lmemtest.core.words import format_level, format_number, listed, plural, spoken
 from lmemtest.lmm.diagnostics.advantages import advantage_shape
 from lmemtest.lmm.formula import Bar
-from lmemtest.lmm.hypotheses.mean_vectors import between_groups
-from lmemtest.lmm.means.emmeans import marginal_means
 
 if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.diagnostics.advantages import AdvantageShape
-    from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.model import LmmFit, ModelSpec
 
 ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
-_SEPARATORS = re.compile(r"[-_/:.\s]+")
-_IN_GROUPS = 0.8  # of the benchmarks share their group with another one, where names make groups
-_MOST_COLUMNS = 20  # without a role, that are looked at
-_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,7 +226,7 @@ def budget_use(fit: LmmFit, runs: Runs) -> Answer:
     ranges: list[tuple[str, str, str]] = []
     values = {"n": 1, "role": "none", "regular": True, "shared": True, "differ": False, "trials": False}
     if runs.budget is not None:
-        from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
+        from lmemtest.bench.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
         study, design = runs.study.detailed, fit.design
         n, k = len(study.names("budget")), len(study.names("algorithm"))
@@ -266,144 +250,6 @@ def budget_use(fit: LmmFit, runs: Runs) -> Answer:
         tables={"ranges": pd.DataFrame(ranges, columns=["algorithm", "first", "last"])},
         values=values,
     )
-
-
-# ---------------------------------------------------------------------- families that nobody named
-
-
-def undeclared_families(
-    fit: LmmFit, runs: Runs, pairs: Comparisons, *, alpha: float, adjust: str | None, vcov: str | None = None
-) -> Answer | None:
-    """Do benchmarks that nobody called families share their advantages? Groups by names and columns, and their test.
-
-    Benchmarks named ``space1-adult``, ``space1-bank``, or with a column that is the same on several of them, may be
-    families. If advantages are shared within them and nobody says so, claims about new families are too certain: with 5
-    families of 4 benchmarks that hold 30 % of the variance of advantages, some of three equal algorithms differ in 15 %
-    of the tables.
-
-    Returns
-    -------
-    Answer or None
-        The grouping in which advantages differ most; None where nothing groups the benchmarks, or families have a role,
-        or errors do not count benchmarks. Its table has the family of each benchmark. Values: ``column`` that makes the
-        groups (None: the names of the benchmarks), ``n_families``, ``test`` (`FTest`: whether advantages differ
-        between the groups by more than within them), ``p_value`` (adjusted for the groupings tried), ``shows`` (whether
-        it is below `alpha`), ``significant`` (pairs of algorithms that differ significantly with these families as the
-        sample; None where they were not taken for one).
-    """
-    means = pairs.estimates
-    moderate = means.moderate
-    if runs.family or moderate is None or moderate.robust.cluster != (runs.benchmark,):
-        return None
-    keys = group_codes([fit.cells.frame[str(runs.benchmark)]], len(fit.cells.n))[1]
-    benchmarks = list(keys.frame()[str(runs.benchmark)])
-    groupings = _groupings(runs, benchmarks)
-    L = moderate.L[np.isfinite(moderate.L).all(axis=1)]
-    if not groupings or len(L) < 2:
-        return None
-    scores = moderate.robust.contributions(L - L.mean(axis=0))
-    tests = []
-    for column, families in groupings.items():
-        groups = np.unique([families[b] for b in benchmarks], return_inverse=True)[1]
-        tests.append((column, families, between_groups(scores, groups)))
-    column, families, test = min(tests, key=lambda item: np.nan_to_num(item[2].p_value, nan=2.0))
-    if np.isnan(test.p_value):
-        return None
-    p = min(1.0, len(tests) * test.p_value)
-    shows, n_families = bool(below(p, alpha)), len(set(families.values()))
-    significant = None
-    if shows and n_families >= FEWEST_FAMILIES and not isinstance(runs.frame, nw.LazyFrame):
-        significant = _significant_with(
-            runs, column or None, families, means.ddf, alpha=alpha, adjust=adjust, vcov=vcov
-        )
-    nouns = plural(str(runs.benchmark))
-    names = joined([f"'{name}'" for name in dict.fromkeys(families.values())], most=_SHOWN)
-    what = f"the values of {column!r}" if column else f"the names of the {nouns} ({names})"
-    values = {"column": column or None, "n_families": n_families, "test": test}
-    f_test = f"F({written(test.df_num, '.1f')}, {written(test.df_den, '.1f')}) = {written(test.f_ratio, '.2f')}"
-    return Answer(
-        question="undeclared_families",
-        title=f"Groups of {nouns} that have no role as families",
-        tables={"families": pd.DataFrame({"benchmark": list(families), "family": list(families.values())})},
-        values={**values, "p_value": p, "level": alpha, "shows": shows, "significant": significant},
-        findings=(f"{what} group the {len(families)} {nouns} into {n_families} ({f_test}, {p_text(p)})",),
-    )
-
-
-def _significant_with(
-    runs: Runs,
-    column: str | None,
-    families: dict[object, str],
-    ddf: str,
-    *,
-    alpha: float,
-    adjust: str | None,
-    vcov: str | None,
-) -> int | None:
-    """Pairs that differ with these groups as families; None where they have no model: a report is not lost by that."""
-    frame, roles = runs.frame, runs.roles()
-    if column is None:
-        column = new_column(runs, None, f"{runs.benchmark}_family")
-        groups = [families[b] for b in frame[str(runs.benchmark)].to_list()]
-        frame = frame.with_columns(nw.new_series(column, groups, nw.String(), backend=frame.implementation))
-    roles["metafeatures"] = tuple(name for name in roles["metafeatures"] if name != column)
-    roles["ignore"] = tuple(name for name in roles["ignore"] if name != column)
-    with_roles = type(runs)(frame, **{**roles, "family": (column,)})
-    try:
-        require_crossing(with_roles)
-        model = model_of(with_roles)
-        means = marginal_means(model.spec.fit(with_roles), (runs.algorithm,), ddf=ddf, alpha=alpha)
-        decided = means.pairs(adjust=adjust, vcov=vcov).decisions(alpha=alpha, direction=runs.direction)
-    except LmemtestError:
-        return None
-    return int(np.triu(decided.significant.to_numpy()).sum())
-
-
-def _groupings(runs: Runs, benchmarks: list[object]) -> dict[str, dict[object, str]]:
-    """The group of each benchmark, by the column that makes the groups ("" for the names of the benchmarks)."""
-    name, study = str(runs.benchmark), runs.study
-    schema = runs.frame.collect_schema()
-    others = [] if isinstance(runs.frame, nw.LazyFrame) else [
-        column for column in runs.columns
-        if column not in (*study.columns, runs.score, runs.failed) and not runs.frame[column].is_null().any()
-    ]  # fmt: skip
-    text = [column for column in dict.fromkeys((*study.kinds, *others)) if not schema[column].is_numeric()]
-    groupings = {}
-    for column in text[:_MOST_COLUMNS]:
-        if not 1 < study.count(column) <= len(benchmarks) / 2 or study.count(name, column) != len(benchmarks):
-            continue
-        pairs = study.distinct([name, column])
-        groupings[column] = dict(zip(pairs[name], map(format_level, pairs[column]), strict=True))
-    by_names = name_groups([b if isinstance(b, str) else "" for b in benchmarks])
-    if by_names is not None and not any(_same(by_names, [f[b] for b in benchmarks]) for f in groupings.values()):
-        groupings[""] = dict(zip(benchmarks, by_names, strict=True))
-    return groupings
-
-
-def _same(first: list[str], second: list[str]) -> bool:
-    """Whether two columns make the same groups."""
-    return len(set(zip(first, second, strict=True))) == len(set(first)) == len(set(second))
-
-
-def name_groups(names: Sequence[str]) -> list[str] | None:
-    """The groups that the first parts of names make, else the last parts; None where they make none.
-
-    Examples
-    --------
-    >>> name_groups(["f1_d2", "f1_d5", "f2_d2", "f2_d5"])
-    ['f1', 'f1', 'f2', 'f2']
-    >>> name_groups(["adult", "bank-marketing", "car", "letter"]), name_groups(["task1", "task2", "task3", "task4"])
-    (None, None)
-    """
-    parts = [[part for part in _SEPARATORS.split(name) if part] for name in names]
-    if any(len(part) < 2 for part in parts):
-        return None
-    for end in (0, -1):
-        groups = [part[end] for part in parts]
-        sizes = Counter(groups)
-        if 2 <= len(sizes) <= len(names) / 2 and sum(sizes[g] > 1 for g in groups) >= _IN_GROUPS * len(groups):
-            return groups
-    return None
 
 
 def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:

@@ -72,7 +72,7 @@ def shared_seeds(runs: Runs) -> Answer:
     >>> found.df_num, found.df_den, found.verdict
     (120, 2280, 'not shown')
     """
-    where, algorithm, seed, y = _one_score_each(runs)
+    where, algorithm, seed, y = _free_of_conditions(runs)
     seeds = runs.study.count(str(runs.seed))
     if seeds < 2:
         raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
@@ -128,7 +128,7 @@ def _answer(statistic: float, df_num: int, df_den: int, p_value: float, seeds: i
     )
 
 
-def _one_score_each(runs: Runs) -> tuple[Index, Index, Index, Array]:
+def _free_of_conditions(runs: Runs) -> tuple[Index, Index, Index, Array]:
     """One score per benchmark, algorithm and seed, free of what conditions do to the algorithms, and their codes."""
     keys = [str(runs.benchmark), runs.algorithm, str(runs.seed)]
     if runs.budget is not None or len(runs.study.instance) > 1:

@@ -48,7 +48,7 @@ from lmemtest.lmm.means.adjust import critical_values
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
-    from lmemtest.bench.power.components import VarianceComponents
+    from lmemtest.bench.power.variance_components import VarianceComponents
     from lmemtest.core.arrays import Array
 
 

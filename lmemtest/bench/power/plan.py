@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, smallest_effect
 from lmemtest.bench.power.power import LEVEL, POWER_ADJUSTMENTS, USUAL_POWER
 from lmemtest.bench.power.stages import (
@@ -32,6 +31,7 @@ from lmemtest.bench.power.stages import (
     stage_counts,
     units,
 )
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core.arrays import Array
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided

@@ -16,7 +16,6 @@ from scipy import special
 
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.power.components import VarianceComponents, as_components
 from lmemtest.bench.power.draw import (
     MOST_BENCHMARKS,
     STUDY_DDF,
@@ -28,6 +27,7 @@ from lmemtest.bench.power.draw import (
     smallest_effect,
     study_draw,
 )
+from lmemtest.bench.power.variance_components import VarianceComponents, as_components
 from lmemtest.core.arrays import Array
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES

@@ -33,7 +33,13 @@ from typing import Any
 import numpy as np
 
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.power.components import COMPONENT_NAMES, TOGETHER, VarianceComponents, as_components, check_sd
+from lmemtest.bench.power.variance_components import (
+    COMPONENT_NAMES,
+    TOGETHER,
+    VarianceComponents,
+    as_components,
+    check_sd,
+)
 from lmemtest.core.arrays import Array
 from lmemtest.core.caller import named
 from lmemtest.core.validate import check_names, check_number, check_positive_int, is_size

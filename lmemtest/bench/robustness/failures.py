@@ -16,11 +16,10 @@ from lmemtest.bench.data.failures import (
 )
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.recommend import as_written, recommend
-from lmemtest.bench.robustness.variants import Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
 from lmemtest.core.rounding import written
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
-from lmemtest.lmm.means.emmeans import marginal_means
 from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
@@ -191,5 +190,4 @@ def _pairs(runs: Runs, alpha: float) -> Comparisons:
     """All pairs by the recommended model."""
     runs = runs.with_named_algorithms()
     model = recommend(runs)
-    fit = fitted_quietly(as_written(model), model.runs)
-    return marginal_means(fit, (runs.algorithm,), ddf="satterthwaite", alpha=alpha).pairs()
+    return pairs_of(fitted_quietly(as_written(model), model.runs), runs, {"alpha": alpha})

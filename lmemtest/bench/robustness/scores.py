@@ -18,7 +18,6 @@ from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
 from lmemtest.core.result import Answer
 from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import ModelSpec
 from lmemtest.lmm.model.fitting import fitted_quietly
 
@@ -144,8 +143,7 @@ def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     spec = model.spec
     if raw is not None and runs.study.several_benchmarks and runs.study.count(runs.benchmark) > MOST_FIXED:
         spec = replace(recommend(raw).spec, response=model.runs.score, dispersion=None)
-    fit = spec.fit(model.runs)
-    return emmeans(fit, runs.algorithm, alpha=alpha).pairs()
+    return pairs_of(spec.fit(model.runs), runs, {"alpha": alpha})
 
 
 def free_name(runs: Runs, method: str) -> str:

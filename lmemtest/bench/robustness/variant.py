@@ -11,13 +11,12 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
 from lmemtest.bench.modelling.recommend import POPULATIONS, as_written, recommend
 from lmemtest.bench.robustness.scores import free_name, raw_runs
-from lmemtest.bench.robustness.variants import check_formula, checked_options
+from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction
 from lmemtest.core.words import format_level, joined
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ def varied(
         check_formula(parsed, part)
     scatter = dispersion if parsed is not None else dispersion or model.spec.dispersion
     fit = fitted_quietly(parsed or as_written(model), model.runs, scatter)
-    pairs = emmeans(fit, part.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, vcov=vcov)
+    pairs = pairs_of(fit, part, {**options, "alpha": alpha})
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
         for word, named in (("without", left_out), ("only", kept))

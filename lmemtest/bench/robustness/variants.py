@@ -10,17 +10,16 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.per_run import CURVE_CHOICES
-from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.recommend import model_of, recommend
+from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text, plural
-from lmemtest.errors import ArgumentError, DesignError, FormulaError, LmemtestError
+from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.lmm.formula.bars import parse_formula
-from lmemtest.lmm.means.emmeans import emmeans, marginal_means
+from lmemtest.lmm.means.emmeans import marginal_means
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,12 +33,11 @@ if TYPE_CHECKING:
     Way = tuple[str, str, Comparisons, str]
 
 
-__all__ = ["NOBODY", "Variants", "advantages", "better", "by_populations", "populations_compared", "side_by_side"]
+__all__ = ["NOBODY", "Variants", "advantages", "better", "side_by_side"]
 
 NOBODY = "-"  # neither of two is significantly better
 _TIED = 1e-7  # of the standard error: rounding
 _MOST = 8  # names in a list
-_SAMPLES = ("family", "benchmark")  # populations beyond these benchmarks
 
 
 @result
@@ -261,66 +259,11 @@ def _changes(variants: Variants, p_values: Array) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def by_populations(runs: Runs, alpha: float) -> Variants:
-    """The pairs of the recommended model for new families and for new benchmarks of these families.
-
-    Raises
-    ------
-    DesignError
-        If there are no families, too few, or one of the models is not identified.
-    """
-    used = recommend(runs, curves="model")
-    pairs = emmeans(used.spec.fit(runs), runs.algorithm, alpha=alpha).pairs()
-    variants = populations_compared(runs, used, pairs, alpha=alpha, adjust=None, ddf="satterthwaite")
-    if variants is None:
-        raise DesignError(
-            "of='population' compares claims about new families and about new benchmarks of these, and the runs have "
-            f"no families, fewer than {FEWEST_FAMILIES}, or too few benchmarks in them for one of the two models. Name "
-            "them: Runs(..., family=...)."
-        )
-    return variants
-
-
-def pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
-    """All pairs of the algorithms by the options of an analysis."""
-    means = marginal_means(fit, (runs.algorithm,), ddf=options["ddf"], alpha=options["alpha"])
-    return means.pairs(adjust=options["adjust"], vcov=options["vcov"])
-
-
-def populations_compared(
-    runs: Runs,
-    used: Answer,
-    pairs: Comparisons,
-    *,
-    alpha: float,
-    adjust: str | None,
-    ddf: str,
-    vcov: str | None = None,
-) -> Variants | None:
-    """The pairs of the recommended model beside those for the other population; None where there is no other one.
-
-    Families that are too few to be taken for a sample are none.
-    """
-    families = runs.study.families
-    if not families or used.population not in _SAMPLES:
-        return None
-    if used.population == "benchmark" and max(runs.study.count(*level) for level in families) < FEWEST_FAMILIES:
-        return None
-    other = next(name for name in _SAMPLES if name != used.population)
-    try:
-        model = model_of(runs, other)
-        means = marginal_means(model.spec.fit(runs), (runs.algorithm,), ddf=ddf, alpha=alpha)
-        compared = {used.population: pairs, other: means.pairs(adjust=adjust, vcov=vcov)}
-    except LmemtestError:  # too few families, or a model that these runs do not identify
-        return None
-    models = {used.population: used, other: model}
-    claims = {name: models[name].claim for name in _SAMPLES}
-    ways = {
-        name: (f"for {claim}", f"claims about {claim}, by {models[name].formula}", compared[name], runs.direction)
-        for name, claim in claims.items()
-    }
-    among = " and ".join(f"for {claim}" for claim in claims.values())
-    return side_by_side(ways, of="population", among=among, alpha=alpha)
+def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
+    """All pairs of the algorithms by the options of an analysis: `alpha`, and `adjust`, `vcov`, `ddf` where given."""
+    ddf = options.get("ddf", "satterthwaite")
+    means = marginal_means(fit, (runs.algorithm,), ddf=ddf, alpha=options["alpha"])
+    return means.pairs(adjust=options.get("adjust"), vcov=options.get("vcov"))
 
 
 # ------------------------------------------------------------------------------------------------- the options of one

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.components import TOGETHER
+from lmemtest.bench.power.variance_components import TOGETHER
 from lmemtest.bench.variation.trainings import NOISE, RESIDUAL, in_residual
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most as no_more

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.power.components import TOGETHER
+from lmemtest.bench.power.variance_components import TOGETHER
 from lmemtest.core.codes import group_numbers
 from lmemtest.core.rounding import below, in_tie_order, tolerance, written
 from lmemtest.core.words import counted, joined

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.power.components import TOGETHER, Pilot, VarianceComponents
+from lmemtest.bench.power.variance_components import TOGETHER, Pilot, VarianceComponents
 from lmemtest.bench.variation.run_design import (
     EVERYTHING,
     FIXED,

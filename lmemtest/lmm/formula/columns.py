@@ -300,6 +300,11 @@ class Coding:
     full_names: tuple[str, ...]
     contrast_names: tuple[str, ...]
 
+    @property
+    def uses(self) -> tuple[Name, ...]:
+        """The columns that it reads."""
+        return (self.column,)
+
     def values(self, columns: Columns) -> Index:
         """Place a table's values among the levels."""
         return columns.codes(self.column, self.levels)
@@ -318,6 +323,7 @@ class Measure:
     """A numeric column or expression, with the state of its stateful transforms."""
 
     atom: Atom
+    uses: tuple[Name, ...]  # the columns that it reads
     state: dict[str, Any]
     column_names: tuple[str, ...]
 
@@ -348,7 +354,7 @@ def measure(atom: Atom, columns: Columns, weights: Array, state: dict[str, Any])
     name = atom.value if isinstance(atom, Name) else str(atom)
     several = isinstance(atom, Call) and atom.function in SEVERAL_COLUMNS
     names = tuple(f"{name}[{k + 1}]" for k in range(values.shape[1])) if several else (name,)
-    return Measure(atom=atom, state=state, column_names=names), values
+    return Measure(atom=atom, uses=tuple(columns_of(atom)), state=state, column_names=names), values
 
 
 def _compute(atom: Atom, columns: Columns, state: dict[str, Any], weights: Array | None) -> Array:

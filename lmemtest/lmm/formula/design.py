@@ -32,7 +32,6 @@ from lmemtest.lmm.formula.columns import (
     group_rows,
     measure,
 )
-from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
 from lmemtest.lmm.formula.tokens import pointing
@@ -63,7 +62,7 @@ class Block:
         total = np.zeros((len(columns), len(self.names)))
         for moving in used:
             atom = self.atoms[moving]
-            if isinstance(atom, Measure) and any(n.value == name for n in columns_of(atom.atom)):
+            if isinstance(atom, Measure) and any(used.value == name for used in atom.uses):
                 part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
                 for term, (_, of_term) in zip(self.terms, self.slices, strict=True):
                     total[:, of_term] += part[:, of_term] if moving in term else 0.0
@@ -131,11 +130,9 @@ class Design:
     def term_columns(self) -> tuple[tuple[str, ...], ...]:
         """Columns of the table that each fixed term uses, factors and numbers, in the order of `terms`."""
         atoms = self.fixed_block.atoms
-        names = [
-            [atom.column.value] if isinstance(atom, Coding) else [name.value for name in columns_of(atom.atom)]
-            for atom in atoms
-        ]
-        return tuple(tuple(dict.fromkeys(n for i in term for n in names[i])) for term in self.fixed_block.terms)
+        return tuple(
+            tuple(dict.fromkeys(name.value for i in term for name in atoms[i].uses)) for term in self.fixed_block.terms
+        )
 
     def rows(self, frame: Keys | pd.DataFrame) -> Array:
         """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
@@ -200,7 +197,7 @@ def build_design(
             return fitted[key]
 
         fixed, values = _fitted(parsed.terms, fit)
-        first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
+        first, row = columns.patterns([name for atom in fixed.atoms for name in atom.uses])
         random = [_random_effect(bar, columns, fit) for bar in parsed.bars]
         offsets = [measure(call, columns, weights, state) for call in parsed.offsets]
         factors, numeric = _roles(fixed, columns, weights)
@@ -283,8 +280,8 @@ def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tu
     for atom in (block.atoms[i] for i in used):
         if isinstance(atom, Coding):
             factors.setdefault(atom.column.value, tuple(atom.levels))
-    measured = [atom.atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
-    names = [name for atom in measured for name in columns_of(atom) if name.value not in factors]
+    measured = [atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
+    names = [name for atom in measured for name in atom.uses if name.value not in factors]
     numbers = {n.value: float(weights @ columns.numbers(n) / weights.sum()) for n in names}
     return factors, numbers
 

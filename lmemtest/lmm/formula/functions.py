@@ -13,7 +13,7 @@ import numpy as np
 
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import suggest
-from lmemtest.errors import DataError, FormulaError
+from lmemtest.errors import FormulaError
 from lmemtest.lmm.formula import smooth
 from lmemtest.lmm.formula.syntax import Call, Expression, Literal, Name, Operation
 
@@ -313,88 +313,10 @@ def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None
     if counts is not None and key not in state:
         if not np.all(np.isfinite(x)):
             return np.full(len(x), np.nan)  # reported by the caller, which knows the columns
-        state[key] = _fit(call, x, counts)
+        state[key] = smooth.fitted(call, _options(call, STATEFUL[call.function]), x, counts)
     return _shaped(call, state[key](x))
 
 
 def _shaped(call: Call, columns: Array) -> Array:
     """The columns of a transform; one that is a number to other functions has no second axis."""
     return columns if call.function in SEVERAL_COLUMNS else columns[:, 0]
-
-
-def _fit(call: Call, x: Array, counts: Array) -> Callable[[Array], Array]:
-    options = _options(call, STATEFUL[call.function])
-    if call.function == "center":
-        return smooth.fit_affine(x, counts, True, False)
-    if call.function == "scale":
-        return _fit_scale(call, x, counts, options)
-    if call.function == "poly":
-        return _fit_poly(call, x, counts, options)
-    if call.function == "ns":
-        # a natural spline with no knot inside is a line, a cubic one has three columns
-        return smooth.fit_natural(_fit_bs(call, x, counts, options, n_fixed=1))
-    return _fit_bs(call, x, counts, options, n_fixed=options.get("degree", 3))
-
-
-def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> smooth.Polynomial:
-    for name, option in options.items():
-        if not isinstance(option, (bool, int, float)):
-            raise FormulaError(f"{name}= of scale() is True, False or a number, not {option!r}.").at(call)
-    fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
-    if fitted.size[0] == 0:
-        message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
-        raise DataError(message).at(call)
-    return fitted
-
-
-def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> Any:
-    degree = options.get("degree", 1)
-    if not _is_whole(degree) or degree < 1:
-        raise FormulaError(f"the degree of poly() is a whole number from 1, not {degree!r}.").at(call)
-    if not isinstance(options.get("raw", False), bool):
-        raise FormulaError("raw= of poly() is True or False.").at(call)
-    if options.get("raw", False):
-        return smooth.raw_powers(degree)
-    distinct = len(np.unique(x))
-    if degree >= distinct:
-        message = (
-            f"poly() of degree {degree} needs more than {degree} distinct values, and {call.arguments[0]} "
-            f"has {distinct}; lower the degree."
-        )
-        raise DataError(message).at(call)
-    return smooth.fit_polynomial(x, counts, degree)
-
-
-def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], *, n_fixed: int) -> smooth.Spline:
-    """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
-    name = call.function
-    degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
-    if not _is_whole(degree) or degree < 1:
-        raise FormulaError(f"the degree of bs() is a whole number from 1, not {degree!r}.").at(call)
-    if knots is not None and not isinstance(knots, tuple):
-        knots = (knots,)
-    if knots is not None and not all(is_number(knot) for knot in knots):
-        raise FormulaError(f"knots= of {name}() takes numbers, for example knots=[1, 10].").at(call)
-    if df is not None and (not _is_whole(df) or df < n_fixed):
-        least = f"the degree ({degree})" if name == "bs" else "1"
-        raise FormulaError(f"df= of {name}() is a whole number from {least}, not {df!r}.").at(call)
-    if df is not None and knots is not None:
-        raise FormulaError(f"{name}() takes df= or knots=, not both.").at(call)
-    lower, upper = options.get("lower_bound"), options.get("upper_bound")
-    if not all(bound is None or is_number(bound) for bound in (lower, upper)):
-        raise FormulaError(f"lower_bound= and upper_bound= of {name}() are numbers.").at(call)
-    low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
-    if not low < high or not all(low < knot < high for knot in knots or ()):
-        message = f"{name}() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
-        raise DataError(message).at(call)
-    fitted = smooth.fit_spline(
-        x, counts, n_inner=(df or n_fixed) - n_fixed, inner=knots, degree=degree, lower=lower, upper=upper
-    )
-    if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
-        message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."
-        raise DataError(message).at(call)
-    return fitted
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

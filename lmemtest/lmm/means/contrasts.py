@@ -59,6 +59,15 @@ _DEGREE_NAMES = ("linear", "quadratic", "cubic", "quartic")
 _HIGHEST_DEGREE = 6  # of emmeans; the names of higher ones mean nothing to a reader
 
 
+def _check_means(em: Any, function: str) -> None:
+    """Refuse what are no means, with the way to get them."""
+    if not hasattr(type(em), "by_model"):  # of `Estimates`, which stands on this file
+        raise ArgumentError(
+            f"{function} takes means, as fit.emmeans('algorithm') gives them, got {type(em).__name__}. Of a table of "
+            "runs: lmemtest.analyze(runs).pairs, or lmemtest.rank(runs)."
+        )
+
+
 @guided
 @one_blas_thread()
 def pairs(
@@ -135,6 +144,7 @@ def pairs(
     1    A     C     -4.00  6.0   0.0010
     2    B     C     -4.25  6.0   0.0007
     """
+    _check_means(em, "pairs")
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     vcov = _checked_vcov(vcov)
     adjust = DEFAULT_ADJUST["model" if vcov == "model" else em.errors] if adjust is None else adjust
@@ -226,6 +236,7 @@ def contrast(
     0     linear       4.0   0.0001
     1  quadratic       4.0   0.0027
     """
+    _check_means(em, "contrast")
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     vcov = _checked_vcov(vcov)
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
@@ -335,6 +346,7 @@ def against(
     0    B     A  6.0   1.0000
     1    C     A  6.0   0.0003
     """
+    _check_means(em, "against")
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     vcov = _checked_vcov(vcov)
     adjust = ("dunnett" if vcov == "model" or em.one_variance else "holm") if adjust is None else adjust
@@ -418,6 +430,7 @@ def best(
     >>> means.best(direction="minimize").sentences()
     ('A and B can be the best; the other one cannot (95 % confidence).',)
     """
+    _check_means(em, "best")
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     if alpha >= 0.5:
         raise ArgumentError(f"alpha must be below 0.5 for comparisons with the best, got {alpha!r}.")

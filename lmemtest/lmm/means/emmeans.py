@@ -26,7 +26,13 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.functions import Functions, OfFunctions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.f_tests import f_test
-from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
+from lmemtest.lmm.means.moderated import (
+    Moderated,
+    ModeratedMeans,
+    check_moderated,
+    moderated_by_default,
+    moderated_by_scope,
+)
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_along,
@@ -375,6 +381,7 @@ def check_source(fit: Any, vcov: Any, ddf: str) -> None:
     if not isinstance(vcov, (str, Moderated)):
         check_vcov(fit, vcov, ddf)
         return
+    check_moderated(fit)
     if isinstance(vcov, Moderated) and vcov.fit is not fit:
         raise ArgumentError(
             f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
@@ -392,7 +399,7 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
     if vcov is None:
         return moderated_by_default(fit, specs, ddf), None
     if isinstance(vcov, str):
-        return (None if vcov == "model" else moderated(fit)), None
+        return (None if vcov == "model" else moderated_by_scope(fit)), None
     return (vcov, None) if isinstance(vcov, Moderated) else (None, vcov)
 
 

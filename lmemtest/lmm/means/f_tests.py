@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -211,13 +211,13 @@ def joint(em: Estimates) -> Answer:
 # ------------------------------------------------------------------------------------------------ of terms and factors
 
 
-def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
+def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite") -> FTest:
     """Test that several linear functions of the fixed effects, (rows, p) over all columns of the design, are all zero.
 
-    Rows that depend on others count once; NaN with `df_num` 0 where no row has a variance. With `vcov` the test is
-    `ClusterRobust.f_test`. Satterthwaite: df = 2 E / (E - q), E = sum of v / (v - 2) over the degrees of freedom v of
-    the q principal contrasts, 2 if one of them is 2 or less. Kenward-Roger: the Wald statistic with the adjusted
-    covariance, scaled so that its approximate mean and variance are those of F.
+    Rows that depend on others count once; NaN with `df_num` 0 where no row has a variance. Satterthwaite:
+    df = 2 E / (E - q), E = sum of v / (v - 2) over the degrees of freedom v of the q principal contrasts, 2 if one of
+    them is 2 or less. Kenward-Roger: the Wald statistic with the adjusted covariance, scaled so that its approximate
+    mean and variance are those of F. `ClusterRobust.f_test` is the one that is robust to clusters.
 
     Fai & Cornelius (1996), doi:10.1080/00949659608811740; Kenward & Roger (1997), doi:10.2307/2533558
 
@@ -229,12 +229,8 @@ def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite", vcov: ClusterRobus
     """
     check_choice(ddf, "ddf", DDF_METHODS)
     L = np.atleast_2d(np.asarray(L, dtype=float))
-    if vcov is not None:
-        check_vcov(fit, vcov, ddf)
     if not np.all(fit.estimable(L)):
         raise ArgumentError("L must hold estimable functions only; fit.estimable(L) tells which rows are not.")
-    if vcov is not None:
-        return vcov.f_test(L)
     if ddf == "kenward-roger" and not fit.reml:
         raise ArgumentError("ddf='kenward-roger' needs a REML fit; use fit.refit(reml=True).")
     if ddf == "kenward-roger":
@@ -245,6 +241,26 @@ def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite", vcov: ClusterRobus
         statistic, df_den, scale = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
         return FTest.of(statistic, len(contrasts), df_den, ddf, scale)
     return wald_f_test(L, np.nan_to_num(fit.params.to_numpy(dtype=float)), fit.cov(L), lambda K: fit.df(K, ddf), ddf)
+
+
+@one_blas_thread()
+def term_test(fit: Any, columns: Sequence[str], *, ddf: str = "satterthwaite") -> FTest | None:
+    """The type III test, as in `anova`, of the one fixed term that has these columns.
+
+    None where the model has no such term, or the data identify no hypothesis of it.
+
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> test = term_test(lt.fit_lmm("score ~ tool + (1|task)", runs), ["tool"])
+    >>> test.df_num, round(test.f_ratio, 3)
+    (2, 48.0)
+    """
+    fit, ddf, _ = fit_for_ddf(fit, ddf)
+    hypotheses = type_three(fit.design, fit.cells.frame)
+    terms = zip(fit.design.terms, fit.design.term_columns, strict=True)
+    rows = [hypotheses[label] for (label, _), names in terms if {*names} == {*columns}]
+    tests = [f_test(fit, L, ddf=ddf) for L in rows if len(L)]
+    return next((test for test in tests if test.df_num), None)
 
 
 @one_blas_thread()
@@ -436,11 +452,12 @@ def _tests(
     vcov: ClusterRobust | None,
 ) -> Answer:
     records, untested, undefined, alone = [], [], [], []
+    tested = partial(f_test, fit, ddf=ddf) if vcov is None else vcov.f_test
     for key, term, L in rows:
         if vcov is not None and not vcov.has_variance(L).all():
             alone.append(term)
             continue
-        test = f_test(fit, L, ddf=ddf, vcov=vcov) if len(L) else None
+        test = tested(L) if len(L) else None
         if test is None or not test.df_num:
             untested.append(term)
             continue

@@ -342,13 +342,18 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     'stepdown'
     """
     check_fit(fit, "fit")
-    check_linear(fit, "moderated()", "Take the tests of means, fit.emmeans() and fit.anova().")
+    check_moderated(fit)
     if cluster is None:
-        return _by_clusters_of_scope(fit)
+        return moderated_by_scope(fit)
     return Moderated(fit=fit, robust=cluster_robust(_within(fit, name_tuple(cluster, "cluster")), cluster))
 
 
-def _by_clusters_of_scope(fit: Any) -> Moderated:
+def check_moderated(fit: Any) -> None:
+    """Refuse a fit whose standard errors cannot be moderated."""
+    check_linear(fit, "moderated()", "Take the tests of means, fit.emmeans() and fit.anova().")
+
+
+def moderated_by_scope(fit: Any) -> Moderated:
     """Moderated by the clusters of the table behind the fit."""
     cluster = clusters_of(fit)
     if cluster is None:
@@ -407,7 +412,7 @@ def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated 
     if ddf not in ("satterthwaite", "kenward-roger"):
         return None
     try:
-        moderated_means = _by_clusters_of_scope(fit)
+        moderated_means = moderated_by_scope(fit)
     except (DesignError, DataError):  # one benchmark
         return None
     return moderated_means if moderated_means.robust.n_clusters > 2 else None

@@ -31,7 +31,6 @@ class ReferenceGrid:
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
     fit: Any
-    keys: Keys  # of all combinations
     along: str | None  # the numeric column of slopes
 
     @classmethod
@@ -41,8 +40,7 @@ class ReferenceGrid:
         """The grid of the predictions, or of their slopes along a numeric column."""
         target = {name: values[name] for name in target_names}
         nuisance = {name: values[name] for name in values if name not in target}
-        keys = Keys.product({**target, **nuisance})
-        rows = design_rows(fit, keys, along)
+        rows = design_rows(fit, {**target, **nuisance}, along)
         n_target = math.prod(len(v) for v in target.values())
         return cls(
             rows=rows.reshape(n_target, -1, rows.shape[1]),
@@ -50,7 +48,6 @@ class ReferenceGrid:
             nuisance=nuisance,
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
             fit=fit,
-            keys=keys,
             along=along,
         )
 
@@ -61,12 +58,11 @@ class ReferenceGrid:
         if self.along is not None:
             low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
         first = {other: levels[:1] for other, levels in self.nuisance.items()}
-        keys = [Keys.product({**self.target, **first, name: (place,)}) for place in (low, high)]
-        return [design_rows(self.fit, one, self.along) for one in keys]
+        return [design_rows(self.fit, {**self.target, **first, name: (place,)}, self.along) for place in (low, high)]
 
     def target_keys(self) -> Keys:
         """The combinations of the target."""
-        return Keys.product(self.target) if self.nuisance else self.keys
+        return Keys.product(self.target)
 
     def average(self, weights: str) -> Array:
         """Average the nuisance combinations; a row without any weight is NaN."""
@@ -81,8 +77,9 @@ class ReferenceGrid:
             return np.einsum("tn,tnp->tp", share / total, self.rows)
 
 
-def design_rows(fit: Any, keys: Keys, along: str | None = None) -> Array:
-    """Rows of the fixed part, or their derivatives along a numeric column."""
+def design_rows(fit: Any, values: Mapping[str, tuple[Any, ...]], along: str | None = None) -> Array:
+    """Rows of the fixed part at all combinations of values, or their derivatives along a numeric column."""
+    keys = Keys.product(values)
     rows = fit.design.rows(keys) if along is None else fit.design.slopes(keys, along)
     return np.asarray(rows, dtype=float)
 

@@ -241,6 +241,9 @@ def fit_cells(
             white = None if start is None else problem.point(problem.to_white(start))
             tell_long_search(problem, formula, restarts)
             optim = optimise(problem, start=white, restarts=restarts)
+    except DesignError:
+        _refuse_same_order(design, cells, data)
+        raise
     except np.linalg.LinAlgError as error:
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
@@ -275,6 +278,22 @@ def fit_cells(
             *notes,
         )
     return dataclasses.replace(fit, notes=notes)
+
+
+def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
+    """Refuse ranks that the fixed part explains by what that means: the order is the same everywhere."""
+    scope = scope_of(data)
+    if scope is None or scope.kind.kind != "ranks":
+        return
+    of_row = np.empty(len(design.distinct))
+    of_row[design.row] = cells.mean
+    if not cells.ss.any() and np.array_equal(of_row[design.row], cells.mean):
+        raise DesignError(
+            f"the levels of {scope.compared!r} have the same ranks wherever they are compared: their order never "
+            "changes, so ranks do not vary, and a model of them has no scatter to judge differences by. An exact test "
+            f"needs none: {advice('rank_by', test='wilcoxon')}. Or compare the scores behind the ranks, which say by "
+            "how much one is ahead."
+        )
 
 
 def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -> None:

@@ -19,7 +19,7 @@ from levels import first
 import lmemtest as lt
 from lmemtest.bench.checks.subject import overview
 from lmemtest.bench.data import study
-from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core import frames
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm import cells

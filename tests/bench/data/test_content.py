@@ -23,7 +23,7 @@ from refusals import refusal
 
 import lmemtest as lt
 from lmemtest.bench.data import delimited, sheets
-from lmemtest.bench.data.number_cells import number_in
+from lmemtest.bench.data.column import number_in
 from lmemtest.bench.data.readers import open_table, read_table
 from lmemtest.bench.importers.evaluation_samples import log_of
 from lmemtest.errors import ArgumentError, DataError, MissingFileError

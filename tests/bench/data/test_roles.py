@@ -349,3 +349,16 @@ def test_half_a_character_is_named() -> None:
         lt.Runs(table, score="loss", direction="minimize", algorithm="tool")
     with pytest.raises(lt.errors.DataError, match=r"The column 'tool' holds 'b\\ud800'"):
         lt.fit_lmm("loss ~ tool", table)
+
+
+def test_a_column_that_a_model_of_ones_own_uses_is_no_warning_and_another_one_still_is() -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame([(a, b, f, k) for a in "AB" for b in "uvwxyz" for f in range(3) for k in range(2)])
+    table = table.set_axis(["tool", "task", "fold", "rep"], axis=1).assign(loss=rng.normal(size=len(table)))
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", ignore=["rep"])
+    with pytest.raises(ArgumentError, match="'fold'"):
+        lt.analyze(runs)
+    analysis = lt.analyze(runs, formula="loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:fold)")
+    assert "unnamed_columns" not in [finding.kind for finding in analysis.check.findings]
+    with pytest.raises(ArgumentError, match="'fold'"):
+        lt.analyze(runs, formula="loss ~ tool + (1 | task) + (1 | task:tool)")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 
-def variance_components(fit: LmmFit, runs: Runs) -> pd.DataFrame:
+def variance_shares(fit: LmmFit, runs: Runs) -> pd.DataFrame:
     """Sources of variation of a fit with their shares, in the order of the formula, the residual last.
 
     One row per ``term`` of the formula: its ``kind``, a key of `lmemtest.core.words.GROUPS` or "residual", its
@@ -35,7 +35,7 @@ def variance_components(fit: LmmFit, runs: Runs) -> pd.DataFrame:
     >>> runs = lt.Runs({"tool": ["A", "A", "B", "B"] * 2, "task": list("wwwwxxxx"),
     ...                 "loss": [1., 2, 3, 4, 5, 7, 6, 6]},
     ...                score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    >>> variance_components(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs)[["term", "kind", "share"]].round(2)
+    >>> variance_shares(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs)[["term", "kind", "share"]].round(2)
              term       kind  share
     0  (1 | task)  benchmark   0.85
     1    Residual   residual   0.15

@@ -1,6 +1,7 @@
-r"""Cells as papers and spreadsheets print numbers: ``85.3 ± 0.4``, ``85.3 (0.4)``, ``91.3%``, ``\textbf{85.3}``.
+r"""A column as somebody wrote it: what its name says, and what its cells hold.
 
-Rows and columns that sum up the others - averages, ranks, wins - are told by their names and their values.
+Cells are numbers as papers and spreadsheets print them: ``85.3 ± 0.4``, ``85.3 (0.4)``, ``91.3%``, ``\textbf{85.3}``.
+Columns that sum up the others - averages, ranks, wins - are told by their values.
 """
 
 from __future__ import annotations
@@ -8,18 +9,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import pandas as pd
 
+from lmemtest.bench.data.roles import direction_of, role_of, sums_up, words_of
 from lmemtest.core.words import is_missing
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["NumberCells", "number_in", "read_cells"]
+__all__ = ["Column", "number_in", "read_columns"]
 
 MISSING_CELLS = frozenset(["", "-", "--", "---", "–", "—", "nan", "na", "n/a", "#n/a", "<na>", "none", "null"])
 _LONGEST = 500  # characters of a number with marks; the patterns take the square of it
@@ -38,54 +41,159 @@ _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _CELL = re.compile(rf"({_NUMBER})%?(?:±({_NUMBER})%?|\(±?({_NUMBER})%?\)%?|\[({_NUMBER})%?[,;]({_NUMBER})%?\]%?)?")
 
 
-@dataclass(frozen=True, slots=True)
-class NumberCells:
-    """A column of cells as numbers.
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table as it was written; what is asked of it is found out once.
 
-    `values` and `spreads` (what stands behind ± or in brackets) are NaN where there is none; `kinds` counts the cells
-    that are "plain", with a "spread", with "percent" or with other "markup", and `shown` holds one of each; `words` are
-    the entries that are no number, with their counts.
+    Attributes
+    ----------
+    values : pandas.Series
+        Its cells.
+    decimal : {".", ","} or None
+        The decimal sign; by default commas are one where they can be nothing else.
+    numbers : (n,) float
+        Its cells as numbers, those with ± without what stands behind it; NaN where there is none.
+    kinds : dict of str to int
+        Cells that are "plain" numbers, have a "spread", "percent" or other "markup".
+    shown : dict of str to str
+        One cell of each kind.
+    words : dict of str to int
+        Entries that are no number, with their counts.
     """
 
-    values: NDArray[np.float64]
-    spreads: NDArray[np.float64]
-    kinds: dict[str, int]
-    shown: dict[str, str]
-    words: dict[str, int]
+    values: pd.Series[Any]
+    decimal: str | None = None
+
+    # ------------------------------------------------------------------ its name
+
+    @property
+    def name(self) -> str:
+        """As the table has it."""
+        return str(self.values.name)
+
+    @cached_property
+    def words_of_name(self) -> frozenset[str]:
+        """The words of its name, in the singular and lower case."""
+        return frozenset(words_of(self.name))
+
+    @cached_property
+    def role(self) -> str | None:
+        """The role that its name says; None where it says none."""
+        return role_of(self.name)
+
+    @cached_property
+    def direction(self) -> Literal["minimize", "maximize"] | None:
+        """Which scores are good, if its name says so."""
+        return direction_of(self.name)
+
+    @cached_property
+    def sums_up(self) -> bool:
+        """Whether its name is that of a summary of other columns."""
+        return sums_up(self.name)
+
+    # ------------------------------------------------------------------ its cells
+
+    @cached_property
+    def is_numeric(self) -> bool:
+        """Whether it holds numbers, or true and false."""
+        return pd.api.types.is_numeric_dtype(self.values.dtype)
+
+    @property
+    def measures(self) -> bool:
+        """Whether it holds numbers that are more than true and false."""
+        return self.is_numeric and not pd.api.types.is_bool_dtype(self.values.dtype)
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Whether it holds neither numbers nor dates."""
+        dtype = self.values.dtype
+        return not (self.is_numeric or pd.api.types.is_datetime64_any_dtype(dtype) or dtype.kind in "mM")
+
+    @cached_property
+    def is_nested(self) -> bool:
+        """Whether cells hold lists or records."""
+        inner = (list, dict, set, tuple, np.ndarray)
+        return self.values.dtype == object and any(isinstance(value, inner) for value in self.values)
+
+    @cached_property
+    def n_levels(self) -> int:
+        """How many different values it holds."""
+        return self.values.nunique()
+
+    @cached_property
+    def floats(self) -> NDArray[np.float64]:
+        """A column of numbers, NaN where one is missing."""
+        return self.values.to_numpy(dtype=float, na_value=np.nan)
+
+    @cached_property
+    def _read(self) -> tuple[NDArray[np.float64], dict[str, int], dict[str, str], dict[str, int]]:
+        codes, levels = pd.factorize(self.values.astype(object))
+        counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+        commas = _decimal_commas([level for level in levels if isinstance(level, str)], self.decimal)
+        numbers = np.full(len(levels) + 1, np.nan)
+        kinds: Counter[str] = Counter()
+        shown: dict[str, str] = {}
+        words: dict[str, int] = {}
+        for place, level in enumerate(levels):
+            found = number_in(level, commas=commas)
+            if found is None:
+                words[str(level)] = int(counts[place])
+                continue
+            kind, numbers[place], _ = found
+            if kind != "missing":
+                kinds[kind] += int(counts[place])
+                shown.setdefault(kind, str(level).strip())
+        return numbers[codes], dict(kinds), shown, words  # code -1 is the last number
+
+    @property
+    def numbers(self) -> NDArray[np.float64]:
+        return self._read[0]
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        return self._read[1]
+
+    @property
+    def shown(self) -> dict[str, str]:
+        return self._read[2]
+
+    @property
+    def words(self) -> dict[str, int]:
+        return self._read[3]
 
     @property
     def n_numbers(self) -> int:
         """Cells that hold a number."""
-        return int(np.isfinite(self.values).sum())
+        return int(np.isfinite(self.numbers).sum())
 
     @property
     def mostly(self) -> bool:
         """Whether at least as many cells hold a number as hold a word."""
         return self.n_numbers >= sum(self.words.values()) and self.n_numbers > 0
 
+    # ------------------------------------------------------------------ others made of it
 
-def read_cells(column: pd.Series[Any], decimal: str | None = None) -> NumberCells:
-    """The cells of a column of texts, or of numbers and texts; commas by `decimal`, or where they can be one thing."""
-    import pandas as pd
+    def first(self, n: int) -> Column:
+        """Its first rows."""
+        return replace(self, values=self.values.head(n))
 
-    codes, levels = pd.factorize(column.astype(object))
-    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
-    texts = [level for level in levels if isinstance(level, str)]
-    commas = _decimal_commas(texts, decimal)
-    values, spreads = np.full(len(levels) + 1, np.nan), np.full(len(levels) + 1, np.nan)
-    kinds: Counter[str] = Counter()
-    shown: dict[str, str] = {}
-    words: dict[str, int] = {}
-    for place, level in enumerate(levels):
-        found = number_in(level, commas=commas)
-        if found is None:
-            words[str(level)] = int(counts[place])
-            continue
-        kind, values[place], spreads[place] = found
-        if kind != "missing":
-            kinds[kind] += int(counts[place])
-            shown.setdefault(kind, str(level).strip())
-    return NumberCells(values[codes], spreads[codes], dict(kinds), shown, words)  # code -1 is the last value
+    def at(self, rows: NDArray[np.intp]) -> Column:
+        """Some rows, by their places."""
+        return replace(self, values=self.values.iloc[rows].reset_index(drop=True))
+
+    def as_numbers(self) -> Column:
+        """The numbers in its cells."""
+        return replace(self, values=pd.Series(self.numbers, index=self.values.index, name=self.values.name))
+
+
+def read_columns(table: pd.DataFrame, decimal: str | None = None) -> dict[str, Column]:
+    """The columns of a table by their names.
+
+    >>> column = read_columns(pd.DataFrame({"test accuracy": ["0.91 ± 0.02", "**0.93**", "TIMEOUT"]}))["test accuracy"]
+    >>> column.direction, column.kinds, column.words
+    ('maximize', {'spread': 1, 'markup': 1}, {'TIMEOUT': 1})
+    """
+    return {name: Column(table[name], decimal) for name in table.columns}
 
 
 def number_in(value: Any, *, commas: bool = False) -> tuple[str, float, float] | None:
