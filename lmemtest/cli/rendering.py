@@ -132,7 +132,7 @@ def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[
 def say_verdict(analysis: Analysis) -> None:
     """The answer in a few sentences, and what qualifies it."""
     from lmemtest.report.document import plain
-    from lmemtest.report.front import badges, verdict
+    from lmemtest.report.first_screen import badges, verdict
 
     say(" ".join(plain(sentence) for sentence in verdict(analysis)))
     if analysis.runs.curve is not None:

@@ -33,7 +33,7 @@ from lmemtest.errors import ArgumentError, LmemtestError, LmemtestWarning, Unkno
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, of_reduced, with_conditions
 from lmemtest.report.document import plain
-from lmemtest.report.front import badges, verdict
+from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
 from lmemtest.report.page import CHOICES, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
 

@@ -28,7 +28,7 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import format_level, format_number
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report.document import Text, Words
-from lmemtest.report.front import bare_verdict, ranking_table
+from lmemtest.report.first_screen import bare_verdict, ranking_table
 from lmemtest.report.leaders import leaders, left_out
 
 if TYPE_CHECKING:

@@ -53,7 +53,7 @@ from lmemtest.report.document import (
     strong,
 )
 from lmemtest.report.elsewhere import elsewhere_section
-from lmemtest.report.front import badges, fix_section, front, verdict
+from lmemtest.report.first_screen import badges, fix_section, front, verdict
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, pictured, telling
 from lmemtest.report.prose import sentence_of, sentences_of, texts
 

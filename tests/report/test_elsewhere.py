@@ -14,7 +14,7 @@ from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import plain
 from lmemtest.report.elsewhere import variants
 from lmemtest.report.explore import explorer
-from lmemtest.report.front import badges
+from lmemtest.report.first_screen import badges
 from lmemtest.report.ways import MARKS, ways
 
 Make = Callable[..., Any]

@@ -17,7 +17,7 @@ from study import make_runs
 import lmemtest as lt
 from lmemtest.report import explore
 from lmemtest.report.explore import explorer, plan_of
-from lmemtest.report.front import bare_verdict, verdict
+from lmemtest.report.first_screen import bare_verdict, verdict
 from lmemtest.report.page import parts_of, ticks_of
 
 

@@ -30,7 +30,7 @@ from lmemtest.report.document import (
     plain,
     strong,
 )
-from lmemtest.report.front import verdict
+from lmemtest.report.first_screen import verdict
 from lmemtest.report.render import render_fragment, render_html, render_text
 
 Make = Callable[..., Any]

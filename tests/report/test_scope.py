@@ -16,7 +16,7 @@ import lmemtest as lt
 from lmemtest.bench.benchmark.observed_advantages import cautious_check
 from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, of_advantages, sample_of
 from lmemtest.core.words import percent
-from lmemtest.report import front, wording
+from lmemtest.report import first_screen, wording
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import plain
 
@@ -233,7 +233,7 @@ def test_the_cautious_check_has_the_last_word(
     assert f"a cautious check over benchmark means {verdict}" in analysis.headline()
     lost = "does not confirm" in verdict
     assert wording.unconfirmed(analysis) == ["B"] * lost
-    first = " ".join(plain(text) for text in front.verdict(analysis))
+    first = " ".join(plain(text) for text in first_screen.verdict(analysis))
     assert ("A cautious check does not confirm that A is better than B: claim no difference there." in first) == lost
 
 

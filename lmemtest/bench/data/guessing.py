@@ -51,7 +51,7 @@ MOST_READINGS = 4  # that are shown
 MOST_KINDS = 10  # of failures in one column
 NUMBERS = 0.5  # of the cells of a column of text are numbers, where it may hold scores
 _SUCCESSES = frozenset({"c", "correct", "hits", "passed", "passes", "solved", "successes"})  # last words of counts
-_TRIALS = frozenset({"n", "attempts", "questions", "samples", "total", "trials", "tries"})
+_TRIALS = frozenset({"n", "trial", "attempts", "questions", "samples", "total", "trials", "tries"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

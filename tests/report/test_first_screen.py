@@ -15,7 +15,7 @@ from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import Section, figure_or_reason, figures_as, plain
 from lmemtest.report.elsewhere import _options, variants
-from lmemtest.report.front import badges, bare_verdict, ranking_table, verdict
+from lmemtest.report.first_screen import badges, bare_verdict, ranking_table, verdict
 from lmemtest.report.methods import digest_of, reproduction_section
 
 Make = Callable[..., Any]
