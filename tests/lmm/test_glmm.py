@@ -13,7 +13,15 @@ from references import values
 from scipy import integrate, optimize, special, stats
 
 import lmemtest as lt
-from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, NestingError, UnknownColumnError
+from lmemtest.errors import (
+    ArgumentError,
+    ConvergenceWarning,
+    DataError,
+    DesignError,
+    EstimationError,
+    NestingError,
+    UnknownColumnError,
+)
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.ddf import curvature
 from lmemtest.lmm.engine.held import Held
@@ -540,6 +548,7 @@ def test_questions_about_residuals_are_refused_with_what_to_do(question):
 
 # ----------------------------------------------------------------------------------------------------------- refusals
 
+ROLES = {"algorithm": "m", "benchmark": "t", "score": "y", "direction": "maximize", "ignore": "n"}
 BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": [1, 2, 1, 1, 1, 2]}
 
 
@@ -576,6 +585,59 @@ def test_what_cannot_be_is_refused(changes, options, error, words):
 def test_quadrature_is_over_one_effect(formula, random):
     with pytest.raises(ArgumentError, match=f"the random part is {random}. Take method='laplace'"):
         lt.fit_glmm(formula, BASE, method="quadrature")
+
+
+@pytest.mark.parametrize("method", ["pseudo", "laplace", "quadrature"])
+def test_a_random_effect_of_single_answers_is_refused(method):
+    table = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "item": list("pqrstu")}
+    with pytest.raises(
+        DesignError, match=r"\(1 \| item\) has one answer in each of its 6 groups, .* Leave the term out"
+    ):
+        lt.fit_glmm("y ~ m + (1 | item)", table, method=method)
+    again = {name: values * 2 for name, values in table.items()} | {"y": [0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1]}
+    assert lt.fit_glmm("y ~ m + (1 | item)", again, method=method).converged
+    counts = {**table, "y": [0, 9, 1, 0, 12, 1]}  # of which one shows more scatter than Poisson's
+    assert lt.fit_glmm("y ~ m + (1 | item)", counts, family="poisson").covariances[0].item() > 0.5
+
+
+def test_groups_of_which_each_is_all_right_or_all_wrong_do_not_bound_their_variance():
+    group = np.repeat(np.arange(8), 10)
+    table = {"y": group % 2, "m": list("ab") * 40, "g": group}
+    fit = lt.fit_glmm("y ~ m + (1 | g)", table)
+    (note,) = fit.notes
+    assert "Each group of (1 | g) has right answers only or wrong answers only" in note
+    assert fit.emmeans("m", type="response").estimate == approx([0.5, 0.5], abs=1e-6)
+    for method in ("laplace", "quadrature"):
+        with pytest.raises(EstimationError, match=r"no maximum: each group of \(1 \| g\) has .* by method='pseudo'"):
+            lt.fit_glmm("y ~ m + (1 | g)", table, method=method)
+    with pytest.raises(EstimationError, match="no maximum: each group"):
+        fit.llf  # noqa: B018
+    # the probability of ten right answers of a group, which grows with the standard deviation towards 1/2
+    x, weight = np.polynomial.hermite_e.hermegauss(180)
+    of_group = [special.expit(sd * x) ** 10 @ weight / weight.sum() for sd in (2.0, 8.0, 32.0)]
+    assert of_group[0] < of_group[1] < of_group[2] < 0.5
+    mixed = {**table, "y": np.where(np.arange(80) == 3, 1, group % 2)}
+    assert not lt.fit_glmm("y ~ m + (1 | g)", mixed).notes
+
+
+def test_answers_may_be_true_and_false():
+    table = {**BASE, "y": [0, 1, 1, 0, 0, 1]}
+    want = lt.fit_glmm("y ~ m + (1 | t)", table)
+    frame = pd.DataFrame(table).astype({"y": bool})
+    for data in (frame, frame.astype({"y": "boolean"}), lt.Runs(frame.astype({"y": int}), **ROLES)):
+        fit = lt.fit_glmm("y ~ m + (1 | t)", data)
+        assert fit.params.tolist() == want.params.tolist()
+        assert fit.resid.to_numpy() == approx(want.resid.to_numpy(), abs=1e-12)
+    with pytest.raises(DataError, match="must be a numeric column"):
+        lt.fit_glmm("y ~ m + (1 | t)", frame, family="poisson")
+
+
+def test_a_search_that_ends_early_is_said_once(monkeypatch):
+    monkeypatch.setattr("lmemtest.lmm.engine.pseudo.MOST_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="The estimates did not converge. Use a simpler random part."):
+        fit = fitted("attempts 2")
+    assert [note for note in fit.notes if "converge" in note] == [fit.unfinished]
+    assert not fit.converged
 
 
 def test_a_function_of_answers_is_no_answer():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -17,7 +17,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_flag, resolve_rng
 from lmemtest.core.words import format_level, joined, listed
-from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, DesignError, EstimationError
+from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compress, regroup
 from lmemtest.lmm.engine.ddf import between_within
 from lmemtest.lmm.engine.functions import Functions
@@ -92,7 +92,7 @@ def fit_glmm(
     Warns
     -----
     ConvergenceWarning
-        If the sequence of linear models did not settle.
+        If the estimates did not converge.
 
     Notes
     -----
@@ -137,6 +137,7 @@ def fit_glmm(
     observed, rows, constant = _observed(parsed, table, family, trials)
     design = build_design(parsed, observed.columns, observed.n)
     refuse_unidentified(design, observed, residual_known=True)
+    _refuse_single_answers(design, observed, family)
     if method == "quadrature" and [term.basis.shape[1] for term in design.random] != [1]:
         raise ArgumentError(
             "method='quadrature' integrates over one random effect of one factor, such as (1 | g), and the random part "
@@ -167,6 +168,8 @@ def _observed(
             f"the response of a generalised model is the answer or the count itself, got {parsed.score}. The family "
             f"has a link ({family.link}); write {response} ~ ..."
         )
+    if family.binomial and table.collect_schema().get(response) == nw.Boolean():
+        table = table.with_columns(nw.col(response).cast(nw.Int8()))
     for name, argument in ((response, "score"), *([(trials, "trials")] if trials is not None else [])):
         check_numeric(table, name, argument=argument)
     by = list(parsed.columns)
@@ -210,6 +213,30 @@ def _check_domain(
         )
 
 
+def _refuse_single_answers(design: Design, observed: Cells, family: Family) -> None:
+    """Refuse random effects of single answers, which change nothing but the shape of the link."""
+    for term in design.random if family.binomial else ():
+        if term.n_levels == int(observed.n.sum()):
+            raise DesignError(
+                f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and one answer "
+                "of 0 or 1 does not show how groups vary. Leave the term out, or add repeated answers."
+            )
+
+
+def _unbounded(design: Design, answers: Answers, family: Family) -> str | None:
+    """The random effect, of the fewest levels, each of which has right or wrong answers only; None without one."""
+    found = []
+    for term in design.random if family.binomial else ():
+        total, n = (np.bincount(term.codes, values, term.n_levels) for values in (answers.total, answers.n))
+        if "Intercept" in term.names and ((total <= 0.0) | (total >= n)).all():
+            found.append((term.n_levels, term.label))
+    return min(found)[1] if found else None
+
+
+def _on_unbounded(label: str) -> str:
+    return f"each group of {label} has right answers only or wrong answers only, so nothing bounds its variance"
+
+
 def _examples(fine: Cells, bad: Any) -> str:
     rows = fine.frame[bad].head(_EXAMPLES).itertuples(index=False)
     return "for example " + "; ".join(
@@ -236,6 +263,12 @@ def _fit_answers(
     total, n = observed.n * observed.mean, observed.n
     which = separated(X, row, total, n, binomial=family.binomial)
     total, n, added = with_prior(X, row, total, n, which, binomial=family.binomial)
+    unbounded = _unbounded(design, Answers(total, n), family)
+    if unbounded and not reml:
+        raise EstimationError(
+            f"the likelihood has no maximum: {_on_unbounded(unbounded)}. Compare probabilities by method='pseudo', "
+            "fit.emmeans(..., type='response')."
+        )
     try:
         with one_blas_thread():
             if family.name == "negative-binomial" and not np.isfinite(family.size):
@@ -331,12 +364,8 @@ def _with_size(
 
 
 def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
-    """What was done because of separation, zero variances or a sequence that did not settle."""
+    """What was done because of separation, and variances of zero or without a bound."""
     notes = []
-    if fit.of_likelihood is not None and not fit.of_likelihood.converged:
-        text = "The search for the largest likelihood stopped early; take a simpler random part."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
     where = np.flatnonzero(fit.prior)
     if len(where):
         half, end = (
@@ -348,14 +377,18 @@ def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
             f"estimates would have no bound. A weak prior of {added} pseudo-answer{'s' * (added != '1')}{half} keeps "
             f"them finite; intervals there are rough near {end}."
         )
+    n, of = fit.cells.n, fit.observed
+    answers = Answers(of.n * of.mean + 0.5 * (n - of.n), n)  # with the prior's
+    if unbounded := _unbounded(fit.design, answers, fit.family):
+        text = _on_unbounded(unbounded)
+        notes.append(
+            f"{text[0].upper()}{text[1:]}: its size here, and that of log odds, comes from the method and not from the "
+            "data. Compare probabilities, fit.emmeans(..., type='response')."
+        )
     if fit.singular_terms and fit.reml:
         notes.append(
             "Where a variance is zero, degrees of freedom are at most those between its groups (between-within)."
         )
-    if fit.reml and not fit.working.settled:
-        text = f"The working scores did not settle in {fit.working.steps} steps; take a simpler random part."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
     return tuple(notes)
 
 
@@ -434,6 +467,11 @@ class GlmmFit(LmmFit):
         """The model in words that a result can show."""
         of = "" if self.trials is None else f" of {self.trials}"
         return f"{self.formula}, {self.family.name} ({self.family.link}){of}"
+
+    @property
+    def unfinished(self) -> str:
+        """What is said where the estimates did not converge."""
+        return "The estimates did not converge. Use a simpler random part."
 
     @property
     def nobs(self) -> int:
@@ -608,7 +646,7 @@ class GlmmFit(LmmFit):
         """The model, how it was fitted, and where the sequence stopped."""
         by = "adaptive Gauss-Hermite quadrature" if self.quadrature else "Laplace's approximation"
         method = "restricted pseudo-likelihood" if self.reml else f"maximum likelihood ({by})"
-        end = "settled" if self.converged else "stopped"
+        end = "converged" if self.converged else "not converged"
         return (
             f"{self.label}, fitted by {method}: {self.nobs:,} {_UNITS[self.family.name]} in {len(self.cells.n):,} "
             f"cells, {self.n_params} parameters; {end}. Estimates are on the scale of "
