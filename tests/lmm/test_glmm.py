@@ -534,9 +534,7 @@ def test_a_likelihood_ratio_is_of_the_likelihood():
         lt.glrt(null, fitted("cbpp"), "bootstrap")
 
 
-@pytest.mark.parametrize(
-    "question", ["cluster_robust", "diagnose", "influence", "moderated", "profile", "ranova", "r2", "icc"]
-)
+@pytest.mark.parametrize("question", ["cluster_robust", "diagnose", "influence", "moderated", "ranova", "r2", "icc"])
 def test_questions_about_residuals_are_refused_with_what_to_do(question):
     with pytest.raises(ArgumentError, match=r"is for linear mixed models, and this fit is binomial\. "):
         getattr(fitted("cbpp"), question)(
@@ -585,6 +583,49 @@ def test_what_cannot_be_is_refused(changes, options, error, words):
 def test_quadrature_is_over_one_effect(formula, random):
     with pytest.raises(ArgumentError, match=f"the random part is {random}. Take method='laplace'"):
         lt.fit_glmm(formula, BASE, method="quadrature")
+
+
+@pytest.mark.parametrize("name", BY_QUADRATURE)
+def test_profiles_of_fixed_effects_are_those_of_lme4(name):
+    found = by_quadrature(name).profile("fixed").to_frame()
+    assert found[["ci_low", "ci_high"]].to_numpy() == approx(np.array(BY_QUADRATURE[name]["profile"]), abs=1e-3)
+
+
+def test_a_profile_under_separation_ends_where_the_likelihood_with_pseudo_answers_meets_the_cut():
+    fit = lt.fit_glmm("right ~ g", {"right": [10, 4], "asked": [10, 10], "g": ["p", "q"]}, trials="asked")
+    found = fit.profile(linear={"p": [1, 0], "q": [1, 1], "q - p": [0, 1]}, alpha=0.1)
+    assert "pseudo-answers" in found.notes[-1]
+
+    def rise(eta, right, asked):
+        p = special.expit(eta)
+        at, best = (right * np.log(q) + (asked - right) * np.log(1 - q) for q in (p, right / asked))
+        return 2.0 * (best - at)
+
+    cut = stats.chi2.isf(0.1, 1)
+    for right, asked, row in ((10.5, 11.0, 0), (4.0, 10.0, 1)):
+        estimate = special.logit(right / asked)
+        ends = [optimize.brentq(lambda e, r=right, a=asked: rise(e, r, a) - cut, *sorted((estimate, estimate + far)))
+                for far in (-9.0, 12.0)]  # fmt: skip
+        assert found.to_frame().loc[row, ["ci_low", "ci_high"]].tolist() == approx(ends, abs=1e-6)
+    curves = found.to_frame("curves")
+    points = curves[curves["name1"] == "q - p"]
+
+    def least(difference):
+        of_both = lambda e: rise(e, 10.5, 11.0) + rise(e + difference, 4.0, 10.0)  # noqa: E731
+        return optimize.minimize_scalar(of_both, bounds=(-9.0, 9.0), method="bounded", options={"xatol": 1e-9}).fun
+
+    zeta = [np.sign(value - fit.params.iloc[1]) * np.sqrt(least(value)) for value in points["value"]]
+    assert points["zeta"].tolist() == approx(zeta, abs=1e-6)
+
+
+def test_a_profile_of_variances_or_of_pseudo_likelihood_is_refused():
+    fit = fitted("cbpp")
+    with pytest.raises(ArgumentError, match=r"parameters='fixed', .* For its variances take fit.bootstrap"):
+        fit.profile("sd")
+    with pytest.raises(ArgumentError, match="which the restricted likelihood does not hold"):
+        fit.profile("fixed", reml=True)
+    with pytest.raises(ArgumentError, match="profiles of a generalised model are of its fixed effects"):
+        fit.profile(reml=True)
 
 
 @pytest.mark.parametrize("method", ["pseudo", "laplace", "quadrature"])

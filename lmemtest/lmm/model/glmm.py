@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from scipy.linalg import null_space
 
 from lmemtest.core.frames import check_numeric
 from lmemtest.core.rounding import written
@@ -218,8 +219,8 @@ def _refuse_single_answers(design: Design, observed: Cells, family: Family) -> N
     for term in design.random if family.binomial else ():
         if term.n_levels == int(observed.n.sum()):
             raise DesignError(
-                f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and one answer "
-                "of 0 or 1 does not show how groups vary. Leave the term out, or add repeated answers."
+                f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and a single 0 "
+                "or 1 does not show how groups vary. Leave the term out, or add repeated answers."
             )
 
 
@@ -263,7 +264,8 @@ def _fit_answers(
     total, n = observed.n * observed.mean, observed.n
     which = separated(X, row, total, n, binomial=family.binomial)
     total, n, added = with_prior(X, row, total, n, which, binomial=family.binomial)
-    unbounded = _unbounded(design, Answers(total, n), family)
+    answers = Answers(total, n)
+    unbounded = _unbounded(design, answers, family)
     if unbounded and not reml:
         raise EstimationError(
             f"the likelihood has no maximum: {_on_unbounded(unbounded)}. Compare probabilities by method='pseudo', "
@@ -272,9 +274,9 @@ def _fit_answers(
     try:
         with one_blas_thread():
             if family.name == "negative-binomial" and not np.isfinite(family.size):
-                family = _with_size(design, Answers(total, n), family, constant, quadrature=quadrature)
+                family = _with_size(design, answers, family, constant, quadrature=quadrature)
             asked: dict[str, Any] = {"reml": reml, "quadrature": quadrature, "theta": theta}
-            working, laplace = _optimum(design, Answers(total, n), family, **asked)
+            working, laplace = _optimum(design, answers, family, **asked)
     except np.linalg.LinAlgError as error:
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, or for random "
@@ -300,6 +302,7 @@ def _fit_answers(
         rows=rows,
         constant=constant,
         working=working,
+        answers=answers,
         prior=added,
         of_likelihood=laplace,
         quadrature=quadrature,
@@ -375,11 +378,9 @@ def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
         notes.append(
             f"Separation: the fixed effects fit the answers at {_places(fit, where)} perfectly, so that their "
             f"estimates would have no bound. A weak prior of {added} pseudo-answer{'s' * (added != '1')}{half} keeps "
-            f"them finite; intervals there are rough near {end}."
+            f"them finite; intervals there are rough near {end}, those of fit.profile('fixed') less so."
         )
-    n, of = fit.cells.n, fit.observed
-    answers = Answers(of.n * of.mean + 0.5 * (n - of.n), n)  # with the prior's
-    if unbounded := _unbounded(fit.design, answers, fit.family):
+    if unbounded := _unbounded(fit.design, fit.answers, fit.family):
         text = _on_unbounded(unbounded)
         notes.append(
             f"{text[0].upper()}{text[1:]}: its size here, and that of log odds, comes from the method and not from the "
@@ -424,6 +425,8 @@ class GlmmFit(LmmFit):
         What the log-likelihood of a family has beside what depends on the effects; None of simulated answers.
     working : Working
         The linear model at the end, and how the sequence ended.
+    answers : Answers
+        What the estimates come from: the observed answers, and pseudo-answers where effects are separated.
     prior : (n_distinct,) float
         Pseudo-answers at each distinct row of the fixed part, 0 without separation.
     of_likelihood : Laplace or None
@@ -438,6 +441,7 @@ class GlmmFit(LmmFit):
     rows: Array
     constant: Callable[[Family], float]
     working: Working
+    answers: Answers
     prior: Array
     of_likelihood: Laplace | None
     quadrature: bool
@@ -488,6 +492,21 @@ class GlmmFit(LmmFit):
                 "the effects that do so, or take the tests of the means, fit.emmeans()."
             )
         return self.of_likelihood or self.refit(reml=False).laplace
+
+    def deviance_at(self, row: Array, value: float) -> tuple[float, float]:
+        """The least deviance where ``row @ b``, of the kept coefficients, has a value; and its slope in the value."""
+        along, terms, design = row / (row @ row), tuple(engine_terms(self.design)), self.design
+        X, rest = design.distinct[:, self.problem.kept], null_space(row[None])
+        of_held = value * (X @ along)[design.row]
+        whole = Likelihood(terms, X, design.row, design.offset, self.answers, self.family, self.quadrature)
+        held = dataclasses.replace(whole, X=X @ rest, offset=design.offset + of_held)
+        working = pseudo_likelihood(
+            terms, held.X, held.row, held.offset, held.answers, held.family, reml=False, theta=self.theta
+        )
+        found = held.maximise(working)
+        point = np.concatenate([found.theta, rest @ found.b + value * along])
+        of_fixed = whole.gradient(point, whole.mode(point, working))[whole.n_theta :]
+        return found.deviance, float(of_fixed @ along)
 
     @property
     def llf(self) -> float:
