@@ -219,8 +219,8 @@ def _refuse_single_answers(design: Design, observed: Cells, family: Family) -> N
     for term in design.random if family.binomial else ():
         if term.n_levels == int(observed.n.sum()):
             raise DesignError(
-                f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and a single 0 "
-                "or 1 does not show how groups vary. Leave the term out, or add repeated answers."
+                f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and a "
+                "single 0 or 1 does not show how groups vary. Leave the term out, or add repeated answers."
             )
 
 
