@@ -175,6 +175,10 @@ ADVICE = {
         "failed='missing', score_failures=0 (or 'drop', or a value for each kind of failure).",
         "--failed missing --score-failures 0 (or drop; or --failed KIND=0 for each kind of failure).",
     ),
+    "answers_of_tasks": (
+        "lmemtest.evaluate(table, model=..., task=..., item=..., score={score!r}, method='auto')",
+        "lmemtest evaluate FILE --score {score!r} --method auto",
+    ),
     "failures_model": (
         "lmemtest.fit_glmm('n_failed ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)', "
         "rates.to_frame('counts'), trials='n_runs'), with these rates",
