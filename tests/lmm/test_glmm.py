@@ -452,11 +452,21 @@ def test_probabilities_average_over_the_random_effects_and_meet_the_mean_of_the_
     assert means.se[0] == approx(np.sqrt(variance), rel=1e-6)
     pairs = means.pairs().to_frame()
     assert pairs["estimate"].tolist() == approx(-np.diff(means.estimate[[0, 1, 0, 2, 1, 2]])[::2], rel=1e-9)
-    assert "averaged over the random effects" in means.notes[0]
+    assert (
+        "averaged over the random effects of task, item and task:model: for further ones like these" in means.notes[0]
+    )
     at, half = special.logit(means.estimate), stats.t.isf(0.025, means.df) * means.se
     half /= means.estimate * (1.0 - means.estimate)  # the delta method on the scale of log odds
     assert means.ci_low == approx(special.expit(at - half), rel=1e-9)
     assert means.ci_high == approx(special.expit(at + half), rel=1e-9)
+
+
+def test_probabilities_without_random_effects_are_the_shares():
+    table = {"right": [12, 7, 18], "asked": [20, 20, 25], "model": list("abc")}
+    means = lt.fit_glmm("right ~ model", table, trials="asked").emmeans("model", type="response")
+    assert means.estimate == approx([0.6, 0.35, 0.72], abs=1e-9)
+    assert means.se == approx([np.sqrt(p * (1 - p) / n) for p, n in ((0.6, 20), (0.35, 20), (0.72, 25))], rel=1e-6)
+    assert means.notes[0] == "Means are probabilities of a right answer."
 
 
 def test_ratios_of_probabilities_are_those_of_the_means_with_errors_by_the_delta_method():

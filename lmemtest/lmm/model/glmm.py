@@ -58,8 +58,8 @@ def fit_glmm(
     Parameters
     ----------
     formula : str
-        As in `fit_lmm`; ``offset(log(x))`` holds the exposure of counts. The response is 0 or 1, the number of
-        successes among `trials`, or a count.
+        As in `fit_lmm`; ``offset(log(x))`` holds the exposure of counts. The response is 0 or 1 (or
+        false and true), the number of successes among `trials`, or a count.
     data : Runs or dataframe
         One row per answer, per group of attempts, or per count; any dataframe that Narwhals reads.
     family : {"binomial", "poisson", "negative-binomial"} or Family
@@ -85,7 +85,11 @@ def fit_glmm(
     DataError
         If a score is outside the family's domain, with examples; or is missing.
     DesignError
-        If all answers are the same, or the data cannot identify the model.
+        If all answers are the same, or the data cannot identify the model, such as a random effect with one answer in
+        each of its groups.
+    EstimationError
+        By "laplace" and "quadrature" if each group of a random effect is all right or all wrong: the likelihood has no
+        maximum.
     ArgumentError
         If an option is unknown, or does not belong to the family; with "quadrature" also if there are other random
         effects than one of one factor.
