@@ -277,10 +277,13 @@ def follow_deviance(
             except np.linalg.LinAlgError as error:
                 reason = str(error)
                 break
+            if value < best - AGREE:
+                reason = f"a better optimum than the fit's was found at {written(u, '.4g')}, so there is no interval"
+                break
             zeta = float(np.sqrt(max(value - best, 0.0)))
             slope = 0.5 * slope / zeta if zeta > 0.0 else sign / se
             points.append((u, u, sign * zeta, slope * sign))
-            newton = u + (cut - zeta) / slope
+            newton = u + (cut - zeta) / slope if slope else np.nan
             if abs(zeta - cut) < _MISS:
                 end, reason = newton, ""
                 break

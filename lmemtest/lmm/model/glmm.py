@@ -382,7 +382,7 @@ def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
         notes.append(
             f"Separation: the fixed effects fit the answers at {_places(fit, where)} perfectly, so that their "
             f"estimates would have no bound. A weak prior of {added} pseudo-answer{'s' * (added != '1')}{half} keeps "
-            f"them finite; intervals there are rough near {end}, those of fit.profile('fixed') less so."
+            f"them finite; intervals there are rough near {end}, and those of fit.profile('fixed') not symmetric."
         )
     if unbounded := _unbounded(fit.design, fit.answers, fit.family):
         text = _on_unbounded(unbounded)
