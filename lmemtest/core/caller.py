@@ -175,6 +175,15 @@ ADVICE = {
         "failed='missing', score_failures=0 (or 'drop', or a value for each kind of failure).",
         "--failed missing --score-failures 0 (or drop; or --failed KIND=0 for each kind of failure).",
     ),
+    "answers_of_tasks": (
+        "lmemtest.evaluate(table, model=..., task=..., item=..., score={score!r}, method='auto')",
+        "lmemtest evaluate FILE --score {score!r} --method auto",
+    ),
+    "failures_model": (
+        "lmemtest.fit_glmm('n_failed ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)', "
+        "rates.to_frame('counts'), trials='n_runs'), with these rates",
+        "lmemtest.fit_glmm in Python, of lmemtest.failure_rates(runs).to_frame('counts')",
+    ),
     "words_as_kinds": (
         "If each word is a way to fail, say what each counts: failed={score!r}, score_failures={{'word': 0, ...}}.",
         "If each word is a way to fail, say what each counts: --failed {score} --failed WORD=0.",

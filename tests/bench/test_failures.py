@@ -184,6 +184,28 @@ def test_rates_have_an_interval_for_runs_and_one_for_benchmarks() -> None:
     assert said[-1].startswith("A fails more often than C, by 19 % on these benchmarks if runs fail independently (p")
 
 
+def test_with_too_few_benchmarks_for_signs_a_mixed_model_of_the_counts_is_the_next_step() -> None:
+    failed = np.array([[1, 6], [2, 8], [1, 5], [3, 9], [0, 6]])
+    rows = [(tool, task, run, run < failed[task, column]) for task in range(5) for column, tool in enumerate("ab")
+            for run in range(20)]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["tool", "task", "run", "failed"]).assign(loss=1.0)
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "run"}
+    rates = lt.failure_rates(lt.Runs(table, failed="failed", **roles))
+    of_benchmarks = rates.pairs.set_index("population").loc["benchmark"]
+    assert of_benchmarks["p_raw"] == 0.0625
+    (note,) = (note for note in rates.notes if "p-value below 0.0625. A mixed model" in note)
+    call = "fit_glmm('n_failed ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)', rates.to_frame('counts'), "
+    assert call + "trials='n_runs')" in note
+    counts = rates.to_frame("counts")
+    assert counts.groupby("algorithm")["n_failed"].sum().to_dict() == {"a": 7, "b": 34}
+    fit = lt.fit_glmm("n_failed ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)", counts, trials="n_runs")
+    assert fit.emmeans("algorithm").pairs().to_frame()["p_value"][0] < 0.05
+    assert len(rates.to_frame("where")) == len(counts) - 1  # without failures on one benchmark
+    more = table[table["task"] < 1].assign(task=7)
+    six = lt.failure_rates(lt.Runs(pd.concat([table, more]), failed="failed", **roles))
+    assert not any("p-value below" in note for note in six.notes)
+
+
 def test_budgets_and_families_count_runs_and_families() -> None:
     frame = pd.concat([table().assign(epoch=1, crashed=False), table().assign(epoch=2)])
     failed, ran, _, _ = failure_counts(failing(frame, budget="epoch"))

@@ -13,7 +13,15 @@ from references import values
 from scipy import integrate, optimize, special, stats
 
 import lmemtest as lt
-from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, NestingError, UnknownColumnError
+from lmemtest.errors import (
+    ArgumentError,
+    ConvergenceWarning,
+    DataError,
+    DesignError,
+    EstimationError,
+    NestingError,
+    UnknownColumnError,
+)
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.ddf import curvature
 from lmemtest.lmm.engine.held import Held
@@ -444,11 +452,21 @@ def test_probabilities_average_over_the_random_effects_and_meet_the_mean_of_the_
     assert means.se[0] == approx(np.sqrt(variance), rel=1e-6)
     pairs = means.pairs().to_frame()
     assert pairs["estimate"].tolist() == approx(-np.diff(means.estimate[[0, 1, 0, 2, 1, 2]])[::2], rel=1e-9)
-    assert "averaged over the random effects" in means.notes[0]
+    assert (
+        "averaged over the random effects of task, item and task:model: for further ones like these" in means.notes[0]
+    )
     at, half = special.logit(means.estimate), stats.t.isf(0.025, means.df) * means.se
     half /= means.estimate * (1.0 - means.estimate)  # the delta method on the scale of log odds
     assert means.ci_low == approx(special.expit(at - half), rel=1e-9)
     assert means.ci_high == approx(special.expit(at + half), rel=1e-9)
+
+
+def test_probabilities_without_random_effects_are_the_shares():
+    table = {"right": [12, 7, 18], "asked": [20, 20, 25], "model": list("abc")}
+    means = lt.fit_glmm("right ~ model", table, trials="asked").emmeans("model", type="response")
+    assert means.estimate == approx([0.6, 0.35, 0.72], abs=1e-9)
+    assert means.se == approx([np.sqrt(p * (1 - p) / n) for p, n in ((0.6, 20), (0.35, 20), (0.72, 25))], rel=1e-6)
+    assert means.notes[0] == "Means are probabilities of a right answer."
 
 
 def test_ratios_of_probabilities_are_those_of_the_means_with_errors_by_the_delta_method():
@@ -526,9 +544,7 @@ def test_a_likelihood_ratio_is_of_the_likelihood():
         lt.glrt(null, fitted("cbpp"), "bootstrap")
 
 
-@pytest.mark.parametrize(
-    "question", ["cluster_robust", "diagnose", "influence", "moderated", "profile", "ranova", "r2", "icc"]
-)
+@pytest.mark.parametrize("question", ["cluster_robust", "diagnose", "influence", "moderated", "ranova", "r2", "icc"])
 def test_questions_about_residuals_are_refused_with_what_to_do(question):
     with pytest.raises(ArgumentError, match=r"is for linear mixed models, and this fit is binomial\. "):
         getattr(fitted("cbpp"), question)(
@@ -540,6 +556,7 @@ def test_questions_about_residuals_are_refused_with_what_to_do(question):
 
 # ----------------------------------------------------------------------------------------------------------- refusals
 
+ROLES = {"algorithm": "m", "benchmark": "t", "score": "y", "direction": "maximize", "ignore": "n"}
 BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": [1, 2, 1, 1, 1, 2]}
 
 
@@ -576,6 +593,102 @@ def test_what_cannot_be_is_refused(changes, options, error, words):
 def test_quadrature_is_over_one_effect(formula, random):
     with pytest.raises(ArgumentError, match=f"the random part is {random}. Take method='laplace'"):
         lt.fit_glmm(formula, BASE, method="quadrature")
+
+
+@pytest.mark.parametrize("name", BY_QUADRATURE)
+def test_profiles_of_fixed_effects_are_those_of_lme4(name):
+    found = by_quadrature(name).profile("fixed").to_frame()
+    assert found[["ci_low", "ci_high"]].to_numpy() == approx(np.array(BY_QUADRATURE[name]["profile"]), abs=1e-3)
+
+
+def test_a_profile_under_separation_ends_where_the_likelihood_with_pseudo_answers_meets_the_cut():
+    fit = lt.fit_glmm("right ~ g", {"right": [10, 4], "asked": [10, 10], "g": ["p", "q"]}, trials="asked")
+    found = fit.profile(linear={"p": [1, 0], "q": [1, 1], "q - p": [0, 1]}, alpha=0.1)
+    assert "pseudo-answers" in found.notes[-1]
+
+    def rise(eta, right, asked):
+        p = special.expit(eta)
+        at, best = (right * np.log(q) + (asked - right) * np.log(1 - q) for q in (p, right / asked))
+        return 2.0 * (best - at)
+
+    cut = stats.chi2.isf(0.1, 1)
+    for right, asked, row in ((10.5, 11.0, 0), (4.0, 10.0, 1)):
+        estimate = special.logit(right / asked)
+        ends = [optimize.brentq(lambda e, r=right, a=asked: rise(e, r, a) - cut, *sorted((estimate, estimate + far)))
+                for far in (-9.0, 12.0)]  # fmt: skip
+        assert found.to_frame().loc[row, ["ci_low", "ci_high"]].tolist() == approx(ends, abs=1e-6)
+    curves = found.to_frame("curves")
+    points = curves[curves["name1"] == "q - p"]
+
+    def least(difference):
+        of_both = lambda e: rise(e, 10.5, 11.0) + rise(e + difference, 4.0, 10.0)  # noqa: E731
+        return optimize.minimize_scalar(of_both, bounds=(-9.0, 9.0), method="bounded", options={"xatol": 1e-9}).fun
+
+    zeta = [np.sign(value - fit.params.iloc[1]) * np.sqrt(least(value)) for value in points["value"]]
+    assert points["zeta"].tolist() == approx(zeta, abs=1e-6)
+
+
+def test_a_profile_of_variances_or_of_pseudo_likelihood_is_refused():
+    fit = fitted("cbpp")
+    with pytest.raises(ArgumentError, match=r"parameters='fixed', .* For its variances take fit.bootstrap"):
+        fit.profile("sd")
+    with pytest.raises(ArgumentError, match="which the restricted likelihood does not hold"):
+        fit.profile("fixed", reml=True)
+    with pytest.raises(ArgumentError, match="profiles of a generalised model are of its fixed effects"):
+        fit.profile(reml=True)
+
+
+@pytest.mark.parametrize("method", ["pseudo", "laplace", "quadrature"])
+def test_a_random_effect_of_single_answers_is_refused(method):
+    table = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "item": list("pqrstu")}
+    with pytest.raises(
+        DesignError, match=r"\(1 \| item\) has one answer in each of its 6 groups, .* Leave the term out"
+    ):
+        lt.fit_glmm("y ~ m + (1 | item)", table, method=method)
+    again = {name: values * 2 for name, values in table.items()} | {"y": [0, 1, 1, 0, 1, 1, 1, 1, 0, 0, 1, 1]}
+    assert lt.fit_glmm("y ~ m + (1 | item)", again, method=method).converged
+    counts = {**table, "y": [0, 9, 1, 0, 12, 1]}  # of which one shows more scatter than Poisson's
+    assert lt.fit_glmm("y ~ m + (1 | item)", counts, family="poisson").covariances[0].item() > 0.5
+
+
+def test_groups_of_which_each_is_all_right_or_all_wrong_do_not_bound_their_variance():
+    group = np.repeat(np.arange(8), 10)
+    table = {"y": group % 2, "m": list("ab") * 40, "g": group}
+    fit = lt.fit_glmm("y ~ m + (1 | g)", table)
+    (note,) = fit.notes
+    assert "Each group of (1 | g) has right answers only or wrong answers only" in note
+    assert fit.emmeans("m", type="response").estimate == approx([0.5, 0.5], abs=1e-6)
+    for method in ("laplace", "quadrature"):
+        with pytest.raises(EstimationError, match=r"no maximum: each group of \(1 \| g\) has .* by method='pseudo'"):
+            lt.fit_glmm("y ~ m + (1 | g)", table, method=method)
+    with pytest.raises(EstimationError, match="no maximum: each group"):
+        fit.llf  # noqa: B018
+    # the probability of ten right answers of a group, which grows with the standard deviation towards 1/2
+    x, weight = np.polynomial.hermite_e.hermegauss(180)
+    of_group = [special.expit(sd * x) ** 10 @ weight / weight.sum() for sd in (2.0, 8.0, 32.0)]
+    assert of_group[0] < of_group[1] < of_group[2] < 0.5
+    mixed = {**table, "y": np.where(np.arange(80) == 3, 1, group % 2)}
+    assert not lt.fit_glmm("y ~ m + (1 | g)", mixed).notes
+
+
+def test_answers_may_be_true_and_false():
+    table = {**BASE, "y": [0, 1, 1, 0, 0, 1]}
+    want = lt.fit_glmm("y ~ m + (1 | t)", table)
+    frame = pd.DataFrame(table).astype({"y": bool})
+    for data in (frame, frame.astype({"y": "boolean"}), lt.Runs(frame.astype({"y": int}), **ROLES)):
+        fit = lt.fit_glmm("y ~ m + (1 | t)", data)
+        assert fit.params.tolist() == want.params.tolist()
+        assert fit.resid.to_numpy() == approx(want.resid.to_numpy(), abs=1e-12)
+    with pytest.raises(DataError, match="must be a numeric column"):
+        lt.fit_glmm("y ~ m + (1 | t)", frame, family="poisson")
+
+
+def test_a_search_that_ends_early_is_said_once(monkeypatch):
+    monkeypatch.setattr("lmemtest.lmm.engine.pseudo.MOST_STEPS", 2)
+    with pytest.warns(ConvergenceWarning, match="The estimates did not converge. Use a simpler random part."):
+        fit = fitted("attempts 2")
+    assert [note for note in fit.notes if "converge" in note] == [fit.unfinished]
+    assert not fit.converged
 
 
 def test_a_function_of_answers_is_no_answer():

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, minimize_scalar
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.engine.optimize import default_start
-from lmemtest.lmm.engine.profile_path import Path
+from lmemtest.lmm.engine.profile_path import Path, follow_deviance
 from lmemtest.lmm.intervals import profile as module
 from lmemtest.lmm.intervals.profile import cut_of, profile
 
@@ -433,3 +433,17 @@ def test_priorband_intervals_take_less_than_five_seconds_of_work(data_dir):
     sds = result.to_frame().set_index("group")
     assert sds.loc["benchmark:seed", ["estimate", "ci_low"]].tolist() == [0.0, 0.0]
     assert sds.loc["benchmark:algorithm", "ci_low"] == approx(0.2894, abs=1e-4)
+
+
+def test_a_deviance_without_bounds_is_followed_to_the_cut_and_a_better_optimum_is_said():
+    def bent(u):  # zeta = u + u^2 / 10 for u > -5, so that it is 1.96 at these values
+        zeta = u + 0.1 * u**2
+        return 7.0 + zeta**2, 2.0 * zeta * (1.0 + 0.2 * u)
+
+    path = follow_deviance(bent, 7.0, 0.0, 1.0, cut=1.96)
+    assert [path.low, path.high] == approx([-5.0 + np.sqrt(25.0 - 19.6), -5.0 + np.sqrt(25.0 + 19.6)], abs=1e-7)
+    assert path.reasons == ()
+    assert all(zeta == approx(u + 0.1 * u**2, abs=1e-12) for u, _, zeta, _ in path.points)
+    lower = follow_deviance(lambda u: ((u - 3.0) ** 2, 2.0 * (u - 3.0)), 9.0, 0.0, 1.0, cut=1.96)
+    assert np.isnan(lower.high)
+    assert "a better optimum than the fit's was found at 1.96" in lower.reasons[-1]

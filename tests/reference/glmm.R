@@ -1,6 +1,6 @@
 # Writes glmm.json: generalised mixed models by lme4 (glmer, nAGQ = 1) and glmmTMB, and small ones by restricted
-# pseudo-likelihood, here with dense matrices. Published tables: cbpp (Lesnoff & al. 2004), epil (Thall & Vail 1990); the
-# others are drawn with a fixed seed. `llf` is the larger of the two log-likelihoods.
+# pseudo-likelihood, here with dense matrices. Published tables: cbpp (Lesnoff & al. 2004), epil (Thall & Vail 1990),
+# and those at the end; the others are drawn with a fixed seed. `llf` is the larger of the two log-likelihoods.
 
 source(file.path(dirname(sub("^--file=", "", grep("^--file=", commandArgs(), value = TRUE)[1])), "common.R"))
 suppressPackageStartupMessages({ library(glmmTMB); library(MASS) })
@@ -59,7 +59,7 @@ rspl <- function(data, bars, family, weight) {  # dense: z ~ model.matrix + inte
   list(b = I(as.numeric(b)), sd = I(theta), se = I(sqrt(diag(solve(t(X) %*% inverse %*% X)))), moved = moved)
 }
 
-case <- function(name, data, formula, family, link, trials = NULL, pseudo = NULL) {
+case <- function(name, data, formula, family, link, trials = NULL, pseudo = NULL, search = list()) {
   cat(name, "")
   R <- sub("^y ~", if (is.null(trials)) "y ~" else paste0("cbind(y, ", trials, " - y) ~"), formula)
   of_lme4 <- NULL
@@ -71,7 +71,8 @@ case <- function(name, data, formula, family, link, trials = NULL, pseudo = NULL
     of_lme4 <- fits[[which.max(vapply(fits, function(fit) as.numeric(logLik(fit)), 0))]]
   }
   of_tmb <- suppressWarnings(glmmTMB(as.formula(R), data, family = switch(family, binomial = binomial(link), poisson = poisson(link),
-                                                                          nbinom2 = nbinom2(link))))
+                                                                          nbinom2 = nbinom2(link)),
+                                     control = glmmTMBControl(optCtrl = c(list(iter.max = 300, eval.max = 400), search))))
   llf <- c(lme4 = if (is.null(of_lme4)) NA else as.numeric(logLik(of_lme4)), glmmTMB = as.numeric(logLik(of_tmb)))
   out <- list(name = name, formula = formula, family = family, link = link, trials = if (is.null(trials)) "" else trials,
               data = lapply(data[intersect(names(data), all.vars(as.formula(R)))], I), llf_lme4 = llf[["lme4"]], llf_glmmTMB = llf[["glmmTMB"]],
@@ -110,5 +111,26 @@ for (i in 1:3) add(paste("counts", i), draw(3, 6, 6, 0.7, "log", "poisson"), nes
 for (i in 1:2) add(paste("scattered counts", i), draw(3, 8, 8, 1.0, "log", "nbinom2"), "y ~ model + (1 | task) + (1 | item)", "nbinom2", "log")
 for (i in 1:2) add(paste("crossed", i), transform(draw(3, 8, 6, 0.2), item = factor(sub("^t[0-9]+", "", item))),
                    "y ~ model + (1 | task) + (1 | item)", "binomial", "logit")
+
+# published tables that come with lme4, glmmTMB, MASS and mlmRev
+data(Contraception, package = "mlmRev")
+aggression <- with(VerbAgg, data.frame(y = as.integer(r2 == "Y"), anger = Anger, model = paste(btype, situ), gender = Gender,
+                                       id = as.integer(id), item = as.integer(item)))[VerbAgg$id %in% seq(1, 316, 4), ]  # 79 persons
+ticks <- with(grouseticks, data.frame(y = TICKS, model = paste0("y", YEAR), height = round((HEIGHT - mean(HEIGHT)) / 50, 4),
+                                      chick = as.integer(INDEX), brood = as.integer(BROOD), location = as.integer(LOCATION)))
+women <- with(Contraception, data.frame(y = as.integer(use == "Y"), model = paste0("c", livch), age = round(age / 10, 3), urban = as.integer(urban == "Y"),
+                                        district = as.integer(district)))
+cultures <- with(bacteria, data.frame(y = as.integer(y == "y"), model = as.character(trt), week = week, child = as.integer(ID)))
+nestlings <- with(Owls, data.frame(y = SiblingNegotiation, model = as.character(FoodTreatment), parent = as.character(SexParent), size = BroodSize, nest = as.integer(Nest)))
+streams <- with(Salamanders, data.frame(y = count, model = as.character(spp), mined = as.character(mined), site = as.integer(site)))
+calls <- "y ~ model * parent + offset(log(size)) + (1 | nest)"
+add("VerbAgg", aggression, "y ~ model + anger + gender + (1 | id) + (1 | item)", "binomial", "logit")
+add("grouseticks", ticks, "y ~ model + height + (1 | location) + (1 | brood) + (1 | chick)", "poisson", "log",
+    search = list(rel.tol = 1e-14, x.tol = 1e-12))
+add("Contraception", women, "y ~ model + age + urban + (1 + urban | district)", "binomial", "logit")
+add("bacteria", cultures, "y ~ model + week + (1 | child)", "binomial", "logit")
+add("Owls", nestlings, calls, "poisson", "log")
+add("Owls nbinom2", nestlings, calls, "nbinom2", "log")
+add("Salamanders", streams, "y ~ model + mined + (1 | site)", "nbinom2", "log")
 cat("\n")
 write_reference("glmm", cases = cases, glmmTMB = as.character(packageVersion("glmmTMB")), MASS = as.character(packageVersion("MASS")))

@@ -22,7 +22,7 @@ one <- function(name, formula, of_lme4, data, family, trials = NULL) {
   # glmer's log-likelihood of several nodes lacks the constant of the counts, which logLik of one node has
   list(name = name, formula = formula, data = as.list(data), family = family$family, trials = trials,
        fixef = unname(fixef(fit)), se = unname(sqrt(diag(as.matrix(vcov(fit))))), sd = unname(attr(VarCorr(fit)[[1]], "stddev")),
-       deviance = deviance(fit), llf = as.numeric(logLik(fit)))
+       deviance = deviance(fit), llf = as.numeric(logLik(fit)), profile = unname(confint(fit, parm = "beta_", quiet = TRUE)))
 }
 
 cases <- list(

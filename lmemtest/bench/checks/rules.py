@@ -319,18 +319,20 @@ def kind_findings(study: Study, kind: ScoreKind) -> list[Finding]:
 def _proportions(study: Study, kind: ScoreKind) -> Finding:
     unit = study.runs.benchmark
     paired = f", paired by {unit!r}" if unit else ", not paired, for no column says which scores belong together"
-    advice = (
+    next_step = (
         f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference changes."
         if unit
         else "Name the column of the items (questions, tasks) as the benchmark, if all algorithms met the same ones."
     )
+    if (kind.low, kind.high) == (0.0, 1.0):
+        next_step += f" Answers to items of tasks: {advice('answers_of_tasks', score=study.runs.score)}."
     high = "1" if kind.high == 1 else format_number(kind.high)
     what = "proportions" if (kind.low, kind.high) == (0.0, 1.0) else f"proportions of {high}"
     return Finding(
         "note",
         "two_values",
         f"{kind.evidence} A difference of means is a difference of {what}{paired}.",
-        advice,
+        next_step,
         count=int(study.points.valid.sum()),
     )
 

@@ -295,7 +295,7 @@ def evaluate(
                 of_item,
                 {**roles, **about, "n_judges": len(judges), "odds": odds, "binomial": binomial, "method": method},
             ),
-            *(notes_of_answers(fit) if isinstance(fit, GlmmFit) else ()),
+            *((*[fit.unfinished] * (not fit.converged), *notes_of_answers(fit)) if isinstance(fit, GlmmFit) else ()),
             *notes_on_failures(done, alpha),
         ),
         formats={

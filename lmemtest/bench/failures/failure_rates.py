@@ -24,7 +24,7 @@ from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.proportions import bounded_mean_interval, clopper_pearson
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import below, in_tie_order
+from lmemtest.core.rounding import below, in_tie_order, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_fraction, resolve_rng
 from lmemtest.core.words import format_level, format_p, joined, p_text, percent
@@ -41,6 +41,7 @@ POPULATIONS = {
     "benchmark": "further benchmarks",
     "family": "further families",
 }
+_FEWEST_SIGNS = 6  # benchmarks from which on the signs of their differences can have a p-value below 0.05
 _ON = {"run": "on these benchmarks", "benchmark": "on further benchmarks", "family": "in further families"}
 
 
@@ -68,8 +69,9 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
         families, of the share that failed), ``ci_low``, ``ci_high``. ``pairs``, one row per pair of algorithms and
         population: ``left``, ``right``, ``population``, ``estimate`` (left - right, on common benchmarks), ``p_raw``,
         ``p_value`` (adjusted by Holm within the population). ``where``, one row per benchmark and algorithm with
-        failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``. ``kinds``, one row per kind of failure and
-        algorithm: ``kind``, ``algorithm``, ``n_failed`` (scores, where there are budgets); no rows without kinds.
+        failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``; ``counts``, the same of all that ran.
+        ``kinds``, one row per kind of failure and algorithm: ``kind``, ``algorithm``, ``n_failed`` (scores, where there
+        are budgets); no rows without kinds.
         ``to_repeat``, the runs to be run again, where the policy is "retry". ``p_values``, by population, that failing
         has nothing to do with the algorithm: "run" where runs fail independently, "benchmark" and "family" also where
         those of an algorithm on a benchmark (in a family) fail together; ``dependence``, that in words. ``alpha``.
@@ -153,12 +155,21 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
                 rows.append((algorithms[i], algorithms[j], population, mean_gap, p))
         part = pd.DataFrame(rows, columns=["left", "right", "population", "estimate", "p_raw"])
         pairs.append(part.assign(p_value=adjust_raw(part["p_raw"].to_numpy(dtype=float), "holm", len(part))))
-    where = [
-        (benchmark, algorithms[i], int(failed[b, i]), int(ran[b, i]))
-        for b, benchmark in enumerate(benchmarks)
-        for i in order
-        if failed[b, i]
-    ]
+    counts = pd.DataFrame(
+        [
+            (benchmark, algorithms[i], int(failed[b, i]), int(ran[b, i]))
+            for b, benchmark in enumerate(benchmarks)
+            for i in order
+            if ran[b, i]
+        ],
+        columns=["benchmark", "algorithm", "n_failed", "n_runs"],
+    )
+    if 1 < len(benchmarks) < _FEWEST_SIGNS and failed.any() and (ran > 1).any():
+        notes += (
+            f"With {len(benchmarks)} benchmarks no test of a pair for further ones has a p-value below "
+            f"{written(2.0 ** (1 - len(benchmarks)), '.3g')}. A mixed model of the odds assumes more and can find a "
+            f"difference with so few: {advice('failures_model')}.",
+        )
     source = with_failures(runs)
     tables = {"table": table, "pairs": pd.concat(pairs, ignore_index=True), "kinds": failures_by_kind(source)}
     tables["to_repeat"] = pd.DataFrame() if runs.failures is None else runs.failures.to_repeat
@@ -167,7 +178,7 @@ def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Gener
     return Answer(
         question="failure_rates",
         title="How often each algorithm fails",
-        tables={**tables, "where": pd.DataFrame(where, columns=["benchmark", "algorithm", "n_failed", "n_runs"])},
+        tables={**tables, "where": counts[counts["n_failed"] > 0].reset_index(drop=True), "counts": counts},
         values={"p_values": p_values, "dependence": dependence(p_values, alpha), "alpha": alpha},
         facts=(
             f"Intervals ({100 * level:.4g} %) for further benchmarks or families take nothing for granted about "

@@ -69,7 +69,7 @@ class Curvature:
     def theta_covariance(self) -> Array:
         """``2 H^-1``, with directions in which the criterion is flat or falls left out."""
         values, vectors = np.linalg.eigh(self.hessian)
-        good = values > 1e-8 * max(values[-1], 0.0)
+        good = values > 1e-8 * values.max(initial=0.0)
         return 2.0 * (vectors[:, good] / values[good]) @ vectors[:, good].T
 
     def satterthwaite(self, L: Array | Functions) -> Array:

@@ -7,6 +7,7 @@ along the tangent, and the end is found by Newton steps inside a bracket on exac
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -260,3 +261,37 @@ class _Walk:
         except np.linalg.LinAlgError:
             return
         self._keep(u, *self._zeta(minimum))
+
+
+def follow_deviance(
+    deviance: Callable[[float], tuple[float, float]], best: float, estimate: float, se: float, *, cut: float
+) -> Path:
+    """Profile of a value without bounds; ``best`` is the least deviance, `deviance` that at a value, with its slope."""
+    points, ends, reasons = [(estimate, estimate, 0.0, 1.0 / se)], list[float](), list[str]()
+    for sign in (-1.0, 1.0):
+        inner, outer, u = estimate, np.inf * sign, estimate + sign * cut * se
+        end, reason = float("nan"), "no end was found"
+        for _ in range(_MOST):
+            try:
+                value, slope = deviance(u)
+            except np.linalg.LinAlgError as error:
+                reason = str(error)
+                break
+            if value < best - AGREE:
+                reason = f"a better optimum than the fit's was found at {written(u, '.4g')}, so there is no interval"
+                break
+            zeta = float(np.sqrt(max(value - best, 0.0)))
+            slope = 0.5 * slope / zeta if zeta > 0.0 else sign / se
+            points.append((u, u, sign * zeta, slope * sign))
+            newton = u + (cut - zeta) / slope if slope else np.nan
+            if abs(zeta - cut) < _MISS:
+                end, reason = newton, ""
+                break
+            inner, outer = (u, outer) if zeta < cut else (inner, u)
+            reach = outer if np.isfinite(outer) else inner + sign * 10.0 * cut * se
+            u = newton if min(inner, reach) < newton < max(inner, reach) else 0.5 * (inner + reach)
+        ends.append(end)
+        reasons += [reason] * bool(reason)
+    low, high = ends
+    evaluations = len(points) - 1
+    return Path(estimate, low, high, reasons=tuple(reasons), points=tuple(sorted(points)), evaluations=evaluations)

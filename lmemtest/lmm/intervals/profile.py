@@ -8,6 +8,7 @@ interval holds every value that a likelihood-ratio test does not reject when all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,8 @@ from lmemtest.core.validate import check_flag, check_fraction, several
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.engine.profile import Target, has_variance
-from lmemtest.lmm.engine.profile_path import Path, follow
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear
+from lmemtest.lmm.engine.profile_path import Path, follow, follow_deviance
+from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,9 @@ def profile(
     Parameters
     ----------
     fit : LmmFit
-        A fitted model.
+        A fitted model. Of a `GlmmFit` fixed effects and linear functions of them have profiles, of Laplace's likelihood
+        or quadrature, with the size of a negative binomial held; where effects are separated, with the pseudo-answers
+        that keep their estimates finite (Heinze & Schemper 2002).
     parameters : str or sequence of str, optional
         What to profile: a kind (``"sd"``, ``"corr"``, ``"residual sd"``, ``"fixed"``), a group of the random part
         (``"benchmark:seed"``), a fixed effect (``"algorithm[T.PB]"``), or a label as the result prints it
@@ -107,7 +110,7 @@ def profile(
     Raises
     ------
     ArgumentError
-        If `fit` is not a fit, a name is unknown, or an option breaks its rule.
+        If `fit` is not a fit, a name is unknown, or an option breaks its rule; if a variance of a `GlmmFit` is asked.
     EstimationError
         If better and better optima keep being found, so that the model has no settled maximum.
 
@@ -133,7 +136,8 @@ def profile(
     ----------
     Venzon & Moolgavkar (1988). A method for computing profile-likelihood-based confidence intervals. Applied
     Statistics 37, 87-94. doi:10.2307/2347496. Bates, Mächler, Bolker & Walker (2015), section 5.1.
-    doi:10.18637/jss.v067.i01. Self & Liang (1987), on boundaries, doi:10.1080/01621459.1987.10478472
+    doi:10.18637/jss.v067.i01. Self & Liang (1987), on boundaries, doi:10.1080/01621459.1987.10478472. Heinze &
+    Schemper (2002), on separation, doi:10.1002/sim.1047
 
     Examples
     --------
@@ -147,17 +151,20 @@ def profile(
     1  benchmark:algorithm    0.0025  0.0021   0.0030
     """
     check_fit(fit, "fit")
-    check_linear(fit, "profile()", "Take fit.conf_int(), or fit.bootstrap().")
     level = 1.0 - check_fraction(alpha, "alpha")
     reml = check_flag(reml, "reml")
     check_replicates(progress=progress)
-    names, again, notes = ("maximum likelihood", "restricted maximum likelihood"), fit, []
+    restricted = "restricted maximum likelihood" if fit.distribution == "normal" else "restricted pseudo-likelihood"
+    names, again, notes = ("maximum likelihood", restricted), fit, []
     if fit.reml != reml:
         again = fit.refit(reml=reml)
         notes = [f"The fit is by {names[fit.reml]}; it was refitted by {names[reml]}, whose estimates these are."]
     wanted = _wanted(again, parameters, linear, reml=reml)
     with one_blas_thread():
-        again, paths, more = _followed(again, wanted, cut=cut_of(level), reml=reml, progress=progress)
+        if fit.distribution == "normal":
+            again, paths, more = _followed(again, wanted, cut=cut_of(level), reml=reml, progress=progress)
+        else:
+            paths, more = _followed_answers(again, wanted, cut=cut_of(level), progress=progress)
     notes += [*more, *_notes(paths)]
     if not reml:
         notes += _few_levels(again, paths)
@@ -250,6 +257,15 @@ def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Para
             "function of the fixed effects, which the restricted likelihood does not hold. Use reml=False, or "
             "emmeans() for intervals with degrees of freedom."
         )
+    if fit.distribution != "normal":
+        chosen = (
+            [p for p in parameters_of_fit if p[0][0] == "fixed"] if chosen is None and not functions else chosen or []
+        )
+        if reml or any(key[0] != "fixed" for key, *_ in chosen):
+            raise ArgumentError(
+                "profiles of a generalised model are of its fixed effects: parameters='fixed', or one of "
+                f"{listed(fit.design.x_names)}. For its variances take fit.bootstrap(...)."
+            )
     if chosen is None:
         return functions or [p for p in parameters_of_fit if not (reml and p[0][0] == "fixed")]
     return chosen + functions
@@ -348,6 +364,30 @@ def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
         return follow(fit.problem, fit.optim.theta, fit.optim.criterion, held, cut=cut, reml=reml)
     except np.linalg.LinAlgError as error:
         return Path(estimate=estimate, reasons=(str(error),))
+
+
+def _followed_answers(
+    fit: Any, wanted: list[_Parameter], *, cut: float, progress: bool | None
+) -> tuple[_Found, list[str]]:
+    """Profiles of the fixed effects of a generalised model, with pseudo-answers where effects are separated."""
+    paths: _Found = []
+    kept = fit.problem.kept
+    best, b, V = (
+        fit.of_likelihood.deviance,
+        fit.params.to_numpy()[kept],
+        fit.cov_params().to_numpy()[np.ix_(kept, kept)],
+    )
+    with progress_bar(len(wanted), progress, "Profiles") as advance:
+        for parameter in wanted:
+            row = None if parameter[1] is None else parameter[1].row
+            if row is None:
+                paths.append((parameter, None))
+            else:
+                deviance, se = partial(fit.deviance_at, row), float(np.sqrt(row @ V @ row))
+                paths.append((parameter, follow_deviance(deviance, best, float(row @ b), se, cut=cut)))
+            advance(1)
+    prior = "The profile is of the likelihood with the pseudo-answers that keep separated effects finite."
+    return paths, [prior] * bool(fit.prior.any())
 
 
 # ---------------------------------------------------------------------- tables and words

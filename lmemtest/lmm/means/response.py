@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.words import joined
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
@@ -86,6 +87,7 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
     by_fixed = slope[:, None] * np.where(estimable[:, None], means.fixed, 0.0)
     spread = float(slope_of_variance @ fit.curvature.theta_covariance() @ slope_of_variance)
     V = by_fixed @ means.V[:p, :p] @ by_fixed.T + spread * np.outer(of_variance, of_variance)
+    groups = list(dict.fromkeys(term.group for term in fit.design.random))
     what = "probabilities of a right answer" if fit.family.binomial else "expected counts"
     link = f"Means and differences are on the scale of {fit.score}."
     found = Estimates.of(
@@ -106,10 +108,12 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
         averaged_over=means.averaged_over,
         covariates=means.covariates,
         column="response",
-        ratio_of=f"{what}, averaged over the random effects",
+        ratio_of=what + ", averaged over the random effects" * bool(groups),
         notes=(
-            f"Means are {what} averaged over the random effects: those of further groups like these, not of one "
-            "whose effects are zero. Their level is that of the answers of the table.",
+            f"Means are {what} averaged over the random effects of {joined(groups)}: for further ones like these, not "
+            "for these and not for one whose effects are zero. Their level is that of the answers of the table."
+            if groups
+            else f"Means are {what}.",
             *(note for note in means.notes if note != link),
         ),
     )

@@ -194,6 +194,11 @@ class LmmFit(Verbs, Result):
         """Whether the certificate of the search is complete."""
         return self.optim.converged
 
+    @property
+    def unfinished(self) -> str:
+        """What is said where the search did not converge."""
+        return f"The search {self.optim.message}; try restarts=5, or a simpler random part."
+
     @cached_property
     def theta(self) -> Array:
         """``(n_theta,)`` lower triangles of the relative Cholesky factors, term by term, column by column.

@@ -463,9 +463,8 @@ def notes_of(fit: LmmFit) -> tuple[str, ...]:
             "of this kind than the model allows for. The estimates stand; a simpler term gives the same fit."
         )
     if not fit.optim.converged:
-        text = f"The search {fit.optim.message}; try restarts=5, or a simpler random part."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
+        warnings.warn(fit.unfinished, ConvergenceWarning, stacklevel=4)
+        notes.append(fit.unfinished)
     return tuple(notes)
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
+from scipy.linalg import null_space
 
 from lmemtest.core.frames import check_numeric
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_flag, resolve_rng
 from lmemtest.core.words import format_level, joined, listed
-from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, DesignError, EstimationError
+from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compress, regroup
 from lmemtest.lmm.engine.ddf import between_within
 from lmemtest.lmm.engine.functions import Functions
@@ -57,8 +58,8 @@ def fit_glmm(
     Parameters
     ----------
     formula : str
-        As in `fit_lmm`; ``offset(log(x))`` holds the exposure of counts. The response is 0 or 1, the number of
-        successes among `trials`, or a count.
+        As in `fit_lmm`; ``offset(log(x))`` holds the exposure of counts. The response is 0 or 1 (or
+        false and true), the number of successes among `trials`, or a count.
     data : Runs or dataframe
         One row per answer, per group of attempts, or per count; any dataframe that Narwhals reads.
     family : {"binomial", "poisson", "negative-binomial"} or Family
@@ -84,7 +85,11 @@ def fit_glmm(
     DataError
         If a score is outside the family's domain, with examples; or is missing.
     DesignError
-        If all answers are the same, or the data cannot identify the model.
+        If all answers are the same, or the data cannot identify the model, such as a random effect with one answer in
+        each of its groups.
+    EstimationError
+        By "laplace" and "quadrature" if each group of a random effect is all right or all wrong: the likelihood has no
+        maximum.
     ArgumentError
         If an option is unknown, or does not belong to the family; with "quadrature" also if there are other random
         effects than one of one factor.
@@ -92,7 +97,7 @@ def fit_glmm(
     Warns
     -----
     ConvergenceWarning
-        If the sequence of linear models did not settle.
+        If the estimates did not converge.
 
     Notes
     -----
@@ -137,6 +142,7 @@ def fit_glmm(
     observed, rows, constant = _observed(parsed, table, family, trials)
     design = build_design(parsed, observed.columns, observed.n)
     refuse_unidentified(design, observed, residual_known=True)
+    _refuse_single_answers(design, observed, family)
     if method == "quadrature" and [term.basis.shape[1] for term in design.random] != [1]:
         raise ArgumentError(
             "method='quadrature' integrates over one random effect of one factor, such as (1 | g), and the random part "
@@ -167,6 +173,8 @@ def _observed(
             f"the response of a generalised model is the answer or the count itself, got {parsed.score}. The family "
             f"has a link ({family.link}); write {response} ~ ..."
         )
+    if family.binomial and table.collect_schema().get(response) == nw.Boolean():
+        table = table.with_columns(nw.col(response).cast(nw.Int8()))
     for name, argument in ((response, "score"), *([(trials, "trials")] if trials is not None else [])):
         check_numeric(table, name, argument=argument)
     by = list(parsed.columns)
@@ -210,6 +218,30 @@ def _check_domain(
         )
 
 
+def _refuse_single_answers(design: Design, observed: Cells, family: Family) -> None:
+    """Refuse random effects of single answers, which change nothing but the shape of the link."""
+    for term in design.random if family.binomial else ():
+        if term.n_levels == int(observed.n.sum()):
+            raise DesignError(
+                f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and a "
+                "single 0 or 1 does not show how groups vary. Leave the term out, or add repeated answers."
+            )
+
+
+def _unbounded(design: Design, answers: Answers, family: Family) -> str | None:
+    """The random effect, of the fewest levels, each of which has right or wrong answers only; None without one."""
+    found = []
+    for term in design.random if family.binomial else ():
+        total, n = (np.bincount(term.codes, values, term.n_levels) for values in (answers.total, answers.n))
+        if "Intercept" in term.names and ((total <= 0.0) | (total >= n)).all():
+            found.append((term.n_levels, term.label))
+    return min(found)[1] if found else None
+
+
+def _on_unbounded(label: str) -> str:
+    return f"each group of {label} has right answers only or wrong answers only, so nothing bounds its variance"
+
+
 def _examples(fine: Cells, bad: Any) -> str:
     rows = fine.frame[bad].head(_EXAMPLES).itertuples(index=False)
     return "for example " + "; ".join(
@@ -236,12 +268,19 @@ def _fit_answers(
     total, n = observed.n * observed.mean, observed.n
     which = separated(X, row, total, n, binomial=family.binomial)
     total, n, added = with_prior(X, row, total, n, which, binomial=family.binomial)
+    answers = Answers(total, n)
+    unbounded = _unbounded(design, answers, family)
+    if unbounded and not reml:
+        raise EstimationError(
+            f"the likelihood has no maximum: {_on_unbounded(unbounded)}. Compare probabilities by method='pseudo', "
+            "fit.emmeans(..., type='response')."
+        )
     try:
         with one_blas_thread():
             if family.name == "negative-binomial" and not np.isfinite(family.size):
-                family = _with_size(design, Answers(total, n), family, constant, quadrature=quadrature)
+                family = _with_size(design, answers, family, constant, quadrature=quadrature)
             asked: dict[str, Any] = {"reml": reml, "quadrature": quadrature, "theta": theta}
-            working, laplace = _optimum(design, Answers(total, n), family, **asked)
+            working, laplace = _optimum(design, answers, family, **asked)
     except np.linalg.LinAlgError as error:
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, or for random "
@@ -267,6 +306,7 @@ def _fit_answers(
         rows=rows,
         constant=constant,
         working=working,
+        answers=answers,
         prior=added,
         of_likelihood=laplace,
         quadrature=quadrature,
@@ -331,12 +371,8 @@ def _with_size(
 
 
 def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
-    """What was done because of separation, zero variances or a sequence that did not settle."""
+    """What was done because of separation, and variances of zero or without a bound."""
     notes = []
-    if fit.of_likelihood is not None and not fit.of_likelihood.converged:
-        text = "The search for the largest likelihood stopped early; take a simpler random part."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
     where = np.flatnonzero(fit.prior)
     if len(where):
         half, end = (
@@ -346,16 +382,18 @@ def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
         notes.append(
             f"Separation: the fixed effects fit the answers at {_places(fit, where)} perfectly, so that their "
             f"estimates would have no bound. A weak prior of {added} pseudo-answer{'s' * (added != '1')}{half} keeps "
-            f"them finite; intervals there are rough near {end}."
+            f"them finite; intervals there are rough near {end}, and those of fit.profile('fixed') not symmetric."
+        )
+    if unbounded := _unbounded(fit.design, fit.answers, fit.family):
+        text = _on_unbounded(unbounded)
+        notes.append(
+            f"{text[0].upper()}{text[1:]}: its size here, and that of log odds, comes from the method and not from the "
+            "data. Compare probabilities, fit.emmeans(..., type='response')."
         )
     if fit.singular_terms and fit.reml:
         notes.append(
             "Where a variance is zero, degrees of freedom are at most those between its groups (between-within)."
         )
-    if fit.reml and not fit.working.settled:
-        text = f"The working scores did not settle in {fit.working.steps} steps; take a simpler random part."
-        warnings.warn(text, ConvergenceWarning, stacklevel=4)
-        notes.append(text)
     return tuple(notes)
 
 
@@ -391,6 +429,8 @@ class GlmmFit(LmmFit):
         What the log-likelihood of a family has beside what depends on the effects; None of simulated answers.
     working : Working
         The linear model at the end, and how the sequence ended.
+    answers : Answers
+        What the estimates come from: the observed answers, and pseudo-answers where effects are separated.
     prior : (n_distinct,) float
         Pseudo-answers at each distinct row of the fixed part, 0 without separation.
     of_likelihood : Laplace or None
@@ -405,6 +445,7 @@ class GlmmFit(LmmFit):
     rows: Array
     constant: Callable[[Family], float]
     working: Working
+    answers: Answers
     prior: Array
     of_likelihood: Laplace | None
     quadrature: bool
@@ -436,6 +477,11 @@ class GlmmFit(LmmFit):
         return f"{self.formula}, {self.family.name} ({self.family.link}){of}"
 
     @property
+    def unfinished(self) -> str:
+        """What is said where the estimates did not converge."""
+        return "The estimates did not converge. Use a simpler random part."
+
+    @property
     def nobs(self) -> int:
         """Answers, or rows of counts."""
         return int(self.observed.n.sum())
@@ -450,6 +496,21 @@ class GlmmFit(LmmFit):
                 "the effects that do so, or take the tests of the means, fit.emmeans()."
             )
         return self.of_likelihood or self.refit(reml=False).laplace
+
+    def deviance_at(self, row: Array, value: float) -> tuple[float, float]:
+        """The least deviance where ``row @ b``, of the kept coefficients, has a value; and its slope in the value."""
+        along, terms, design = row / (row @ row), tuple(engine_terms(self.design)), self.design
+        X, rest = design.distinct[:, self.problem.kept], null_space(row[None])
+        of_held = value * (X @ along)[design.row]
+        whole = Likelihood(terms, X, design.row, design.offset, self.answers, self.family, self.quadrature)
+        held = dataclasses.replace(whole, X=X @ rest, offset=design.offset + of_held)
+        working = pseudo_likelihood(
+            terms, held.X, held.row, held.offset, held.answers, held.family, reml=False, theta=self.theta
+        )
+        found = held.maximise(working)
+        point = np.concatenate([found.theta, rest @ found.b + value * along])
+        of_fixed = whole.gradient(point, whole.mode(point, working))[whole.n_theta :]
+        return found.deviance, float(of_fixed @ along)
 
     @property
     def llf(self) -> float:
@@ -608,7 +669,7 @@ class GlmmFit(LmmFit):
         """The model, how it was fitted, and where the sequence stopped."""
         by = "adaptive Gauss-Hermite quadrature" if self.quadrature else "Laplace's approximation"
         method = "restricted pseudo-likelihood" if self.reml else f"maximum likelihood ({by})"
-        end = "settled" if self.converged else "stopped"
+        end = "converged" if self.converged else "not converged"
         return (
             f"{self.label}, fitted by {method}: {self.nobs:,} {_UNITS[self.family.name]} in {len(self.cells.n):,} "
             f"cells, {self.n_params} parameters; {end}. Estimates are on the scale of "

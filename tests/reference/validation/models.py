@@ -146,12 +146,17 @@ def glmm_lines() -> list[Line]:
         Line("fixed effects by quadrature", "lme4, 25 nodes", " SE"),
         Line("their errors", "lme4", " rel."),
     )
+    ends = Line("ends of their profile intervals", "lme4", " SE")
     for name, want in suite.BY_QUADRATURE.items():
         fit = suite.by_quadrature(name)
         for got, own, b, error in zip(fit.params, fit.bse, want["fixef"], want["se"], strict=True):
             nodes.add((got - b) / error)
             of_nodes.add(relative(own, error))
-    return [below, beta, se, pseudo, of_pseudo, nodes, of_nodes]
+        found = fit.profile("fixed").to_frame()[["ci_low", "ci_high"]].to_numpy()
+        for got, pair, error in zip(found, want["profile"], want["se"], strict=True):
+            for own, end in zip(got, pair, strict=True):
+                ends.add((own - end) / error)
+    return [below, beta, se, pseudo, of_pseudo, nodes, of_nodes, ends]
 
 
 SECTIONS = (fit_lines, generated_lines, priorband_lines, dispersion_lines, glmm_lines)
