@@ -40,13 +40,21 @@ CALLS = {  # through the public call, with moderated standard errors
     "5 algorithms, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), ""),
     "5 algorithms, one erratic": (5, range(5, 21, 5), "erratic"),
     "5 algorithms, two variants of one": (5, range(5, 21, 5), "correlated"),
-    "5 algorithms, shared seeds": (5, range(5, 21, 5), "seeds"),
     "12 algorithms, looks at 4, 8, 12 benchmarks": (12, range(4, 13, 4), ""),
     "3 algorithms, looks every 1 of 6 to 20 benchmarks": (3, range(6, 21), ""),
+    "6 algorithms, two variants of one, looks every 2 of 6 to 40 benchmarks": (6, range(6, 41, 2), "correlated"),
     "8 algorithms, one erratic, looks every 5 of 10 to 40 benchmarks": (8, range(10, 41, 5), "erratic"),
     "20 algorithms, looks at 10, 20, 40 benchmarks": (20, (10, 20, 40), ""),
+    "20 algorithms, one erratic, looks every 5 of 5 to 20 benchmarks": (20, range(5, 21, 5), "erratic"),
     "4 algorithms, looks every 3 of 6 to 15 families of 2 benchmarks": (4, range(6, 16, 3), "families"),
 }
+SHARED = {  # luck that runs of an algorithm with one of 3 seeds share over benchmarks
+    "5 algorithms, weak luck, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), "weak luck"),
+    "5 algorithms, luck, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), "luck"),
+    "3 algorithms, luck, looks every 2 of 6 to 40 benchmarks": (3, range(6, 41, 2), "luck"),
+    "10 algorithms, luck, looks at 10, 20, 40 benchmarks": (10, (10, 20, 40), "luck"),
+}
+LUCK = {"weak luck": 0.1, "luck": 1.0}  # its standard deviation; that of advantages is 1
 
 
 def scores_of(rng: np.random.Generator, k: int, n: int, kind: str = "", apart: Sequence[float] = ()) -> Array:
@@ -63,8 +71,9 @@ def scores_of(rng: np.random.Generator, k: int, n: int, kind: str = "", apart: S
         own[:, 0] += 2.0 * rng.standard_t(2, (n, 1))
     if kind == "skewed":
         own[:, 0] += 2.0 * (np.exp(rng.standard_normal((n, 1))) - np.exp(0.5))
-    luck = rng.standard_normal((1, k, 3)) if kind == "seeds" else 0.0
-    x = own + 3.0 * rng.standard_normal((n, 1, 1)) + 0.5 * rng.standard_normal((n, k, 3)) + 0.05 * luck
+    x = own + 3.0 * rng.standard_normal((n, 1, 1)) + 0.5 * rng.standard_normal((n, k, 3))
+    if kind in LUCK:
+        x += LUCK[kind] * rng.standard_normal((1, k, 3))
     if len(apart):
         x += np.asarray(apart)[:, None]
     return x
@@ -118,12 +127,12 @@ def test_heavy_tails_keep_the_level_and_skewness_harms_looks_more_than_one_test(
         assert ALPHA < found["at the end alone"] < found["O'Brien-Fleming"] < 0.15
 
 
-def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> float:
+def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200, **options: Any) -> float:
     """The same through `monitor`."""
 
     def study(rng: np.random.Generator) -> bool:
         x = scores_of(rng, k, sizes[-1], kind)
-        found = looked_at(x, sizes, len(x) // sizes[-1], maximum=sizes[-1])
+        found = looked_at(x, sizes, len(x) // sizes[-1], **{"maximum": sizes[-1], **options})
         assert found.schedule.unit == ("family" if kind == "families" else "benchmark")
         return bool(found.pairs["decided"].any())
 
@@ -133,6 +142,30 @@ def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> float:
 @pytest.mark.parametrize("design", CALLS)
 def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
+
+
+def of_shared_seeds(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> dict[str, float]:
+    """The same where seeds share luck: with it in the errors, by spending and by e-values; and without it."""
+    found = {"spending": of_calls(k, sizes, kind, n), "e-values": of_calls(k, sizes, kind, n, method="evalue")}
+
+    def study(rng: np.random.Generator) -> bool:
+        x, found = scores_of(rng, k, sizes[-1], kind), None
+        for size in sizes:
+            found = lt.monitor(runs_of_scores(x[:size], seed_shared=False), maximum=sizes[-1], earlier=found)
+            if found.decision == "stop":
+                break
+        return bool(found.pairs["decided"].any())
+
+    return found | {"seeds taken for new ones": float(rate_of(study, n, each(32)))}
+
+
+@pytest.mark.parametrize("design", SHARED)
+def test_luck_that_seeds_share_makes_no_false_differences(design: str) -> None:
+    found = of_shared_seeds(*SHARED[design])
+    assert at_most(found["spending"], 200)
+    assert at_most(found["e-values"], 200)
+    if SHARED[design][2] == "luck":
+        assert found["seeds taken for new ones"] > 0.3
 
 
 def of_pairs(k: int, sizes: tuple[int, ...], kind: str, n: int = 150) -> float:
@@ -470,6 +503,7 @@ if __name__ == "__main__":
     printed(coverage_of_pairs, PAIRS_COVERED)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
+    printed(of_shared_seeds, SHARED)
     printed(of_pairs, PAIRS)
     printed(of_range_tests, RANGES)
     printed(of_looks_at_will, AT_WILL)

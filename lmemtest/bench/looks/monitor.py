@@ -21,7 +21,6 @@ from lmemtest.bench.looks.schedule import (
     EXPECTED,
     FUTILE,
     GO_ON,
-    SPENDING_NAMES,
     STOP,
     UNITS,
     Look,
@@ -57,6 +56,7 @@ from lmemtest.errors import ArgumentError, DesignError, NestingError
 from lmemtest.lmm.distributions.student import df_of_sum, two_sided_p
 from lmemtest.lmm.means.decisions import decisions_of
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end, upper_p
+from lmemtest.lmm.sequential.spending import SPENDING_NAMES
 from lmemtest.lmm.sequential.successive_t import crossing, score_of
 
 if TYPE_CHECKING:
@@ -336,8 +336,8 @@ class Monitoring(Result):
             seen_at = np.isin(blocks.names, self.looks[-1].units)
             new = blocks.where(~seen_at)
             units, luck = new.names, _luck(runs, new)
-            old = blocks.where(seen_at).seeds
-            if luck.shown and np.isin(new.seeds, old[old >= 0]).any():
+            old, more = blocks.where(seen_at).seeds, new.seeds
+            if luck.shown and old is not None and more is not None and np.isin(more[more >= 0], old).any():
                 raise DesignError(
                     f"an extension takes further {plural(plan.unit)} to be independent of those seen, and runs with "
                     f"one seed share luck over benchmarks ({luck.test}). Run the further ones with new seeds."

@@ -23,7 +23,7 @@ from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
-from lmemtest.lmm.sequential.spending import SPENDING
+from lmemtest.lmm.sequential.spending import SPENDING, SPENDING_NAMES, check_spending
 from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level, score_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 UNITS = ("benchmark", "seed")
 GOALS = ("all", "best")
 METHODS = ("spending", "evalue")
-SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 STOP, GO_ON, FUTILE, ENDED = "stop", "go on", "cannot be decided", "undecided at the end"
 EXPECTED = 1.0  # variance of the standardised differences that e-values expect
 
@@ -249,15 +248,18 @@ class OneLook:
     maximum: int | None = None
 
 
-def one_look(runs: Runs, *, looks: Any, maximum: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
+def one_look(
+    runs: Runs, *, looks: Any, maximum: Any, looked: Any, spending: Any, alpha: float, adjust: str | None
+) -> OneLook:
     """The look that a table is: one of those planned, noted in a ledger, or the last of so many without a plan."""
     if looked is not None and (looks is not None or maximum is not None):
         raise ArgumentError(
             f"{named('looks')} and {named('maximum')} are planned, and {named('looked')} are counted or in a ledger: "
             "give one."
         )
+    spending = check_spending(spending, planned=looks is not None or maximum is not None)
     sample = runs.study.sampled
-    n, unit, spending = runs.study.count(sample.column), sample.noun, "obrien_fleming"
+    n, unit = runs.study.count(sample.column), sample.noun
     if looked is not None and not isinstance(looked, str | os.PathLike):
         place = check_positive_int(looked, "looked")
         level = alpha / (place * (place + 1))  # of looks 1, 2, ... without an end: they add up to alpha

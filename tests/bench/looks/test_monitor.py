@@ -611,6 +611,24 @@ def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() ->
     assert alone == pytest.approx(2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1]), rel=1e-6)
 
 
+def test_planned_looks_of_an_analysis_may_spend_evenly() -> None:
+    analysis = lt.analyze(runs(12), looks=(6, 12, 18), spending="pocock")
+    level = level_of_pairs(12, (6, 12, 18), 0.05, 3, "pocock")
+    assert analysis.alpha == pytest.approx(level, rel=1e-12)
+    assert level > level_of_pairs(12, (6, 12, 18), 0.05, 3)
+    assert "spending='pocock'" in analysis.call
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert "is the level that Pocock-like spending (Lan & DeMets 1983) of 5 % for the whole study gives it." in text
+    means = analysis.pairs.estimates
+    pairs = means.pairs(maximum=18, alpha=0.05, spending="pocock")
+    assert pairs.alpha == pytest.approx(level_of_pairs(12, range(2, 19), 0.05, 3, "pocock"), rel=1e-12)
+    assert pairs.notes[-1].endswith("is the level that Pocock-like spending of 0.05 gives it.")
+    for call in (lambda: lt.analyze(runs(12), spending="pocock"), lambda: means.pairs(spending="pocock"),
+                 lambda: lt.analyze(runs(12), looked=2, spending="pocock")):  # fmt: skip
+        with pytest.raises(ArgumentError, match=r"spending is how planned looks spend alpha, and none are planned"):
+            call()
+
+
 def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_ledger_its_level(tmp_path: Path) -> None:
     analysis = lt.analyze(runs(12), looked=4)
     assert (analysis.alpha, analysis.look.place) == (pytest.approx(0.05 / 20), 4)
