@@ -16,7 +16,14 @@ import lmemtest as lt
 from lmemtest.lmm.means.adjust import level_of_pairs, range_p
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
-from lmemtest.lmm.sequential.successive_t import boundaries, level_of_look, repeated_p
+from lmemtest.lmm.sequential.spending import SPENDING
+from lmemtest.lmm.sequential.successive_t import (
+    boundaries,
+    boundaries_of_spent,
+    level_of_look,
+    repeated_p,
+    score_of,
+)
 
 DESIGNS = {  # algorithms, looks, what is unusual
     "2 algorithms, 3 to 10 benchmarks, looks every 1": (2, range(3, 11), ""),
@@ -42,7 +49,7 @@ CALLS = {  # through the public call, with moderated standard errors
     "5 algorithms, two variants of one": (5, range(5, 21, 5), "correlated"),
     "12 algorithms, looks at 4, 8, 12 benchmarks": (12, range(4, 13, 4), ""),
     "3 algorithms, looks every 1 of 6 to 20 benchmarks": (3, range(6, 21), ""),
-    "6 algorithms, two variants of one, looks every 2 of 6 to 40 benchmarks": (6, range(6, 41, 2), "correlated"),
+    "6 algorithms, two variants of one, looks every 2 of 6 to 20 benchmarks": (6, range(6, 21, 2), "correlated"),
     "8 algorithms, one erratic, looks every 5 of 10 to 40 benchmarks": (8, range(10, 41, 5), "erratic"),
     "20 algorithms, looks at 10, 20, 40 benchmarks": (20, (10, 20, 40), ""),
     "20 algorithms, one erratic, looks every 5 of 5 to 20 benchmarks": (20, range(5, 21, 5), "erratic"),
@@ -51,7 +58,7 @@ CALLS = {  # through the public call, with moderated standard errors
 SHARED = {  # luck that runs of an algorithm with one of 3 seeds share over benchmarks
     "5 algorithms, weak luck, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), "weak luck"),
     "5 algorithms, luck, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), "luck"),
-    "3 algorithms, luck, looks every 2 of 6 to 40 benchmarks": (3, range(6, 41, 2), "luck"),
+    "3 algorithms, luck, looks every 2 of 6 to 20 benchmarks": (3, range(6, 21, 2), "luck"),
     "10 algorithms, luck, looks at 10, 20, 40 benchmarks": (10, (10, 20, 40), "luck"),
 }
 LUCK = {"weak luck": 0.1, "luck": 1.0}  # its standard deviation; that of advantages is 1
@@ -226,6 +233,55 @@ def test_each_pair_spends_for_itself(design: str) -> None:
     found = of_range_tests(*RANGES[design])
     assert at_most(found["each pair spends"], 4000)
     assert found["each pair spends"] < found["the family spends"]
+
+
+def of_information(sizes: Sequence[int], spending: str, planned: float, n: int = 10_000) -> dict[str, float]:
+    """Two algorithms that are equal, or 0.55 sd apart: spending by the number of benchmarks, or by information.
+
+    The latter is the planned squared error at the end over that of now, which is estimated; `planned` is the variance
+    that the plan supposes, over the true one. What is left is spent at the last look, or when the information is there.
+    """
+    rng, end, found = np.random.default_rng(50), sizes[-1], {}
+    for apart in (0.0, 0.55):
+        x = rng.standard_normal((n, end)) + apart
+        sd = np.stack([x[:, :size].std(axis=1, ddof=1) for size in sizes], axis=1)
+        t = np.stack([x[:, :size].mean(axis=1) * np.sqrt(size) for size in sizes], axis=1) / sd
+        z = score_of(2.0 * stats.t.sf(np.abs(t), np.array(sizes) - 1))
+        shares = {"by number": np.ones((n, 1)) * sizes / end, "by information": np.array(sizes) / end * planned / sd**2}
+        for how, share in shares.items():
+            share = np.maximum.accumulate(np.minimum(share, 1.0), axis=1)
+            share[:, -1] = 1.0
+            with np.errstate(divide="ignore", invalid="ignore"):  # behind the look at which nothing is left
+                bound = boundaries_of_spent(sizes, SPENDING[spending](share, ALPHA))
+            last = np.argmax(share == 1.0, axis=1)  # the look at which nothing is left
+            reached = (z > bound) & (np.arange(len(sizes)) <= last[:, None])
+            if apart:
+                stop = np.where(reached.any(axis=1), reached.argmax(axis=1), last)
+                found |= {
+                    f"{how}, power": reached.any(axis=1).mean(),
+                    f"{how}, used": np.take(sizes, stop).mean() / end,
+                }
+            else:
+                found[f"{how}, false"] = reached.any(axis=1).mean()
+    return {name: float(value) for name, value in found.items()}
+
+
+INFORMATION = {
+    f"looks at {', '.join(map(str, sizes))}, {spending}, planned variance {planned:g} of the true one": (
+        sizes, spending, planned)
+    for sizes in ((5, 10, 20, 40), (3, 4, 9, 11, 20, 33, 40), (4, 6, 8, 10, 12, 14, 16, 18, 20))
+    for spending in ("obrien_fleming", "pocock")
+    for planned in (0.5, 1.0, 2.0)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", INFORMATION)
+def test_spending_by_estimated_information_breaks_the_level_and_finds_no_more(design: str) -> None:
+    found = of_information(*INFORMATION[design])
+    assert at_most(found["by number, false"], 10_000, 0.055)
+    assert found["by information, false"] > found["by number, false"]
+    if design.endswith(" 1 of the true one"):
+        assert found["by information, power"] < found["by number, power"]
 
 
 def of_looks_at_will(k: int, end: int, n: int = 4000) -> dict[str, float]:
@@ -507,5 +563,6 @@ if __name__ == "__main__":
     printed(of_pairs, PAIRS)
     printed(of_range_tests, RANGES)
     printed(of_looks_at_will, AT_WILL)
+    printed(of_information, INFORMATION)
     printed(of_gates, GATES)
     printed(races, RACES)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 from source import PACKAGE
 from study import runs_of_scores
 
@@ -353,6 +353,49 @@ def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next
     ):
         with pytest.raises(ArgumentError, match=words):
             found.next(costs=costs)
+
+
+def test_the_numbers_of_seeds_are_those_of_the_least_variance_for_the_cost() -> None:
+    draw = np.random.default_rng(2)
+    noise = np.array([4.0, 1.0, 1.0])[:, None]  # of a run: the first algorithm varies from run to run
+    x = draw.normal(size=(12, 3, 1)) + noise * draw.normal(size=(12, 3, 4))
+    found = lt.monitor(runs_of_scores(x, seed_shared=False), maximum=24, looks=12)
+    table = found.next(costs={"B": 8.0}, unit_cost=40.0).to_frame().set_index("algorithm")
+    assert table["run"].all()
+    spread = found.looks[-1].spread
+    assert [spread[name][1] for name in "ABC"] == [4.0, 4.0, 4.0]
+    of_run = np.array([spread[name][0] for name in "ABC"])
+    rest = x - x.mean(axis=2, keepdims=True)
+    rest -= rest.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(of_run, 1.5 * (rest**2).sum(axis=(0, 2)) / (12 * 3), rtol=1e-12)
+    of_unit = (found.to_frame()["se"] ** 2 * 12).mean() / 2.0 * 3.0
+    between, cost = of_unit - (of_run / 4.0).sum(), np.array([1.0, 8.0, 1.0]) / 4.0
+
+    def variance_times_cost(logs: np.ndarray) -> float:
+        return float((between + (of_run / np.exp(logs)).sum()) * (40.0 + cost @ np.exp(logs)))
+
+    best = np.exp(optimize.minimize(variance_times_cost, np.zeros(3), tol=1e-10).x)
+    assert table["seeds"].tolist() == np.round(best).astype(int).tolist()
+    assert table["seeds"]["A"] > table["seeds"]["C"] > table["seeds"]["B"]
+    np.testing.assert_allclose(table["cost"], 12 * cost * table["seeds"], rtol=1e-12)
+    text = found.next(costs={"B": 8.0}, unit_cost=40.0).sentences()
+    numbers = [f"{name} {table['seeds'][name]} seeds" for name in "ABC"]
+    assert (
+        f"Most informative for the cost on each further benchmark: {numbers[0]}, {numbers[1]} and {numbers[2]}." in text
+    )
+    more = found.next(unit_cost=1000.0).to_frame()
+    assert (more["expected"] > found.next().to_frame()["expected"]).all()  # more seeds decide more
+    assert found.next().to_frame()["seeds"].tolist() == [4, 4, 4]
+
+
+def test_numbers_of_seeds_need_runs_that_show_what_a_seed_adds() -> None:
+    single = lt.monitor(runs_of_scores(scores(8)[:, :, :1]), maximum=20, looks=10)
+    assert single.next(2).to_frame()["seeds"].tolist() == [1, 1, 1]
+    with pytest.raises(DesignError, match=r"unit_cost asks for numbers of seeds on benchmarks, which needs several"):
+        single.next(2, unit_cost=5.0)
+    for value in (0.0, -1.0, "x"):
+        with pytest.raises(ArgumentError, match=r"unit_cost must be a finite number above 0"):
+            study((8,), maximum=20, looks=10).next(2, unit_cost=value)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------------- extension
