@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 _LEAST_BETWEEN = 0.01  # of the variance of a unit's difference: what is never taken to be of runs alone
 _MOST_SEEDS = 100
-_LEAST_DF = 4  # of the luck of seeds: with less its variance is often estimated as zero
+_LEAST_DF = 6  # of the luck of seeds: with less its variance is often estimated as zero
 
 
 @result
@@ -416,6 +416,11 @@ class Monitoring(Result):
         if plan.unit == "seed":
             these = "these benchmarks" if len(plan.benchmarks) > 1 else "this benchmark"
             return f"The claim is about {these}: further seeds say nothing about others."
+        if hidden := self.looks[-1].hidden:
+            return (
+                f"The claim is about {plural(plan.unit)} like these, run with these seeds: luck that runs with one "
+                f"seed share over benchmarks may be missed ({hidden})."
+            )
         return f"The claim is about {plural(plan.unit)} like these, of which they are taken for a sample."
 
     @property
@@ -608,6 +613,7 @@ def monitor(
         pairs=pairs,
         spread=_spread(blocks),
         shared=shared,
+        hidden=luck.hidden,
     )  # fmt: skip
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
@@ -688,7 +694,7 @@ class _Luck:
     test : str
         That of `shared_seeds`, in words.
     shown : bool
-    unclear : str
+    hidden : str
         Why it may be missed.
     """
 
@@ -696,22 +702,15 @@ class _Luck:
     df: float = np.inf
     test: str = ""
     shown: bool = False
-    unclear: str = ""
+    hidden: str = ""
 
     def notes(self, shared: float) -> tuple[str, ...]:
-        """What it does to the claim."""
-        notes = []
-        if self.shown:
-            notes.append(
-                f"Runs with one seed share luck over benchmarks ({self.test}): {percent(shared)} of the squared "
-                "errors, which further benchmarks do not average out. Run these with new seeds."
-            )
-        if self.unclear:
-            notes.append(
-                f"Luck that runs with one seed share over benchmarks may be missed ({self.unclear}): what is decided "
-                "is then about these seeds. Draw new ones for each benchmark."
-            )
-        return tuple(notes)
+        if not self.shown:
+            return ()
+        return (
+            f"Runs with one seed share luck over benchmarks ({self.test}): {percent(shared)} of the squared errors, "
+            "which further benchmarks do not average out. Run these with new seeds.",
+        )
 
 
 def _luck(runs: Runs, blocks: Blocks) -> _Luck:
@@ -725,12 +724,12 @@ def _luck(runs: Runs, blocks: Blocks) -> _Luck:
     try:
         found = shared_seeds(runs)
     except DesignError as error:
-        return _Luck(variance=none, unclear=str(error).removesuffix("."))
+        return _Luck(variance=none, hidden=str(error).removesuffix("."))
     if np.isnan(found.variance):
-        return _Luck(variance=none, unclear=found.test)
-    unclear = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < _LEAST_DF)
+        return _Luck(variance=none, hidden=found.test)
+    hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < _LEAST_DF)
     if found.verdict == "not shown":
-        return _Luck(variance=none, unclear=unclear)
+        return _Luck(variance=none, hidden=hidden)
     share = 1.0 / (len(blocks.names) * np.bincount(blocks.block)[blocks.block][:, None] * np.maximum(blocks.n_runs, 1))
     weights = np.zeros((len(none), int(blocks.seeds.max()) + 1))
     at, algorithm, _ = places = np.nonzero(blocks.seeds >= 0)
@@ -740,7 +739,7 @@ def _luck(runs: Runs, blocks: Blocks) -> _Luck:
         df=found.variance_df if found.variance > 0.0 else np.inf,
         test=found.test,
         shown=found.verdict == "shown",
-        unclear=unclear,
+        hidden=hidden,
     )
 
 

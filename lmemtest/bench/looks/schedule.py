@@ -53,6 +53,8 @@ class Look:
         Of an algorithm with several runs on benchmarks: variance of a run, and runs on a benchmark.
     shared : float
         Which part of the squared errors is luck that seeds share over benchmarks, the mean over pairs.
+    hidden : str
+        Why such luck may be missed, so that the claim is about these seeds.
     pairs : tuple of (str, str, float, float, float, float)
         Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
     decision : str
@@ -65,6 +67,7 @@ class Look:
     decision: str = GO_ON
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shared: float = 0.0
+    hidden: str = ""
 
     def information(self, n: Array | int) -> Array:
         """Of n units over that of these: luck that seeds share is as large with more units."""
