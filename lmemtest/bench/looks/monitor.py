@@ -227,15 +227,15 @@ class Monitoring(Result):
             n_new = n * (name in open_names)
             rows.append({"algorithm": name, "run": name in open_names,
                          "predicted_power": self.pairs.loc[own, "predicted_power"].max(),
-                         "expected": float(np.nansum(decided_then[own])), "n_new": n_new, "seeds": seeds[name][1],
-                         "cost": n_new * cost_of[name] * seeds[name][1] / seeds[name][0]})  # fmt: skip
+                         "expected": float(np.nansum(decided_then[own])), "n_new": n_new, "seeds": seeds[name][0],
+                         "cost": n_new * cost_of[name] * seeds[name][1]})  # fmt: skip
         table, unit = pd.DataFrame(rows), plan.unit
         needed = table.loc[table["run"], "algorithm"].tolist()
         left = table.loc[~table["run"], "algorithm"].tolist()
         findings = [f"Run {joined(needed)} on {counted(n, f'further {unit}')}." if needed else "No further runs."]
         findings += [f"{joined(left)} cannot change the answer any more." for _ in left[:1] if needed]
         if unit_cost is not None and needed:
-            numbers = joined([f"{name} {counted(seeds[name][1], 'seed')}" for name in needed])
+            numbers = joined([f"{name} {counted(seeds[name][0], 'seed')}" for name in needed])
             findings.append(f"Most informative for the cost on each further {unit}: {numbers}.")
         if len(needed) > 2:
             ratios = table[table["run"]].assign(ratio=table["expected"] / table["cost"]).to_dict("records")
@@ -249,14 +249,13 @@ class Monitoring(Result):
 
     def _seeds(
         self, names: Sequence[str], cost_of: Mapping[str, float], unit_cost: float | None
-    ) -> tuple[dict[str, tuple[float, int]], Any]:
-        """Runs of an algorithm on a unit, so far and on each new one; to each pair, a new unit's worth in earlier ones.
+    ) -> tuple[dict[str, tuple[int, float]], Any]:
+        """Runs of an algorithm on a new unit, and over those on earlier ones; a new unit's worth in these to each pair.
 
         A unit's difference has the variance of its pair's squared error times the number of units.
         """
         plan, spread = self.schedule, self.looks[-1].spread
-        so_far = {name: spread.get(name, (0.0, 1.0))[1] for name in plan.algorithms}
-        seeds = {name: (runs, max(round(runs), 1)) for name, runs in so_far.items()}
+        seeds = {name: (max(round(spread.get(name, (0.0, 1.0))[1]), 1), 1.0) for name in plan.algorithms}
         if unit_cost is None:
             return seeds, 1.0
         check_number(unit_cost, "unit_cost", low=0.0, open="low", meaning=f"of a further {plan.unit} beside its runs")
@@ -267,17 +266,16 @@ class Monitoring(Result):
             )
         left, right = self.pairs["left"], self.pairs["right"]
         of_unit = self.pairs["se"] ** 2 * self.pairs["n"] * (1.0 - self.looks[-1].shared)
-        of_run, runs = (pd.Series({name: spread[name][i] for name in spread}) for i in (0, 1))
-        both = left.isin(names) & right.isin(names)
-        now = 0.5 * float(of_unit[both].mean()) if both.any() else 0.0  # of one algorithm on one unit
-        total = len(names) * now
-        between = max(total - float((of_run / runs)[list(names)].sum()), _LEAST_BETWEEN * total)
+        total = 0.5 * len(names) * float(of_unit[left.isin(names) & right.isin(names)].mean())
+        between = max(total - sum(spread[name][0] / spread[name][1] for name in names), _LEAST_BETWEEN * total)
+        change = dict.fromkeys(plan.algorithms, 0.0)
         for name in names:
-            best = math.sqrt(of_run[name] * runs[name] / cost_of[name] * unit_cost / between)
-            seeds[name] = (so_far[name], min(max(round(best), 1), _MOST_SEEDS))
-        change = pd.Series({name: of_run[name] * (1.0 / seeds[name][1] - 1.0 / runs[name]) for name in names})
-        new = of_unit + left.map(change) + right.map(change)
-        return seeds, (of_unit / np.maximum(new, _LEAST_BETWEEN * of_unit)).to_numpy()
+            of_run, runs = spread[name]
+            best = math.sqrt(of_run * runs / cost_of[name] * unit_cost / between)
+            more = min(max(round(best), 1), _MOST_SEEDS)
+            seeds[name], change[name] = (more, more / runs), of_run * (1.0 / more - 1.0 / runs)
+        new = np.maximum(of_unit + left.map(change) + right.map(change), _LEAST_BETWEEN * of_unit)
+        return seeds, (of_unit / new).to_numpy()
 
     def extension(self, runs: Runs | None = None) -> Answer:
         """More units than were planned: what level is left for them, and what they show.
@@ -382,16 +380,15 @@ class Monitoring(Result):
         units = "" if plan.maximum is None else counted(plan.maximum - n, plan.unit)
         pairs = counted(len(table), "pair")
         done = f"{decided} of {pairs} {'is' if 1 in (decided, len(table)) else 'are'} decided"
+        all_pairs = f"all {pairs} are" if len(table) > 1 else "the pair is"
         first = {
-            STOP: f"Stop: {'all' if len(table) > 1 else 'the'} {pairs if len(table) > 1 else 'pair'} "
-            f"{'are' if len(table) > 1 else 'is'} decided."
-            if plan.goal == "all"
+            STOP: f"Stop: {all_pairs} decided." if plan.goal == "all"
             else f"Stop: {self.decisions.top()[1][0]} is the best.",
             GO_ON: f"Go on: {done}.",
             FUTILE: f"What is open cannot be decided with the {units} left: {done}, and no other reaches a predicted "
             f"power of {percent(plan.futility)}. Going on is allowed.",
             ENDED: f"The study is at its end: {done}, and nothing is left to spend.",
-        }[self.decision]
+        }[self.decision]  # fmt: skip
         sentences = [first]
         sentences += [f"{name} is better than {joined(worse)}." for name in self.decisions.levels
                       if (worse := self._beaten(name))]  # fmt: skip
