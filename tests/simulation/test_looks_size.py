@@ -14,7 +14,7 @@ from study import NAMES, runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW
-from lmemtest.lmm.means.adjust import level_of_pairs, range_p
+from lmemtest.lmm.means.adjust import level_of_pairs, range_p, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
@@ -486,6 +486,40 @@ def races(apart: tuple[float, ...], n: int = 100) -> dict[str, float]:
     return dict(rate_of(study, n, each(41)))
 
 
+def races_of_t_tests(apart: tuple[float, ...], n: int = 1000) -> dict[str, float]:
+    """The same with paired t-tests, of many more studies: the rules of `monitor(goal="best").next()` on arrays."""
+    k, sizes = len(apart), range(5, 41, 5)
+    i, j = np.triu_indices(k, 1)
+
+    def study(rng: np.random.Generator) -> dict[str, float]:
+        x = rng.standard_normal((40, k)) + rng.standard_normal((40, 1)) + np.array(apart)
+        smallest, better, active, used = np.ones(len(i)), np.zeros(len(i), dtype=bool), np.ones(k, dtype=bool), 0
+        for look, size in enumerate(sizes):
+            used += 5 * active.sum()
+            both = active[i] & active[j]
+            gaps = x[:size, i[both]] - x[:size, j[both]]
+            t = gaps.mean(axis=0) / gaps.std(axis=0, ddof=1) * np.sqrt(size)
+            p = np.ones(len(i))
+            p[both] = repeated_p(2.0 * stats.t.sf(np.abs(t), size - 1), sizes[: look + 1], 40)
+            better[both] = np.where(p[both] < smallest[both], t < 0.0, better[both])
+            smallest = np.minimum(smallest, p)
+            decided = step_down(smallest, k, first_by_range=False) < ALPHA
+            worse = np.isin(np.arange(k), np.where(better, j, i)[decided])
+            if worse.sum() == k - 1:
+                break
+            still = ~decided & ~worse[i] & ~worse[j]
+            active = np.isin(np.arange(k), np.concatenate([i[still], j[still]]))
+            if not active.any():
+                break
+        alive, raced = friedman_race(x)
+        return {
+            "lost": bool(worse[0]), "found": worse.sum() == k - 1 and not worse[0], "runs": used / (40.0 * k),
+            "F-Race, lost": 0 not in alive, "F-Race, found": alive == [0], "F-Race, runs": raced / (40.0 * k),
+        }  # fmt: skip
+
+    return dict(rate_of(study, n, each(41)))
+
+
 RACES = {
     "6 algorithms, the best by 0.1 sd": ((0.0, 0.1, 0.1, 0.1, 0.1, 0.1),),
     "6 algorithms, the best by 0.7 sd, others further behind": ((0.0, 0.7, 0.7, 1.0, 1.5, 2.0),),
@@ -499,6 +533,14 @@ def test_a_race_with_a_level_seldom_loses_the_best(design: str) -> None:
     assert found["lost"] <= found["F-Race, lost"]
     if "others further" in design:
         assert found["runs"] < 0.9
+
+
+@pytest.mark.parametrize("design", RACES)
+def test_a_race_by_t_tests_seldom_loses_the_best(design: str) -> None:
+    found = races_of_t_tests(*RACES[design])
+    assert at_most(found["lost"], 1000)
+    assert found["lost"] < found["F-Race, lost"]
+    assert found["F-Race, runs"] < found["runs"] <= 1.0
 
 
 def extended(n: int = 400) -> float:
@@ -629,3 +671,4 @@ if __name__ == "__main__":
     printed(of_information, INFORMATION)
     printed(of_gates, GATES)
     printed(races, RACES)
+    printed(races_of_t_tests, RACES)
