@@ -718,6 +718,9 @@ def _luck(runs: Runs, blocks: Blocks) -> _Luck:
     none = np.zeros(len(blocks.algorithms))
     if blocks.unit == "seed" or blocks.seeds is None or not runs.study.seeds_cross:
         return _Luck(variance=none)
+    varies = np.fmax.reduce(blocks.runs, axis=2) > np.fmin.reduce(blocks.runs, axis=2)
+    if (blocks.n_runs > 1).any() and not varies.any():  # a seed changes nothing
+        return _Luck(variance=none)
     try:
         found = shared_seeds(runs)
     except DesignError as error:

@@ -271,7 +271,8 @@ def test_luck_that_few_seeds_may_hide_is_said() -> None:
     assert two.sentences()[-1] == f"{hidden}(2 seeds of 2 algorithms)."
     one = lt.monitor(runs_of_scores(scores(12)[:, :, :1]), maximum=20)
     assert one.sentences()[-1].startswith(f"{hidden}(there is one seed only, ")
-    for table in (runs(12, k=2), runs_of_scores(scores(12, seeds=4))):
+    same = np.repeat(scores(12)[:, :, :1], 3, axis=2)  # a seed changes nothing
+    for table in (runs(12, k=2), runs_of_scores(scores(12, seeds=4)), runs_of_scores(same)):
         assert lt.monitor(table, maximum=20).sentences()[-1].endswith("of which they are taken for a sample.")
 
 
