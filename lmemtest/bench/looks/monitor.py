@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -333,16 +333,16 @@ class Monitoring(Result):
             _require_nested(blocks, self.looks[-1], plan)
             seen_at = np.isin(blocks.names, self.looks[-1].units)
             new = blocks.where(~seen_at)
-            units, luck = new.names, _luck(runs, new)
+            units, (luck, df_luck, test, _) = new.names, _luck(runs, new)
             old, more = blocks.where(seen_at).seeds, new.seeds
-            if luck.shown and old is not None and more is not None and np.isin(more[more >= 0], old).any():
+            if test and old is not None and more is not None and np.isin(more[more >= 0], old).any():
                 raise DesignError(
                     f"an extension takes further {plural(plan.unit)} to be independent of those seen, and runs with "
-                    f"one seed share luck over benchmarks ({luck.test}). Run the further ones with new seeds."
+                    f"one seed share luck over benchmarks ({test}). Run the further ones with new seeds."
                 )
             if len(units) < 2:
                 raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(units)}.")
-            tests, _ = _tested(new, plan, luck)
+            tests, _ = _tested(new, plan, luck, df_luck)
             seen = pd.DataFrame(tests, columns=["left", "right", "estimate", "se", "df", "p_value"])
             table = table.merge(seen, on=["left", "right"])
             table["decided"] = below(table["p_value"], table["level"])
@@ -600,8 +600,8 @@ def monitor(
     if looked and looked[-1].decision in (STOP, ENDED):
         raise _over(looked, schedule.unit)
     _require_within(n, schedule)
-    luck = _luck(runs, blocks)
-    pairs, shared = _tested(blocks, schedule, luck, first=not looked)
+    luck, df_luck, test, hidden = _luck(runs, blocks)
+    pairs, shared = _tested(blocks, schedule, luck, df_luck, first=not looked)
     look = Look(
         n=n,
         units=blocks.names,
@@ -610,14 +610,18 @@ def monitor(
         pairs=pairs,
         spread=_spread(blocks),
         shared=shared,
-        hidden=luck.hidden,
+        hidden=hidden,
     )  # fmt: skip
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
         add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
     alone = f"This is taken as the first look: earlier ones count if {named('ledger')} holds them."
     first = path is None and earlier is None
-    return replace(found, notes=(*luck.notes(shared), *(alone,) * first, *found.notes))
+    of_seeds = (
+        f"Runs with one seed share luck over benchmarks ({test}): {percent(shared)} of the squared errors, which "
+        "further benchmarks do not average out. Run these with new seeds."
+    )
+    return replace(found, notes=(*(of_seeds,) * bool(test), *(alone,) * first, *found.notes))
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
@@ -679,68 +683,35 @@ def _sample_of(runs: Runs, unit: str) -> Blocks:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Luck:
+def _luck(runs: Runs, blocks: Blocks) -> tuple[Array, float, str, str]:
     """What luck that seeds share over benchmarks adds to the errors of means over units that are benchmarks.
 
-    Attributes
-    ----------
-    variance : (k,) float
-        Of the mean of each algorithm; it stays as it is however many benchmarks are added.
-    df : float
-    test : str
-        That of `shared_seeds`, in words.
-    shown : bool
-    hidden : str
-        Why it may be missed.
-    """
-
-    variance: Array
-    df: float = np.inf
-    test: str = ""
-    shown: bool = False
-    hidden: str = ""
-
-    def notes(self, shared: float) -> tuple[str, ...]:
-        if not self.shown:
-            return ()
-        return (
-            f"Runs with one seed share luck over benchmarks ({self.test}): {percent(shared)} of the squared errors, "
-            "which further benchmarks do not average out. Run these with new seeds.",
-        )
-
-
-def _luck(runs: Runs, blocks: Blocks) -> _Luck:
-    """By moments, of one variance for all algorithms, where the recommended model has it as well.
-
-    Seeds are weighted as the means over units weight their runs.
+    The variance of the mean of each algorithm, ``(k,)``, which stays however many benchmarks are added, and its degrees
+    of freedom: by moments, of one variance for all, where the recommended model has it as well. Then the test that
+    shows it, in words, and why it may be missed.
     """
     none = np.zeros(len(blocks.algorithms))
     if blocks.unit == "seed" or blocks.seeds is None or not runs.study.seeds_cross:
-        return _Luck(variance=none)
+        return none, np.inf, "", ""
     varies = np.fmax.reduce(blocks.runs, axis=2) > np.fmin.reduce(blocks.runs, axis=2)
     if (blocks.n_runs > 1).any() and not varies.any():  # a seed changes nothing
-        return _Luck(variance=none)
+        return none, np.inf, "", ""
     try:
         found = shared_seeds(runs)
     except DesignError as error:
-        return _Luck(variance=none, hidden=str(error).removesuffix("."))
+        return none, np.inf, "", str(error).removesuffix(".")
     if np.isnan(found.variance):
-        return _Luck(variance=none, hidden=found.test)
+        return none, np.inf, "", found.test
     hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < _LEAST_DF)
-    if found.verdict == "not shown":
-        return _Luck(variance=none, hidden=hidden)
+    if found.verdict == "not shown" or not found.variance > 0.0:
+        return none, np.inf, "", hidden
+    # seeds weigh as the means over units weight their runs
     share = 1.0 / (len(blocks.names) * np.bincount(blocks.block)[blocks.block][:, None] * np.maximum(blocks.n_runs, 1))
     weights = np.zeros((len(none), int(blocks.seeds.max()) + 1))
     at, algorithm, _ = places = np.nonzero(blocks.seeds >= 0)
     np.add.at(weights, (algorithm, blocks.seeds[places]), share[at, algorithm])
-    return _Luck(
-        variance=found.variance * (weights**2).sum(axis=1),
-        df=found.variance_df if found.variance > 0.0 else np.inf,
-        test=found.test,
-        shown=found.verdict == "shown",
-        hidden=hidden,
-    )
+    test = found.test * (found.verdict == "shown")
+    return found.variance * (weights**2).sum(axis=1), found.variance_df, test, hidden
 
 
 def _spread(blocks: Blocks) -> dict[str, tuple[float, float]]:
@@ -795,7 +766,9 @@ def _require_nested(blocks: Blocks, last: Look, plan: Schedule) -> bool:
     return bool(at.all())
 
 
-def _tested(blocks: Blocks, plan: Schedule, luck: _Luck, first: bool = False) -> tuple[tuple[Any, ...], float]:
+def _tested(
+    blocks: Blocks, plan: Schedule, luck: Array, df_luck: float, first: bool = False
+) -> tuple[tuple[Any, ...], float]:
     """The tests of the pairs that ran on all units, in the order of the algorithms; `Look.shared` of their errors."""
     active = [name for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True) if np.isfinite(x).all()]
     if len(active) < (len(blocks.algorithms) if first else 2):
@@ -822,9 +795,9 @@ def _tested(blocks: Blocks, plan: Schedule, luck: _Luck, first: bool = False) ->
             "scores: lmemtest.check(runs)."
         )
     left, right = np.triu_indices(len(active), 1)
-    of_luck = luck.variance[np.isin(blocks.algorithms, active)]
-    parts = np.array([se**2, of_luck[left] + of_luck[right]])
-    se, df = np.sqrt(parts.sum(axis=0)), df_of_sum(parts, [df, np.full(len(df), luck.df)])
+    luck = luck[np.isin(blocks.algorithms, active)]
+    parts = np.array([se**2, luck[left] + luck[right]])
+    se, df = np.sqrt(parts.sum(axis=0)), df_of_sum(parts, [df, np.full(len(df), df_luck)])
     values = np.column_stack([estimate, se, df, two_sided_p(estimate / se, df)]).tolist()
     tests = tuple((*pair, *row) for pair, row in zip(combinations(active, 2), values, strict=True))
     return tests, float(np.mean(parts[1] / se**2))

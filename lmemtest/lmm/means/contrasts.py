@@ -158,8 +158,7 @@ def pairs(
     table = {name: em.frame[name].array.take(left) for name in em.by}
     table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
-    spending = check_spending(spending, planned := looks is not None or maximum is not None)
-    if planned:
+    if any(given is not None for given in (looks, maximum, spending)):
         alpha, on_looks = _at_look(em, looks, maximum, spending, alpha, 2 if adjust == "none" else n_means)
         on_errors = (*on_errors, on_looks)
     return _compared(
@@ -589,8 +588,9 @@ def _compared(
     )
 
 
-def _at_look(em: Estimates, looks: Any, maximum: Any, spending: str, alpha: float, n_means: int) -> tuple[float, str]:
+def _at_look(em: Estimates, looks: Any, maximum: Any, spending: Any, alpha: float, n_means: int) -> tuple[float, str]:
     """The level that this one of several looks has, and what to say of it."""
+    spending = check_spending(spending, planned=looks is not None or maximum is not None)
     if em.moderate is None:
         raise ArgumentError(
             "a level over several looks needs standard errors that count what is added from look to look: moderated "
