@@ -553,7 +553,8 @@ def extended(n: int = 400) -> float:
             return True
         table = pd.DataFrame({"task": np.repeat(np.arange(25), 6), "tool": np.tile(np.repeat(NAMES[:2], 3), 25),
                               "rep": np.tile(np.arange(3), 50), "loss": x.ravel()})  # fmt: skip
-        runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="rep")
+        roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
+        runs = lt.Runs(table, **roles, seed_shared=False)
         return bool(found.extension(runs).to_frame()["decided"].any())
 
     return float(rate_of(study, n, each(36)))
