@@ -127,6 +127,7 @@ def _root(
         "looks",
         "maximum",
         "looked",
+        "spending",
         "variants",
         *WRITTEN,
     ),
@@ -168,7 +169,7 @@ def _compared(arguments: SimpleNamespace, step: Step) -> Runs:
 def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     from lmemtest.report.analysis import analyze
 
-    names = "formula population curves dispersion alpha adjust vcov ddf looks maximum looked"
+    names = "formula population curves dispersion alpha adjust vcov ddf looks maximum looked spending"
     options = chosen(arguments, f"{names} variants" if hasattr(arguments, "variants") else names)
     if options.get("looked", "").isdecimal():
         options["looked"] = int(options["looked"])
@@ -180,7 +181,7 @@ def _analysed(runs: Runs, arguments: SimpleNamespace, step: Step) -> Analysis:
     "paper",
     (
         *(*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "vcov", "ddf", "looks"),
-        *("maximum", "looked", "overwrite", "output"),
+        *("maximum", "looked", "spending", "overwrite", "output"),
     ),
     "Figures, tables and sentences for a paper.",
     calls="report.analysis:analyze",
@@ -686,7 +687,19 @@ def monitor(arguments: SimpleNamespace, step: Step) -> Result:
             "ignore",
             "seed_own",
         ),
-        *("tasks", "alpha", "power", "max_broken", "allow", "looks", "maximum", "method", "ledger", "markdown"),
+        *(
+            "tasks",
+            "alpha",
+            "power",
+            "max_broken",
+            "allow",
+            "looks",
+            "maximum",
+            "spending",
+            "method",
+            "ledger",
+            "markdown",
+        ),
         *WRITTEN,
     ),
     "Is a new version worse than the old one?",
@@ -719,7 +732,8 @@ def gate(arguments: SimpleNamespace, step: Step) -> None:
     from lmemtest.bench.gate.gate import gate
     from lmemtest.report.files import json_of
 
-    options = chosen(arguments, "benchmark seed metric alpha power max_broken policy allow looks maximum method ledger")
+    names = "benchmark seed metric alpha power max_broken policy allow looks maximum spending method ledger"
+    options = chosen(arguments, names)
     options |= {name: tuple(getattr(arguments, name) or ()) for name in ("family", "ignore")}
     options |= {name: values_by_metric(getattr(arguments, name) or (), f"--{name}") for name in ("margin", "direction")}
     if arguments.tasks is not None:

@@ -62,7 +62,6 @@ ADVICE = {
     "without_empty": ("table = table.dropna(subset=[...])", "delete their rows"),
     # looks
     "extension": (".extension(runs)", "--extension"),
-    "planned_looks": ("lmemtest.analyze(runs, looks=...)", "lmemtest report --looks N"),
     # votes
     "outcome": ("outcomes={{{value!r}: 'tie'}} (or 'a', 'b')", "--outcome {value!r}=tie (or a, b)"),
     "without_self": ("table[table[{first!r}] != table[{second!r}]]", "delete their rows"),

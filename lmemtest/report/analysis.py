@@ -495,6 +495,7 @@ def analyze(
     looks: Sequence[int] | None = None,
     maximum: int | None = None,
     looked: int | str | os.PathLike[str] | None = None,
+    spending: str | None = None,
     variants: str = "few",
     trials: Any = None,
     progress: Progress | None = None,
@@ -530,8 +531,8 @@ def analyze(
         Degrees of freedom.
     looks : sequence of int, optional
         Numbers of benchmarks at all planned looks, that of these runs among them: `alpha` is then of the whole study,
-        and decisions are made at what O'Brien-Fleming-like spending gives this look, for each pair as for `monitor`,
-        which remembers the looks that were made.
+        and decisions are made at what `spending` gives this look, for each pair as for `monitor`, which remembers the
+        looks that were made.
     maximum : int, optional
         Instead of `looks`, where only the number of benchmarks at the end is planned: looks come when they like, and
         results may choose when. The level is that of a look after every number of benchmarks up to this one.
@@ -539,6 +540,8 @@ def analyze(
         How often the table was looked at while it grew, this time included: without a plan the k-th look has
         1/(k (k + 1)) of `alpha`, shares that add up to one. Or the ledger of `monitor`, whose looks and spending give
         the level of this one.
+    spending : {"obrien_fleming", "pocock"}, optional
+        How planned looks spend `alpha`: next to nothing early (the default), or about evenly.
     variants : {"none", "few", "all"}, default "few"
         Other analyses of the same runs in the report: without each family, benchmark and algorithm and at other levels,
         where each takes milliseconds; "all" also where it takes longer, at each budget, and on other scales.
@@ -586,10 +589,11 @@ def analyze(
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
     study_alpha, look = check_fraction(alpha, "alpha"), None
-    if any(given is not None for given in (looks, maximum, looked)):
+    plan = {"looks": looks, "maximum": maximum, "looked": looked, "spending": spending}
+    if any(given is not None for given in plan.values()):
         from lmemtest.bench.looks.schedule import one_look
 
-        look = one_look(runs, looks=looks, maximum=maximum, looked=looked, alpha=study_alpha, adjust=adjust)
+        look = one_look(runs, **plan, alpha=study_alpha, adjust=adjust)
     alpha = options["alpha"] = study_alpha if look is None else look.level
     seconds: dict[str, float] = {}
     step = partial(_timed, seconds, progress or (lambda _: None))
@@ -656,6 +660,7 @@ def analyze(
                 "alpha": study_alpha,
                 "looks": None if looks is None or look is None else look.sizes,
                 "maximum": maximum,
+                "spending": spending,
                 "looked": str(looked) if isinstance(looked, os.PathLike) else looked,
                 "curves": reduced_by,
             },

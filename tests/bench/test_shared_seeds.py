@@ -66,6 +66,39 @@ def test_the_test_is_that_of_two_nested_linear_models(keep, blocks):
     assert (got.statistic, got.p_value) == approx((f, p), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("keep", "blocks"),
+    [
+        (lambda t: t["loss"].notna(), [("task", "tool"), ("task", "rep")]),
+        (lambda t: ~((t["task"] == 1) & (t["tool"] == "a0")), [("task", "tool"), ("task", "rep")]),
+        (lambda t: t.index % 7 != 0, [("task", "tool"), ("rep",)]),  # what a seed does to all is not taken for luck
+    ],
+    ids=["balanced", "whole parts missing", "single runs missing"],
+)
+def test_the_variance_of_the_luck_is_that_of_hendersons_moments(keep, blocks):
+    table = table_of().loc[keep]
+    y = table["loss"].to_numpy()
+
+    def design(*groups):
+        return np.hstack([pd.get_dummies(table.groupby(list(group)).ngroup(), dtype=float) for group in groups])
+
+    def off(X):
+        return np.eye(len(X)) - X @ np.linalg.pinv(X, rcond=1e-9)
+
+    small, Z = off(design(*blocks)), design(("tool", "rep"))
+    whole = off(np.hstack([design(*blocks), Z]))
+    among = [("task", "tool"), ("tool", "rep")] if ("rep",) in blocks else [*blocks, ("tool", "rep")]
+    rest = off(design(*among))  # of the test's own model
+    of_rest = y @ rest @ y / round(np.trace(rest))
+    between, df = y @ (small - whole) @ y, round(np.trace(small - whole))
+    variance = (between - df * of_rest) / np.trace(Z.T @ small @ Z)
+    ratio = between / df / of_rest
+    got = shared_seeds(as_runs(table))
+    assert got.variance == approx(variance, rel=1e-8)
+    assert got.variance_df == approx((ratio - 1.0) ** 2 / (ratio**2 / df + 1.0 / round(np.trace(rest))), rel=1e-8)
+    assert got.df_den == round(np.trace(rest))
+
+
 def test_budgets_and_levels_of_a_metafeature_are_averaged_first():
     table = table_of()
     rng = np.random.default_rng(1)

@@ -13,10 +13,18 @@ from scipy import special, stats
 from study import NAMES, runs_of_scores
 
 import lmemtest as lt
-from lmemtest.lmm.means.adjust import level_of_pairs, range_p
+from lmemtest.bench.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW
+from lmemtest.lmm.means.adjust import level_of_pairs, range_p, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
-from lmemtest.lmm.sequential.successive_t import boundaries, level_of_look, repeated_p
+from lmemtest.lmm.sequential.spending import SPENDING
+from lmemtest.lmm.sequential.successive_t import (
+    boundaries,
+    boundaries_of_spent,
+    level_of_look,
+    repeated_p,
+    score_of,
+)
 
 DESIGNS = {  # algorithms, looks, what is unusual
     "2 algorithms, 3 to 10 benchmarks, looks every 1": (2, range(3, 11), ""),
@@ -40,12 +48,17 @@ CALLS = {  # through the public call, with moderated standard errors
     "5 algorithms, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), ""),
     "5 algorithms, one erratic": (5, range(5, 21, 5), "erratic"),
     "5 algorithms, two variants of one": (5, range(5, 21, 5), "correlated"),
-    "5 algorithms, shared seeds": (5, range(5, 21, 5), "seeds"),
     "12 algorithms, looks at 4, 8, 12 benchmarks": (12, range(4, 13, 4), ""),
     "3 algorithms, looks every 1 of 6 to 20 benchmarks": (3, range(6, 21), ""),
+    "6 algorithms, two variants of one, looks every 2 of 6 to 20 benchmarks": (6, range(6, 21, 2), "correlated"),
     "8 algorithms, one erratic, looks every 5 of 10 to 40 benchmarks": (8, range(10, 41, 5), "erratic"),
     "20 algorithms, looks at 10, 20, 40 benchmarks": (20, (10, 20, 40), ""),
+    "20 algorithms, one erratic, looks every 5 of 5 to 20 benchmarks": (20, range(5, 21, 5), "erratic"),
     "4 algorithms, looks every 3 of 6 to 15 families of 2 benchmarks": (4, range(6, 16, 3), "families"),
+}
+SHARED = {  # luck that runs of an algorithm with one of 3 seeds share over benchmarks
+    "5 algorithms, luck, looks every 5 of 20 benchmarks": (5, range(5, 21, 5), "luck"),
+    "10 algorithms, luck, looks at 10, 20, 40 benchmarks": (10, (10, 20, 40), "luck"),
 }
 
 
@@ -63,8 +76,9 @@ def scores_of(rng: np.random.Generator, k: int, n: int, kind: str = "", apart: S
         own[:, 0] += 2.0 * rng.standard_t(2, (n, 1))
     if kind == "skewed":
         own[:, 0] += 2.0 * (np.exp(rng.standard_normal((n, 1))) - np.exp(0.5))
-    luck = rng.standard_normal((1, k, 3)) if kind == "seeds" else 0.0
-    x = own + 3.0 * rng.standard_normal((n, 1, 1)) + 0.5 * rng.standard_normal((n, k, 3)) + 0.05 * luck
+    x = own + 3.0 * rng.standard_normal((n, 1, 1)) + 0.5 * rng.standard_normal((n, k, 3))
+    if kind == "luck":
+        x += rng.standard_normal((1, k, 3))
     if len(apart):
         x += np.asarray(apart)[:, None]
     return x
@@ -118,12 +132,12 @@ def test_heavy_tails_keep_the_level_and_skewness_harms_looks_more_than_one_test(
         assert ALPHA < found["at the end alone"] < found["O'Brien-Fleming"] < 0.15
 
 
-def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> float:
+def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200, **options: Any) -> float:
     """The same through `monitor`."""
 
     def study(rng: np.random.Generator) -> bool:
         x = scores_of(rng, k, sizes[-1], kind)
-        found = looked_at(x, sizes, len(x) // sizes[-1], maximum=sizes[-1])
+        found = looked_at(x, sizes, len(x) // sizes[-1], **{"maximum": sizes[-1], **options})
         assert found.schedule.unit == ("family" if kind == "families" else "benchmark")
         return bool(found.pairs["decided"].any())
 
@@ -133,6 +147,86 @@ def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> float:
 @pytest.mark.parametrize("design", CALLS)
 def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
+
+
+def of_luck(k: int, sizes: Sequence[int], seeds: int, noise: float, luck: float, n: int = 2000) -> dict[str, float]:
+    """Studies with a false pair where seeds share luck, in closed form: without it in the errors, with it, by e-values.
+
+    Advantages have the standard deviation 1, runs `noise`, luck that seeds share over benchmarks `luck`. Differences
+    have the pooled variance of means over seeds, to which that of the luck is added where its F-test asks for it.
+    """
+
+    def off(z: Array) -> Array:
+        z = z - z.mean(-1, keepdims=True)
+        return np.asarray(z - z.mean(-2, keepdims=True))
+
+    rng, (i, j), names = np.random.default_rng(1), np.triu_indices(k, 1), ("without", "with", "e-values")
+    false = {name: np.zeros(n, dtype=bool) for name in names}
+    df_luck = (k - 1) * (seeds - 1)
+    for part in np.array_split(np.arange(n), 20):
+        shape = (len(part), sizes[-1], k)
+        x = rng.standard_normal((*shape, 1)) + noise * rng.standard_normal((*shape, seeds))
+        x += luck * rng.standard_normal((len(part), 1, k, seeds))
+        for look, b in enumerate(sizes):
+            y, means = x[:, :b], x[:, :b].mean(axis=3)
+            of_seeds = b * np.square(off(y.mean(axis=1))).sum(axis=(1, 2)) / df_luck
+            rest = np.square(off(y)).sum(axis=(1, 2, 3)) / df_luck - of_seeds
+            rest, df_rest = rest / (b - 1), (b - 1) * df_luck
+            f = of_seeds / rest
+            held = stats.f.sf(f, df_luck, df_rest) < (LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL)
+            added = np.where(held, np.maximum(of_seeds - rest, 0.0) * 2.0 / b / seeds, 0.0)
+            df_added = (f - 1.0) ** 2 / (f**2 / df_luck + 1.0 / df_rest)
+            df_own = (b - 1.0) * (k - 1.0)
+            own = 2.0 * np.square(off(means)).sum(axis=(1, 2)) / df_own / b
+            t = np.ptp(means.mean(axis=1), axis=1)  # the pair that is furthest apart
+            df = (own + added) ** 2 / (own**2 / df_own + added**2 / df_added)
+            p_without = 2.0 * stats.t.sf(t / np.sqrt(own), df_own)
+            p_with = 2.0 * stats.t.sf(t / np.sqrt(own + added), df)
+            for name, p in (("without", p_without), ("with", p_with)):
+                false[name][part] |= repeated_p(p, sizes[: look + 1], sizes[-1]) * len(i) < ALPHA
+            false["e-values"][part] |= log_evalue(stats.t.isf(0.5 * p_with, b - 1), b, 1.0) > np.log(len(j) / ALPHA)
+    return {name: float(rate.mean()) for name, rate in false.items()}
+
+
+LUCKY = {
+    f"{k} algorithms, {seeds} seeds, noise {noise:g}, luck {luck:g}": (k, sizes, seeds, noise, luck)
+    for k, sizes, seeds in ((2, range(6, 25, 6), 3), (3, range(6, 21), 3), (5, range(6, 41, 2), 3),
+                            (4, range(10, 41, 10), 5), (10, range(5, 21, 5), 5))
+    for noise, luck in ((0.5, 0.0), (0.5, 0.1), (0.5, 1.0), (3.0, 0.3), (3.0, 1.0))
+} | {"2 algorithms, 2 seeds, noise 0.5, luck 1": (2, range(6, 25, 6), 2, 0.5, 1.0)}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", LUCKY)
+def test_luck_in_the_errors_keeps_the_level(design: str) -> None:
+    found, (k, _, seeds, _, luck) = of_luck(*LUCKY[design]), LUCKY[design]
+    few = (k - 1) * (seeds - 1) < 6  # the claim is then about these seeds
+    assert at_most(found["e-values"], 2000, 0.08 if few else ALPHA)
+    assert at_most(found["with"], 2000, 0.14 if few else 0.055)
+    if luck == 1.0:
+        assert found["with"] < 0.5 * found["without"]
+
+
+def of_shared_seeds(k: int, sizes: Sequence[int], kind: str, n: int = 200) -> dict[str, float]:
+    """The same where seeds share luck: with it in the errors, by spending and by e-values; and without it."""
+    found = {"spending": of_calls(k, sizes, kind, n), "e-values": of_calls(k, sizes, kind, n, method="evalue")}
+
+    def study(rng: np.random.Generator) -> bool:
+        x, found = scores_of(rng, k, sizes[-1], kind), None
+        for size in sizes:
+            found = lt.monitor(runs_of_scores(x[:size], seed_shared=False), maximum=sizes[-1], earlier=found)
+            if found.decision == "stop":
+                break
+        return bool(found.pairs["decided"].any())
+
+    return found | {"seeds taken for new ones": float(rate_of(study, n, each(32)))}
+
+
+@pytest.mark.parametrize("design", SHARED)
+def test_luck_that_seeds_share_makes_no_false_differences(design: str) -> None:
+    found = of_shared_seeds(*SHARED[design])
+    assert at_most(found["spending"], 200)
+    assert at_most(found["e-values"], 200)
+    assert found["seeds taken for new ones"] > 0.3
 
 
 def of_pairs(k: int, sizes: tuple[int, ...], kind: str, n: int = 150) -> float:
@@ -193,6 +287,55 @@ def test_each_pair_spends_for_itself(design: str) -> None:
     found = of_range_tests(*RANGES[design])
     assert at_most(found["each pair spends"], 4000)
     assert found["each pair spends"] < found["the family spends"]
+
+
+def of_information(sizes: Sequence[int], spending: str, planned: float, n: int = 10_000) -> dict[str, float]:
+    """Two algorithms that are equal, or 0.55 sd apart: spending by the number of benchmarks, or by information.
+
+    The latter is the planned squared error at the end over that of now, which is estimated; `planned` is the variance
+    that the plan supposes, over the true one. What is left is spent at the last look, or when the information is there.
+    """
+    rng, end, found = np.random.default_rng(50), sizes[-1], {}
+    for apart in (0.0, 0.55):
+        x = rng.standard_normal((n, end)) + apart
+        sd = np.stack([x[:, :size].std(axis=1, ddof=1) for size in sizes], axis=1)
+        t = np.stack([x[:, :size].mean(axis=1) * np.sqrt(size) for size in sizes], axis=1) / sd
+        z = score_of(2.0 * stats.t.sf(np.abs(t), np.array(sizes) - 1))
+        shares = {"by number": np.ones((n, 1)) * sizes / end, "by information": np.array(sizes) / end * planned / sd**2}
+        for how, share in shares.items():
+            share = np.maximum.accumulate(np.minimum(share, 1.0), axis=1)
+            share[:, -1] = 1.0
+            with np.errstate(divide="ignore", invalid="ignore"):  # behind the look at which nothing is left
+                bound = boundaries_of_spent(sizes, SPENDING[spending](share, ALPHA))
+            last = np.argmax(share == 1.0, axis=1)  # the look at which nothing is left
+            reached = (z > bound) & (np.arange(len(sizes)) <= last[:, None])
+            if apart:
+                stop = np.where(reached.any(axis=1), reached.argmax(axis=1), last)
+                found |= {
+                    f"{how}, power": reached.any(axis=1).mean(),
+                    f"{how}, used": np.take(sizes, stop).mean() / end,
+                }
+            else:
+                found[f"{how}, false"] = reached.any(axis=1).mean()
+    return {name: float(value) for name, value in found.items()}
+
+
+INFORMATION = {
+    f"looks at {', '.join(map(str, sizes))}, {spending}, planned variance {planned:g} of the true one": (
+        sizes, spending, planned)
+    for sizes in ((5, 10, 20, 40), (3, 4, 9, 11, 20, 33, 40), (4, 6, 8, 10, 12, 14, 16, 18, 20))
+    for spending in ("obrien_fleming", "pocock")
+    for planned in (0.5, 1.0, 2.0)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("design", INFORMATION)
+def test_spending_by_estimated_information_breaks_the_level_and_finds_no_more(design: str) -> None:
+    found = of_information(*INFORMATION[design])
+    assert at_most(found["by number, false"], 10_000, 0.055)
+    assert found["by information, false"] > found["by number, false"]
+    if design.endswith(" 1 of the true one"):
+        assert found["by information, power"] < found["by number, power"]
 
 
 def of_looks_at_will(k: int, end: int, n: int = 4000) -> dict[str, float]:
@@ -343,6 +486,40 @@ def races(apart: tuple[float, ...], n: int = 100) -> dict[str, float]:
     return dict(rate_of(study, n, each(41)))
 
 
+def races_of_t_tests(apart: tuple[float, ...], n: int = 1000) -> dict[str, float]:
+    """The same with paired t-tests, of many more studies: the rules of `monitor(goal="best").next()` on arrays."""
+    k, sizes = len(apart), range(5, 41, 5)
+    i, j = np.triu_indices(k, 1)
+
+    def study(rng: np.random.Generator) -> dict[str, float]:
+        x = rng.standard_normal((40, k)) + rng.standard_normal((40, 1)) + np.array(apart)
+        smallest, better, active, used = np.ones(len(i)), np.zeros(len(i), dtype=bool), np.ones(k, dtype=bool), 0
+        for look, size in enumerate(sizes):
+            used += 5 * active.sum()
+            both = active[i] & active[j]
+            gaps = x[:size, i[both]] - x[:size, j[both]]
+            t = gaps.mean(axis=0) / gaps.std(axis=0, ddof=1) * np.sqrt(size)
+            p = np.ones(len(i))
+            p[both] = repeated_p(2.0 * stats.t.sf(np.abs(t), size - 1), sizes[: look + 1], 40)
+            better[both] = np.where(p[both] < smallest[both], t < 0.0, better[both])
+            smallest = np.minimum(smallest, p)
+            decided = step_down(smallest, k, first_by_range=False) < ALPHA
+            worse = np.isin(np.arange(k), np.where(better, j, i)[decided])
+            if worse.sum() == k - 1:
+                break
+            still = ~decided & ~worse[i] & ~worse[j]
+            active = np.isin(np.arange(k), np.concatenate([i[still], j[still]]))
+            if not active.any():
+                break
+        alive, raced = friedman_race(x)
+        return {
+            "lost": bool(worse[0]), "found": worse.sum() == k - 1 and not worse[0], "runs": used / (40.0 * k),
+            "F-Race, lost": 0 not in alive, "F-Race, found": alive == [0], "F-Race, runs": raced / (40.0 * k),
+        }  # fmt: skip
+
+    return dict(rate_of(study, n, each(41)))
+
+
 RACES = {
     "6 algorithms, the best by 0.1 sd": ((0.0, 0.1, 0.1, 0.1, 0.1, 0.1),),
     "6 algorithms, the best by 0.7 sd, others further behind": ((0.0, 0.7, 0.7, 1.0, 1.5, 2.0),),
@@ -358,6 +535,14 @@ def test_a_race_with_a_level_seldom_loses_the_best(design: str) -> None:
         assert found["runs"] < 0.9
 
 
+@pytest.mark.parametrize("design", RACES)
+def test_a_race_by_t_tests_seldom_loses_the_best(design: str) -> None:
+    found = races_of_t_tests(*RACES[design])
+    assert at_most(found["lost"], 1000)
+    assert found["lost"] < found["F-Race, lost"]
+    assert found["F-Race, runs"] < found["runs"] <= 1.0
+
+
 def extended(n: int = 400) -> float:
     """Two equal algorithms, looks at 5 and 10 of 20 benchmarks; who sees nothing then adds 15 and tests them alone."""
 
@@ -368,7 +553,8 @@ def extended(n: int = 400) -> float:
             return True
         table = pd.DataFrame({"task": np.repeat(np.arange(25), 6), "tool": np.tile(np.repeat(NAMES[:2], 3), 25),
                               "rep": np.tile(np.arange(3), 50), "loss": x.ravel()})  # fmt: skip
-        runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="rep")
+        roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
+        runs = lt.Runs(table, **roles, seed_shared=False)
         return bool(found.extension(runs).to_frame()["decided"].any())
 
     return float(rate_of(study, n, each(36)))
@@ -403,8 +589,11 @@ def test_looks_cost_little_power_and_save_benchmarks() -> None:
     assert rates["evalue power"] < rates["spending power"]
 
 
-def coverage(spending: str, apart: float, n: int = 2000) -> float:
-    """Of the interval at the end of a study of two algorithms that stops by itself, looks every 4 of 16 benchmarks."""
+def coverage(spending: str, apart: float, futility: float = 0.0, n: int = 2000) -> float:
+    """Of the interval at the end of a study of two algorithms that stops by itself, looks every 4 of 16 benchmarks.
+
+    With a `futility` it also stops where the predicted power is below that.
+    """
     sizes = np.array([4, 8, 12, 16])
     critical, brownian = boundaries(sizes, 16, ALPHA, spending)[0], critical_scores(sizes / 16, ALPHA, spending)
 
@@ -412,7 +601,11 @@ def coverage(spending: str, apart: float, n: int = 2000) -> float:
         x = rng.normal(apart, 1.0, 16)
         for look, size in enumerate(sizes):
             mean, se = float(x[:size].mean()), float(x[:size].std(ddof=1) / np.sqrt(size))
-            if abs(mean) / se > stats.t.isf(special.ndtr(-critical[look]), size - 1):
+            t = abs(mean) / se
+            if t > stats.t.isf(special.ndtr(-critical[look]), size - 1):
+                break
+            more, z = 16 / size, stats.norm.isf(stats.t.sf(t, size - 1))
+            if size < 16 and special.ndtr((z * np.sqrt(more) - brownian[-1]) / np.sqrt(more - 1.0)) < futility:
                 break
         shares = (sizes[: look + 1] / 16).tolist()
         _, low, high = estimate_at_end(mean, se, size - 1.0, shares, brownian[:look].tolist(), ALPHA)
@@ -421,12 +614,13 @@ def coverage(spending: str, apart: float, n: int = 2000) -> float:
     return float(rate_of(study, n, each(34)))
 
 
-COVERAGE = [(spending, apart) for spending in ("obrien_fleming", "pocock") for apart in (0.0, 0.5, 1.0)]
+COVERAGE = [(spending, apart, futility) for spending in ("obrien_fleming", "pocock") for apart in (0.0, 0.5, 1.0)
+            for futility in (0.0, 0.1)]  # fmt: skip
 
 
-@pytest.mark.parametrize(("spending", "apart"), COVERAGE)
-def test_the_final_interval_covers(spending: str, apart: float) -> None:
-    share = coverage(spending, apart)
+@pytest.mark.parametrize(("spending", "apart", "futility"), COVERAGE)
+def test_the_final_interval_covers(spending: str, apart: float, futility: float) -> None:
+    share = coverage(spending, apart, futility)
     assert 0.93 <= share <= 0.97
 
 
@@ -470,8 +664,12 @@ if __name__ == "__main__":
     printed(coverage_of_pairs, PAIRS_COVERED)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
+    printed(of_luck, LUCKY)
+    printed(of_shared_seeds, SHARED)
     printed(of_pairs, PAIRS)
     printed(of_range_tests, RANGES)
     printed(of_looks_at_will, AT_WILL)
+    printed(of_information, INFORMATION)
     printed(of_gates, GATES)
     printed(races, RACES)
+    printed(races_of_t_tests, RACES)

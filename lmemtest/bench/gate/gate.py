@@ -36,6 +36,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_flag
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.sequential.spending import check_spending
 
 
 @guided
@@ -61,6 +62,7 @@ def gate(
     allow: str | Iterable[str] | None = None,
     looks: Sequence[int] | None = None,
     maximum: int | None = None,
+    spending: str | None = None,
     method: str | None = None,
     ledger: str | os.PathLike[str] | None = None,
 ) -> Answer:
@@ -115,9 +117,11 @@ def gate(
         are those of the old one.
     looks : sequence of int, optional
         Numbers of tasks (of families, where tasks come in them) at all planned looks, that of these tables among them:
-        `alpha` is then of all looks together, and this one has what O'Brien-Fleming-like spending gives it.
+        `alpha` is then of all looks together, and this one has what `spending` gives it.
     maximum : int, optional
         Instead of `looks`, where only their number at the end is planned: looks come when they like up to it.
+    spending : {"obrien_fleming", "pocock"}, optional
+        How planned looks spend `alpha`: next to nothing early (the default), or about evenly.
     method : {"evalue"}, optional
         For a gate without a plan, looked at again and again while tasks are added: e-values of one-sided t-tests, which
         hold at every look, for ever, and find less.
@@ -232,6 +236,7 @@ def gate(
     ]
     planned, end, on_look = looks is not None or maximum is not None, None, ""
     path, at_end = check_looks(planned, method, ledger, rules, bool(runs.family)), rules
+    spending = check_spending(spending, planned)
     owns = {name: rows_of(scores, runs, name, metric) for name in metrics}
     commons = {name: common_rows(own, runs, names) for name, own in owns.items()}
     places = {name: observed(name, commons[name][0], runs, names, ways[name]) for name in metrics}
@@ -240,7 +245,9 @@ def gate(
         parts = [(commons[name][0], place) for name, place in places.items() if len(place)]
         counts = [len(set(unit_of(rows, place, runs))) for rows, place in parts] or [0]
         units = "families" if runs.family and units_of(runs) else "tasks"
-        level, alpha_at_end, end, on_look = level_at(looks, maximum, counts, units, rules.alpha, n_blocking)
+        level, alpha_at_end, end, on_look = level_at(
+            counts, units, rules.alpha, n_blocking, looks=looks, maximum=maximum, spending=spending
+        )
         rules, at_end = replace(rules, alpha=level), replace(rules, alpha=alpha_at_end)
     each = 1.0 - (1.0 - rules.power) / n_blocking  # so that all of them pass together
     rows, missing, notes = list[dict[str, Any]](), list[str](), list(runs.notes)

@@ -23,6 +23,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.lmm.sequential.evalues import critical_one_sided, log_evalue
+from lmemtest.lmm.sequential.spending import SPENDING_NAMES
 from lmemtest.lmm.sequential.successive_t import level_of_look, planned_among, require_level
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def check_looks(planned: bool, method: Any, ledger: Any, rules: Policy, families
 
 
 def level_at(
-    looks: Any, maximum: Any, counts: Iterable[int], units: str, alpha: float, n_tests: int
+    counts: Iterable[int], units: str, alpha: float, n_tests: int, *, looks: Any, maximum: Any, spending: str
 ) -> tuple[float, float, int, str]:
     """The level of one-sided tests at this one of several looks, that at the end, the units there, and what to say.
 
@@ -75,10 +76,10 @@ def level_at(
             f"metrics of the same {units}."
         )
     sizes, place = planned_among(looks, maximum, n, units, "these tables")
-    levels = [level_of_look(size, sizes, 2.0 * alpha / n_tests) for size in (n, sizes[-1])]
+    levels = [level_of_look(size, sizes, 2.0 * alpha / n_tests, spending) for size in (n, sizes[-1])]
     require_level(levels[0], n, sizes, units)
     now, at_end = (0.5 * n_tests * level for level in levels)
-    return now, at_end, sizes[-1], f"{place}, by spending of {alpha:g}."
+    return now, at_end, sizes[-1], f"{place}, by {SPENDING_NAMES[spending]} spending of {alpha:g}."
 
 
 def at_any_time(above: Array, gains: Array, margin: float, alpha: float) -> dict[str, float]:

@@ -21,7 +21,6 @@ from lmemtest.bench.looks.schedule import (
     EXPECTED,
     FUTILE,
     GO_ON,
-    SPENDING_NAMES,
     STOP,
     UNITS,
     Look,
@@ -54,13 +53,19 @@ from lmemtest.core.words import (
     suggest,
 )
 from lmemtest.errors import ArgumentError, DesignError, NestingError
-from lmemtest.lmm.distributions.student import two_sided_p
+from lmemtest.lmm.distributions.student import df_of_sum, two_sided_p
 from lmemtest.lmm.means.decisions import decisions_of
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end, upper_p
+from lmemtest.lmm.sequential.spending import SPENDING_NAMES
 from lmemtest.lmm.sequential.successive_t import crossing, score_of
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.decisions import Decisions
+
+_LEAST_BETWEEN = 0.01  # of the variance of a unit's difference: what is never taken to be of runs alone
+_MOST_SEEDS = 100
+_LEAST_DF = 6  # of the luck of seeds: with less its variance is often estimated as zero
 
 
 @result
@@ -123,14 +128,16 @@ class Monitoring(Result):
 
     def _boundary(self) -> pd.DataFrame:
         """The score that a first pair needs at looks so far and at planned ones; missing where none is enough."""
-        plan, sizes = self.schedule, (*self.sizes, *self.remaining)
-        return pd.DataFrame({"n": sizes, "z": plan.scores(sizes), "done": [n <= self.sizes[-1] for n in sizes]})
+        sizes = (*self.sizes, *self.remaining)
+        z = self.schedule.critical(sizes, self.schedule.first_level)
+        done = [n <= self.sizes[-1] for n in sizes]
+        return pd.DataFrame({"n": sizes, "z": np.where(np.isfinite(z), z, np.nan), "done": done})
 
     def final(self) -> pd.DataFrame:
         """Estimates at the end of a study with planned looks: where one stops because one is large, it is too large.
 
         Each pair ends at the look where it reached the boundary of the first step, which it has to itself, or at the
-        last one that tested it. Outcomes are ordered by stages.
+        last one that tested it. Outcomes are ordered by stages. Where the rest cannot be decided, the end is now.
 
         Returns
         -------
@@ -139,12 +146,12 @@ class Monitoring(Result):
             ``ci_high`` (simultaneous over pairs), ``p_value`` (stage-wise, of this pair alone). No rows before the end.
         """
         plan, rows = self.schedule, []
-        if plan.method == "spending" and self.decision in (STOP, ENDED):
-            level = plan.alpha / len(plan.family)
-            shares = [n / (plan.maximum or 1) for n in self.sizes]
+        if plan.method == "spending" and plan.maximum and self.decision != GO_ON:
+            level, now = plan.first_level, self.looks[-1]
+            shares = (now.information(np.array(self.sizes)) / now.information(plan.maximum)).tolist()
             critical = plan.critical(self.sizes, level)
             # Brownian boundaries that spend the same, since the ends are those of Brownian motion
-            brownian = critical_scores(shares, level, plan.spending).tolist()
+            brownian = critical_scores([n / plan.maximum for n in self.sizes], level, plan.spending).tolist()
             for names in plan.family:
                 tests = {i: pair[2:] for i, look in enumerate(self.looks) for pair in look.pairs if pair[:2] == names}
                 scores = {i: float(score_of(test[3])) for i, test in tests.items()}
@@ -156,30 +163,44 @@ class Monitoring(Result):
                 rows.append((*names, self.sizes[k], *ends, p_value))
         return pd.DataFrame(rows, columns=["left", "right", "n", "estimate", "ci_low", "ci_high", "p_value"])
 
-    def next(self, n: int | None = None, *, costs: float | Mapping[str, float] = 1.0) -> Answer:
-        """The runs that the next look needs: of algorithms that can still change the answer.
+    def next(
+        self, n: int | None = None, *, costs: float | Mapping[str, float] = 1.0, unit_cost: float | None = None
+    ) -> Answer:
+        """The runs that the next look needs: of algorithms that can still change the answer, and with how many seeds.
 
-        New units are alike before they are run, so that none tells more than another; on each, as many seeds as on the
-        earlier ones. Algorithms differ in what they tell.
+        New units are alike before they are run, so that none tells more than another. Algorithms differ in what they
+        tell, and on each new benchmark as many seeds as on the earlier ones need not be best.
 
         Parameters
         ----------
         n : int >= 1, optional
             Units to add; by default as many as the next planned look has more.
         costs : float > 0, or mapping of str to float > 0
-            Of an algorithm on one unit.
+            Of an algorithm on one unit, with as many seeds as so far.
+        unit_cost : float > 0, optional
+            What a further benchmark costs beside its runs, in the unit of `costs`. With it the numbers of seeds are
+            those that tell most for the cost; without it they stay.
 
         Returns
         -------
         Answer
             One row per algorithm: ``algorithm``, ``run`` (whether a pair of it that matters is open),
             ``predicted_power`` (to be decided at the end, the largest of these pairs), ``expected`` (how many of these
-            pairs the next look decides, in the mean), ``n_new`` (units on which it is to run), ``cost``.
+            pairs the next look decides, in the mean), ``n_new`` (units on which it is to run), ``seeds`` (its runs on
+            each benchmark; 1 where they were not counted), ``cost``.
 
         Raises
         ------
         ArgumentError
             If an argument breaks its rule, or more units than the maximum would be had.
+        DesignError
+            If the runs do not show what a seed adds: a single run on each benchmark, or seeds that are the units.
+
+        Notes
+        -----
+        With advantages of variance v_a between benchmarks and runs of variance s_a, the open algorithms' means have
+        together the variance sum(v_a + s_a / n_a) over the number of benchmarks. Per unit of cost it is least for
+        n_a = sqrt(s_a / c_a * unit_cost / sum(v_a)), c_a the cost of a run (Cochran 1977, chapter 10).
 
         Examples
         --------
@@ -197,20 +218,25 @@ class Monitoring(Result):
         _require_within(at, plan)
         cost_of = _costs_of(costs, plan.algorithms)
         still = plan.open_pairs(self.pairs) & (not over)
-        decided_then = plan.predicted_power(self.pairs, self.sizes, still, at)
+        open_names = [name for name in plan.algorithms if self.pairs[still][["left", "right"]].eq(name).any(axis=None)]
+        seeds, worth = self._seeds(open_names, cost_of, unit_cost)
+        decided_then = plan.predicted_power(self.pairs, self.looks, still, at, worth)
         rows = []
         for name in plan.algorithms:
             own = still & (self.pairs["left"].eq(name) | self.pairs["right"].eq(name))
-            n_new = n * bool(own.any())
-            rows.append({"algorithm": name, "run": bool(own.any()),
+            n_new = n * (name in open_names)
+            rows.append({"algorithm": name, "run": name in open_names,
                          "predicted_power": self.pairs.loc[own, "predicted_power"].max(),
-                         "expected": float(np.nansum(decided_then[own])), "n_new": n_new,
-                         "cost": n_new * cost_of[name]})  # fmt: skip
+                         "expected": float(np.nansum(decided_then[own])), "n_new": n_new, "seeds": seeds[name][0],
+                         "cost": n_new * cost_of[name] * seeds[name][1]})  # fmt: skip
         table, unit = pd.DataFrame(rows), plan.unit
         needed = table.loc[table["run"], "algorithm"].tolist()
         left = table.loc[~table["run"], "algorithm"].tolist()
         findings = [f"Run {joined(needed)} on {counted(n, f'further {unit}')}." if needed else "No further runs."]
         findings += [f"{joined(left)} cannot change the answer any more." for _ in left[:1] if needed]
+        if unit_cost is not None and needed:
+            numbers = joined([f"{name} {counted(seeds[name][0], 'seed')}" for name in needed])
+            findings.append(f"Most informative for the cost on each further {unit}: {numbers}.")
         if len(needed) > 2:
             ratios = table[table["run"]].assign(ratio=table["expected"] / table["cost"]).to_dict("records")
             first = in_tie_order(ratios, lambda row: float(row["ratio"]), descending=True)[0]
@@ -220,6 +246,36 @@ class Monitoring(Result):
             )
         return Answer(question="monitor", title="The next runs", tables={"runs": table}, findings=tuple(findings),
                       values={"unit": unit, "n": n})  # fmt: skip
+
+    def _seeds(
+        self, names: Sequence[str], cost_of: Mapping[str, float], unit_cost: float | None
+    ) -> tuple[dict[str, tuple[int, float]], Any]:
+        """Runs of an algorithm on a new unit, and over those on earlier ones; a new unit's worth in these to each pair.
+
+        A unit's difference has the variance of its pair's squared error times the number of units.
+        """
+        plan, spread = self.schedule, self.looks[-1].spread
+        seeds = {name: (max(round(spread.get(name, (0.0, 1.0))[1]), 1), 1.0) for name in plan.algorithms}
+        if unit_cost is None:
+            return seeds, 1.0
+        check_number(unit_cost, "unit_cost", low=0.0, open="low", meaning=f"of a further {plan.unit} beside its runs")
+        if plan.unit != "benchmark" or not set(names) <= set(spread):
+            raise DesignError(
+                f"{named('unit_cost')} asks for numbers of seeds on benchmarks, which needs several runs of each "
+                "algorithm on some benchmark, and benchmarks as what is added. Leave it out."
+            )
+        left, right = self.pairs["left"], self.pairs["right"]
+        of_unit = self.pairs["se"] ** 2 * self.pairs["n"] * (1.0 - self.looks[-1].shared)
+        total = 0.5 * len(names) * float(of_unit[left.isin(names) & right.isin(names)].mean())
+        between = max(total - sum(spread[name][0] / spread[name][1] for name in names), _LEAST_BETWEEN * total)
+        change = dict.fromkeys(plan.algorithms, 0.0)
+        for name in names:
+            of_run, runs = spread[name]
+            best = math.sqrt(of_run * runs / cost_of[name] * unit_cost / between)
+            more = min(max(round(best), 1), _MOST_SEEDS)
+            seeds[name], change[name] = (more, more / runs), of_run * (1.0 / more - 1.0 / runs)
+        new = np.maximum(of_unit + left.map(change) + right.map(change), _LEAST_BETWEEN * of_unit)
+        return seeds, (of_unit / new).to_numpy()
 
     def extension(self, runs: Runs | None = None) -> Answer:
         """More units than were planned: what level is left for them, and what they show.
@@ -243,7 +299,7 @@ class Monitoring(Result):
         Raises
         ------
         DesignError
-            If no planned look is to come, so that nothing is left.
+            If no planned look is to come, so that nothing is left; or if further units share luck with those seen.
         NestingError
             If the runs do not hold those of this look, unchanged.
 
@@ -275,11 +331,19 @@ class Monitoring(Result):
             require_runs(runs, "monitoring.extension({})")
             blocks = _sample_of(runs, plan.unit)
             _require_nested(blocks, self.looks[-1], plan)
-            new = blocks.where(~np.isin(blocks.names, self.looks[-1].units))
-            units = new.names
+            seen_at = np.isin(blocks.names, self.looks[-1].units)
+            new = blocks.where(~seen_at)
+            units, (luck, df_luck, test, _) = new.names, _luck(runs, new)
+            old, more = blocks.where(seen_at).seeds, new.seeds
+            if test and old is not None and more is not None and np.isin(more[more >= 0], old).any():
+                raise DesignError(
+                    f"an extension takes further {plural(plan.unit)} to be independent of those seen, and runs with "
+                    f"one seed share luck over benchmarks ({test}). Run the further ones with new seeds."
+                )
             if len(units) < 2:
                 raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(units)}.")
-            seen = pd.DataFrame(_tested(new, plan), columns=["left", "right", "estimate", "se", "df", "p_value"])
+            tests, _ = _tested(new, plan, luck, df_luck)
+            seen = pd.DataFrame(tests, columns=["left", "right", "estimate", "se", "df", "p_value"])
             table = table.merge(seen, on=["left", "right"])
             table["decided"] = below(table["p_value"], table["level"])
         table = table.reset_index(drop=True)
@@ -316,16 +380,15 @@ class Monitoring(Result):
         units = "" if plan.maximum is None else counted(plan.maximum - n, plan.unit)
         pairs = counted(len(table), "pair")
         done = f"{decided} of {pairs} {'is' if 1 in (decided, len(table)) else 'are'} decided"
+        all_pairs = f"all {pairs} are" if len(table) > 1 else "the pair is"
         first = {
-            STOP: f"Stop: {'all' if len(table) > 1 else 'the'} {pairs if len(table) > 1 else 'pair'} "
-            f"{'are' if len(table) > 1 else 'is'} decided."
-            if plan.goal == "all"
+            STOP: f"Stop: {all_pairs} decided." if plan.goal == "all"
             else f"Stop: {self.decisions.top()[1][0]} is the best.",
             GO_ON: f"Go on: {done}.",
             FUTILE: f"What is open cannot be decided with the {units} left: {done}, and no other reaches a predicted "
             f"power of {percent(plan.futility)}. Going on is allowed.",
             ENDED: f"The study is at its end: {done}, and nothing is left to spend.",
-        }[self.decision]
+        }[self.decision]  # fmt: skip
         sentences = [first]
         sentences += [f"{name} is better than {joined(worse)}." for name in self.decisions.levels
                       if (worse := self._beaten(name))]  # fmt: skip
@@ -350,6 +413,11 @@ class Monitoring(Result):
         if plan.unit == "seed":
             these = "these benchmarks" if len(plan.benchmarks) > 1 else "this benchmark"
             return f"The claim is about {these}: further seeds say nothing about others."
+        if hidden := self.looks[-1].hidden:
+            return (
+                f"The claim is about {plural(plan.unit)} like these, run with these seeds: luck that runs with one "
+                f"seed share over benchmarks may be missed ({hidden})."
+            )
         return f"The claim is about {plural(plan.unit)} like these, of which they are taken for a sample."
 
     @property
@@ -532,19 +600,28 @@ def monitor(
     if looked and looked[-1].decision in (STOP, ENDED):
         raise _over(looked, schedule.unit)
     _require_within(n, schedule)
+    luck, df_luck, test, hidden = _luck(runs, blocks)
+    pairs, shared = _tested(blocks, schedule, luck, df_luck, first=not looked)
     look = Look(
         n=n,
         units=blocks.names,
         means={name: float(x.mean()) for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True)
                if np.isfinite(x).all()},
-        pairs=_tested(blocks, schedule, first=not looked),
+        pairs=pairs,
+        spread=_spread(blocks),
+        shared=shared,
+        hidden=hidden,
     )  # fmt: skip
     found = _monitoring(schedule, (*looked, look))
     if path is not None:
         add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
     alone = f"This is taken as the first look: earlier ones count if {named('ledger')} holds them."
     first = path is None and earlier is None
-    return replace(found, notes=(*_on_seeds(runs, unit), *(alone,) * first, *found.notes))
+    of_seeds = (
+        f"Runs with one seed share luck over benchmarks ({test}): {percent(shared)} of the squared errors, which "
+        "further benchmarks do not average out. Run these with new seeds."
+    )
+    return replace(found, notes=(*(of_seeds,) * bool(test), *(alone,) * first, *found.notes))
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
@@ -606,19 +683,53 @@ def _sample_of(runs: Runs, unit: str) -> Blocks:
     )
 
 
-def _on_seeds(runs: Runs, unit: str) -> tuple[str, ...]:
-    """What luck that seeds share over benchmarks does to the claim: it stays the same from look to look."""
+def _luck(runs: Runs, blocks: Blocks) -> tuple[Array, float, str, str]:
+    """What luck that seeds share over benchmarks adds to the errors of means over units that are benchmarks.
+
+    The variance of the mean of each algorithm, ``(k,)``, which stays however many benchmarks are added, and its degrees
+    of freedom: by moments, of one variance for all, where the recommended model has it as well. Then the test that
+    shows it, in words, and why it may be missed.
+    """
+    none = np.zeros(len(blocks.algorithms))
+    if blocks.unit == "seed" or blocks.seeds is None or not runs.study.seeds_cross:
+        return none, np.inf, "", ""
+    varies = np.fmax.reduce(blocks.runs, axis=2) > np.fmin.reduce(blocks.runs, axis=2)
+    if (blocks.n_runs > 1).any() and not varies.any():  # a seed changes nothing
+        return none, np.inf, "", ""
     try:
-        found = shared_seeds(runs) if unit == "benchmark" and runs.study.seeds_cross else None
-    except DesignError:  # nothing shows it
-        return ()
-    if found is None or found.verdict != "shown":
-        return ()
-    return (
-        f"Runs with one seed share luck over benchmarks ({found.test}), and further benchmarks do not average it out: "
-        f"what is decided is about these {found.n_seeds} seeds. Draw new ones for each benchmark, or decide at planned "
-        f"looks by a model that has this luck: {advice('planned_looks')}.",
-    )
+        found = shared_seeds(runs)
+    except DesignError as error:
+        return none, np.inf, "", str(error).removesuffix(".")
+    if np.isnan(found.variance):
+        return none, np.inf, "", found.test
+    hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < _LEAST_DF)
+    if found.verdict == "not shown" or not found.variance > 0.0:
+        return none, np.inf, "", hidden
+    # seeds weigh as the means over units weight their runs
+    share = 1.0 / (len(blocks.names) * np.bincount(blocks.block)[blocks.block][:, None] * np.maximum(blocks.n_runs, 1))
+    weights = np.zeros((len(none), int(blocks.seeds.max()) + 1))
+    at, algorithm, _ = places = np.nonzero(blocks.seeds >= 0)
+    np.add.at(weights, (algorithm, blocks.seeds[places]), share[at, algorithm])
+    test = found.test * (found.verdict == "shown")
+    return found.variance * (weights**2).sum(axis=1), found.variance_df, test, hidden
+
+
+def _spread(blocks: Blocks) -> dict[str, tuple[float, float]]:
+    """By algorithm the variance of a run on an instance, and the mean number of runs there; where there are several.
+
+    Where all algorithms have the same seeds, what a seed does to all of them is no part of it.
+    """
+    rest = blocks.runs - blocks.means[:, :, None]
+    k, factor = len(blocks.algorithms), 1.0
+    if k > 2 and blocks.seeds is not None and (blocks.seeds == blocks.seeds[:, :1]).all():
+        rest, factor = rest - rest.mean(axis=1, keepdims=True), k / (k - 1.0)
+    df = np.maximum(blocks.n_runs - 1, 0).sum(axis=0)
+    squares = factor * np.nansum(rest**2, axis=(0, 2))
+    return {
+        name: (float(squares[i] / df[i]), float(blocks.n_runs[:, i].mean()))
+        for i, name in enumerate(blocks.algorithms)
+        if df[i] > 0 and np.isfinite(squares[i])
+    }
 
 
 def _require_same_plan(now: Schedule, plan: Schedule) -> None:
@@ -655,8 +766,10 @@ def _require_nested(blocks: Blocks, last: Look, plan: Schedule) -> bool:
     return bool(at.all())
 
 
-def _tested(blocks: Blocks, plan: Schedule, first: bool = False) -> tuple[Any, ...]:
-    """The tests of the pairs that ran on all units, in the order of the algorithms."""
+def _tested(
+    blocks: Blocks, plan: Schedule, luck: Array, df_luck: float, first: bool = False
+) -> tuple[tuple[Any, ...], float]:
+    """The tests of the pairs that ran on all units, in the order of the algorithms; `Look.shared` of their errors."""
     active = [name for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True) if np.isfinite(x).all()]
     if len(active) < (len(blocks.algorithms) if first else 2):
         lacking = [name for name in blocks.algorithms if name not in active]
@@ -681,15 +794,20 @@ def _tested(blocks: Blocks, plan: Schedule, first: bool = False) -> tuple[Any, .
             f"some difference is the same on every {blocks.unit}, so there is nothing to judge it by. Look for copied "
             "scores: lmemtest.check(runs)."
         )
+    left, right = np.triu_indices(len(active), 1)
+    luck = luck[np.isin(blocks.algorithms, active)]
+    parts = np.array([se**2, luck[left] + luck[right]])
+    se, df = np.sqrt(parts.sum(axis=0)), df_of_sum(parts, [df, np.full(len(df), df_luck)])
     values = np.column_stack([estimate, se, df, two_sided_p(estimate / se, df)]).tolist()
-    return tuple((*pair, *row) for pair, row in zip(combinations(active, 2), values, strict=True))
+    tests = tuple((*pair, *row) for pair, row in zip(combinations(active, 2), values, strict=True))
+    return tests, float(np.mean(parts[1] / se**2))
 
 
 def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:
     """The result of the looks so far; the decision of the last one is written into it."""
     sizes, table = tuple(look.n for look in looks), plan.tested(looks)
     open_pairs = plan.open_pairs(table)
-    table["predicted_power"] = plan.predicted_power(table, sizes, open_pairs, plan.maximum)
+    table["predicted_power"] = plan.predicted_power(table, looks, open_pairs, plan.maximum)
     hopeless = table.loc[open_pairs, "predicted_power"].lt(plan.futility)
     ended = plan.maximum is not None and sizes[-1] >= plan.maximum
     decision = STOP if not open_pairs.any() else ENDED if ended else FUTILE if hopeless.all() else GO_ON

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
 from lmemtest.lmm.sequential.evalues import critical_t, log_evalue
-from lmemtest.lmm.sequential.spending import SPENDING
+from lmemtest.lmm.sequential.spending import SPENDING, SPENDING_NAMES, check_spending
 from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level, score_of
 
 if TYPE_CHECKING:
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 UNITS = ("benchmark", "seed")
 GOALS = ("all", "best")
 METHODS = ("spending", "evalue")
-SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
 STOP, GO_ON, FUTILE, ENDED = "stop", "go on", "cannot be decided", "undecided at the end"
 EXPECTED = 1.0  # variance of the standardised differences that e-values expect
-_LEAST_P = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +49,12 @@ class Look:
         Their names.
     means : dict of str to float
         Mean scores of the algorithms that ran on all of them.
+    spread : dict of str to (float, float)
+        Of an algorithm with several runs on benchmarks: variance of a run, and runs on a benchmark.
+    shared : float
+        Which part of the squared errors is luck that seeds share over benchmarks, the mean over pairs.
+    hidden : str
+        Why such luck may be missed, so that the claim is about these seeds.
     pairs : tuple of (str, str, float, float, float, float)
         Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
     decision : str
@@ -61,6 +65,13 @@ class Look:
     means: Mapping[str, float]
     pairs: tuple[tuple[str, str, float, float, float, float], ...]
     decision: str = GO_ON
+    spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    shared: float = 0.0
+    hidden: str = ""
+
+    def information(self, n: Array | int) -> Array:
+        """Of n units over that of these: luck that seeds share is as large with more units."""
+        return np.asarray(n / (self.n + self.shared * (n - self.n)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,35 +123,30 @@ class Schedule:
         """Shaffer's steps of all pairs, Holm's of comparisons with a control: closed tests of any p-values."""
         return "shaffer" if self.control is None else "holm"
 
-    def critical(self, sizes: Iterable[int], level: float) -> Array:
-        """Critical normal scores of looks at these sizes, one test at a level."""
-        return np.asarray(boundaries(tuple(sizes), self._total, level, self.spending)[0])
+    def critical(self, sizes: Sequence[int], level: float) -> Array:
+        """Critical normal scores of looks at these sizes, one test at a level; infinite where nothing is enough."""
+        if self.method == "spending":
+            return np.asarray(boundaries(sizes, self._total, level, self.spending)[0])
+        t = np.array([critical_t(level, n, EXPECTED) for n in sizes], dtype=float)
+        return np.where(np.isinf(t), np.inf, score_of(2.0 * upper_tail(t, np.array(sizes) - 1.0)))
 
-    def scores(self, sizes: tuple[int, ...]) -> Array:
-        """The scores that the first pair needs at looks; NaN where nothing is enough."""
-        level = self.alpha / len(self.family)
-        if self.method == "evalue":
-            t = np.array([critical_t(level, n, EXPECTED) for n in sizes], dtype=float)
-            z = -special.ndtri(np.maximum(upper_tail(t, np.array(sizes) - 1.0), 1e-300))
-            z[np.isinf(t)] = np.inf
-        else:
-            z = self.critical(sizes, level)
-        return np.where(np.isfinite(z), z, np.nan)
+    @property
+    def first_level(self) -> float:
+        """What the first pair of the family is tested at."""
+        return self.alpha / len(self.family)
 
     def half_widths(self, sizes: tuple[int, ...], df: Array) -> Array:
         """Of intervals that hold at every look and for all pairs, in standard errors."""
-        level = self.alpha / len(self.family)
-        if self.method == "evalue":
-            return np.full(len(df), critical_t(level, sizes[-1], EXPECTED))
-        tail = special.ndtr(-self.critical(sizes, level)[-1])
+        tail = special.ndtr(-self.critical(sizes, self.first_level)[-1])
         return np.where(tail > 0.0, t_quantile(np.maximum(tail, 1e-300), df), np.inf)
 
     def at_look(self, sizes: tuple[int, ...], look: Look) -> Array:
         """p-values of a look that allow for all looks so far, in the order of its pairs."""
-        estimate, se, p = (np.array([pair[i] for pair in look.pairs], dtype=float) for i in (2, 3, 5))
-        if self.method == "evalue":
-            return np.exp(np.minimum(0.0, -log_evalue(estimate / se, look.n, EXPECTED)))
-        return repeated_p(p, sizes, self._total, self.spending)
+        p = np.array([pair[5] for pair in look.pairs], dtype=float)
+        if self.method == "spending":
+            return repeated_p(p, sizes, self._total, self.spending)
+        t = t_quantile(0.5 * np.maximum(p, 1e-300), look.n - 1.0)  # the ratio itself, unless seeds share luck
+        return np.exp(np.minimum(0.0, -log_evalue(t, look.n, EXPECTED)))
 
     def tested(self, looks: tuple[Look, ...]) -> pd.DataFrame:
         """One row per pair of the family: its last test, ``p_repeated``, smallest so far, and ``p_value``, adjusted."""
@@ -175,23 +181,23 @@ class Schedule:
         return ~table["decided"] & ~table["left"].isin(worse) & ~table["right"].isin(worse)
 
     def predicted_power(
-        self, table: pd.DataFrame, sizes: tuple[int, ...], open_pairs: pd.Series, at: int | None
+        self, table: pd.DataFrame, looks: tuple[Look, ...], open_pairs: pd.Series, at: int | None, worth: Any = 1.0
     ) -> Array:
         """The chance that an open pair is significant at so many units, if it goes on as it went.
 
-        With Brownian motion and a flat prior, scores at n2 units given z at n1 are normal: mean z sqrt(n2 / n1),
-        variance (n2 - n1) / n1.
+        With Brownian motion and a flat prior, scores at the information I2 given z at I1 are normal: mean
+        z sqrt(I2 / I1), variance I2 / I1 - 1. A further unit is worth so many of the earlier ones to each pair.
         """
+        sizes = tuple(look.n for look in looks)
         if at is None or sizes[-1] >= at or not open_pairs.any():
             return np.full(len(table), np.nan)
-        ahead = (*sizes, *(n for n in self.planned if sizes[-1] < n < at), at)
+        level, ahead = self.alpha / open_pairs.sum(), (*(n for n in self.planned if sizes[-1] < n < at), at)
         if self.method == "evalue":
-            last = critical_t(self.alpha / open_pairs.sum(), at, EXPECTED)
-        else:
-            shares = [n / self._total for n in ahead]
-            last = critical_scores(shares, self.alpha / open_pairs.sum(), self.spending)[-1]
-        more = at / sizes[-1]
-        mean, sd = score_of(table["p_look"]) * np.sqrt(more), np.sqrt(more - 1.0)
+            last = self.critical((at,), level)[-1]
+        else:  # of Brownian motion: to predict it is near enough
+            last = critical_scores([n / self._total for n in (*sizes, *ahead)], level, self.spending)[-1]
+        more = looks[-1].information(sizes[-1] + worth * (at - sizes[-1]))
+        mean, sd = score_of(table["p_look"]) * np.sqrt(more), np.sqrt(np.maximum(more - 1.0, 1e-12))
         power = special.ndtr((mean - last) / sd) + special.ndtr((-mean - last) / sd)
         return np.where(open_pairs & (table["n"] == sizes[-1]), power, np.nan)
 
@@ -245,15 +251,18 @@ class OneLook:
     maximum: int | None = None
 
 
-def one_look(runs: Runs, *, looks: Any, maximum: Any, looked: Any, alpha: float, adjust: str | None) -> OneLook:
+def one_look(
+    runs: Runs, *, looks: Any, maximum: Any, looked: Any, spending: Any, alpha: float, adjust: str | None
+) -> OneLook:
     """The look that a table is: one of those planned, noted in a ledger, or the last of so many without a plan."""
     if looked is not None and (looks is not None or maximum is not None):
         raise ArgumentError(
             f"{named('looks')} and {named('maximum')} are planned, and {named('looked')} are counted or in a ledger: "
             "give one."
         )
+    spending = check_spending(spending, planned=looks is not None or maximum is not None)
     sample = runs.study.sampled
-    n, unit, spending = runs.study.count(sample.column), sample.noun, "obrien_fleming"
+    n, unit = runs.study.count(sample.column), sample.noun
     if looked is not None and not isinstance(looked, str | os.PathLike):
         place = check_positive_int(looked, "looked")
         level = alpha / (place * (place + 1))  # of looks 1, 2, ... without an end: they add up to alpha

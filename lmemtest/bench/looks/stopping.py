@@ -14,10 +14,11 @@ import pandas as pd
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.evaluation_samples import GRADES
 from lmemtest.bench.looks.monitor import Monitoring, monitor
-from lmemtest.bench.looks.schedule import SPENDING_NAMES, STOP, planned_sizes
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, is_finite, several
+from lmemtest.bench.looks.schedule import STOP, planned_sizes
+from lmemtest.core.validate import check_fraction, check_positive_int, is_finite, several
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.lmm.sequential.spending import check_spending
 
 
 class StopWhenDecided:
@@ -83,8 +84,10 @@ class StopWhenDecided:
             raise ArgumentError(f"scorer must be the name of a scorer of the task, got {scorer!r:.60}.")
         self.baseline, self.scorer = dict(baseline), scorer
         self.looks = planned_sizes(looks, None) if several(looks) else check_positive_int(looks, "looks")
-        check_choice(spending, "spending", tuple(SPENDING_NAMES))
-        self.options: dict[str, Any] = {"alpha": check_fraction(alpha, "alpha"), "spending": spending}
+        self.options: dict[str, Any] = {
+            "alpha": check_fraction(alpha, "alpha"),
+            "spending": check_spending(spending, planned=True),
+        }
         self.found: Monitoring | None = None
         self._items: list[Any] = []
         self._direction: Literal["minimize", "maximize"] = "maximize"

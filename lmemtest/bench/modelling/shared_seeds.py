@@ -52,8 +52,10 @@ def shared_seeds(runs: Runs) -> Answer:
     Answer
         ``statistic``, the mean square between the groups over that of the rest, with ``df_num``, ``df_den`` and the
         ``p_value`` of the F-test; NaN and 0 where there are too many groups to test. ``test``, the same in words;
-        ``n_seeds``, the seeds that occur on several benchmarks; ``level``, below which the terms are held; ``verdict``,
-        whether a model holds them because the effect is "shown", as a "precaution", or does without ("not shown").
+        ``variance`` of the luck of one algorithm with one seed, without what a seed does to all algorithms, and its
+        ``variance_df``: by moments, 0 where it is not above that of chance; ``n_seeds``, the seeds that occur on
+        several benchmarks; ``level``, below which the terms are held; ``verdict``, whether a model holds them because
+        the effect is "shown", as a "precaution", or does without ("not shown").
 
     Notes
     -----
@@ -63,7 +65,7 @@ def shared_seeds(runs: Runs) -> Answer:
 
     References
     ----------
-    Wald (1940), Ann. Math. Stat. 11, 96-100
+    Wald (1940), Ann. Math. Stat. 11, 96-100; the moments are those of Henderson (1953, method 3), doi:10.2307/3001853
 
     Examples
     --------
@@ -76,7 +78,8 @@ def shared_seeds(runs: Runs) -> Answer:
     seeds = runs.study.count(str(runs.seed))
     if seeds < 2:
         raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
-    group = np.unique(algorithm.astype(np.int64) * (int(seed.max()) + 1) + seed, return_inverse=True)[1]
+    n_codes = int(seed.max()) + 1
+    groups, group = np.unique(algorithm.astype(np.int64) * n_codes + seed, return_inverse=True)
     order = np.lexsort((group, where))  # benchmark after benchmark
     where, algorithm, seed, group = (codes[order] for codes in (where, algorithm, seed, group))
     y = y[order]
@@ -97,9 +100,10 @@ def shared_seeds(runs: Runs) -> Answer:
         if key not in patterns:
             patterns[key] = group[rows], [algorithm[rows], seed[rows]] if paired else [algorithm[rows]]
     sums = np.bincount(group, rest).astype(float)
-    statistic, r = _between(sums, [(*pattern, times[key]) for key, pattern in patterns.items()])
+    of_group = None if paired else groups % n_codes
+    statistic, r, luck = _between(sums, [(*pattern, times[key]) for key, pattern in patterns.items()], of_group)
     if np.isnan(statistic):
-        return _answer(np.nan, 0, 0, np.nan, seeds)
+        return _answer(np.nan, 0, 0, np.nan, (np.nan, np.nan), seeds)
     if r < 1 or df - r < 1:
         raise DesignError("runs with the same seed are too few to distinguish what they share from chance")
     scale = float(np.square(y - y.mean()).sum())
@@ -108,11 +112,18 @@ def shared_seeds(runs: Runs) -> Answer:
     rest_squares = squares - statistic
     if rest_squares <= _ROUNDING * squares:
         raise DesignError("it would leave no residual: runs with the same seed differ by constants")
-    f = statistic / r / (rest_squares / (df - r))
-    return _answer(f, r, df - r, float(special.fdtrc(r, df - r, f)), seeds)
+    of_rest = rest_squares / (df - r)
+    f = statistic / r / of_rest
+    of_luck, df_luck, times_luck = luck
+    ratio = of_luck / df_luck / of_rest
+    moments = max(0.0, (ratio - 1.0) * of_rest * df_luck / times_luck)
+    df_moments = (ratio - 1.0) ** 2 / (ratio**2 / df_luck + 1.0 / (df - r))  # Satterthwaite's, of a difference
+    return _answer(f, r, df - r, float(special.fdtrc(r, df - r, f)), (moments, df_moments), seeds)
 
 
-def _answer(statistic: float, df_num: int, df_den: int, p_value: float, seeds: int) -> Answer:
+def _answer(
+    statistic: float, df_num: int, df_den: int, p_value: float, variance: tuple[float, float], seeds: int
+) -> Answer:
     level = LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL
     verdict = "precaution" if np.isnan(p_value) or below(p_value, level) else "not shown"
     if np.isnan(p_value):
@@ -120,6 +131,7 @@ def _answer(statistic: float, df_num: int, df_den: int, p_value: float, seeds: i
     else:
         test = f"F({df_num}, {df_den}) = {written(statistic, '.2f')}, {p_text(p_value)}"
     values = {"statistic": statistic, "df_num": df_num, "df_den": df_den, "p_value": p_value, "n_seeds": seeds}
+    values |= {"variance": variance[0], "variance_df": variance[1]}
     return Answer(
         question="shared_seeds",
         title="Luck that runs with one seed share over the benchmarks",
@@ -163,16 +175,37 @@ def _off(blocks: list[NDArray[np.intp]], values: Array) -> Array:
     return values
 
 
-def _between(sums: Array, patterns: list[tuple[NDArray[np.intp], list[NDArray[np.intp]], int]]) -> tuple[float, int]:
-    """Sum of squares between groups and its degrees of freedom; NaN where the groups are too many."""
-    if len(patterns) == 1:
+def _between(
+    sums: Array, patterns: list[tuple[NDArray[np.intp], list[NDArray[np.intp]], int]], seeds: Index | None
+) -> tuple[float, int, tuple[float, float, float]]:
+    """Sum of squares between groups and its degrees of freedom; NaN where the groups are too many.
+
+    Then, of what is left without the effects of `seeds` (the seed of each group; None if they are off already), the sum
+    of squares, its degrees of freedom, and how many times it has the variance of groups in the mean.
+    """
+    if len(patterns) == 1 and seeds is None:
         ((_, blocks, times),) = patterns
-        return float(sums @ sums) / times, _df_within(blocks)
+        squares, r = float(sums @ sums) / times, _df_within(blocks)
+        return squares, r, (squares, r, times * r)
     if len(sums) > _MOST_GROUPS:
-        return float("nan"), 0
+        return float("nan"), 0, (np.nan, np.nan, np.nan)
     between = np.zeros((len(sums), len(sums)))
     for groups, blocks, times in patterns:
         between[np.ix_(groups, groups)] += times * _off(blocks, np.eye(len(groups)))
-    values, vectors = np.linalg.eigh(between)
+    squares, r, inverse = _explained(between, sums)
+    if seeds is not None:
+        of_seed = np.equal.outer(seeds, np.unique(seeds)).astype(float)
+        by_seed = between @ of_seed
+        less, r_seeds, inverse = _explained(of_seed.T @ by_seed, of_seed.T @ sums)
+        if r_seeds < r:  # else every algorithm has seeds of its own
+            times_luck = float(np.trace(between) - np.sum(inverse * (by_seed.T @ by_seed)))
+            return squares, r, (squares - less, r - r_seeds, times_luck)
+    return squares, r, (squares, r, float(np.trace(between)))
+
+
+def _explained(of: Array, sums: Array) -> tuple[float, int, Array]:
+    """What effects with these normal equations explain: sum of squares, degrees of freedom, and a pseudo-inverse."""
+    values, vectors = np.linalg.eigh(of)
     keep = values > _ZERO * max(float(values[-1]), 1.0)
-    return float(np.sum((vectors[:, keep].T @ sums) ** 2 / values[keep])), int(keep.sum())
+    half = vectors[:, keep] / np.sqrt(values[keep])
+    return float(np.sum((half.T @ sums) ** 2)), int(keep.sum()), half @ half.T

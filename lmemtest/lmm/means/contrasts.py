@@ -35,6 +35,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import adjust as adjust_family
 from lmemtest.lmm.means.adjust import fitting_adjustment, level_of_pairs
 from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.sequential.spending import SPENDING_NAMES, check_spending
 from lmemtest.lmm.sequential.successive_t import planned_among, require_level
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def pairs(
     alpha: float | None = None,
     looks: Sequence[int] | None = None,
     maximum: int | None = None,
+    spending: str | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Test all pairwise differences.
@@ -103,10 +105,11 @@ def pairs(
         on average) and "none" (each by itself).
     looks : sequence of int, optional
         Numbers of benchmarks (of what moderated standard errors count) at all planned looks, that of these means among
-        them: `alpha` is then of all looks together, and that of the result what O'Brien-Fleming-like spending gives
-        this one.
+        them: `alpha` is then of all looks together, and that of the result what `spending` gives this one.
     maximum : int, optional
         Instead of `looks`, where only their number at the end is planned: looks come when they like up to it.
+    spending : {"obrien_fleming", "pocock"}, optional
+        How planned looks spend `alpha`: next to nothing early (the default), or about evenly.
     rng : int, numpy.random.Generator or None
         For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
@@ -165,8 +168,8 @@ def pairs(
     table = {name: em.frame[name].array.take(left) for name in em.by}
     table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
-    if looks is not None or maximum is not None:
-        alpha, on_looks = _at_look(em, looks, maximum, alpha, 2 if adjust == "none" else n_means)
+    if any(given is not None for given in (looks, maximum, spending)):
+        alpha, on_looks = _at_look(em, looks, maximum, spending, alpha, 2 if adjust == "none" else n_means)
         on_errors = (*on_errors, on_looks)
     return _compared(
         "pairs", em, table, L, apart, adjust=adjust, alpha=alpha, rng=generator, n_means=n_means, notes=on_errors
@@ -598,8 +601,9 @@ def _compared(
     )
 
 
-def _at_look(em: Estimates, looks: Any, maximum: Any, alpha: float, n_means: int) -> tuple[float, str]:
+def _at_look(em: Estimates, looks: Any, maximum: Any, spending: Any, alpha: float, n_means: int) -> tuple[float, str]:
     """The level that this one of several looks has, and what to say of it."""
+    spending = check_spending(spending, planned=looks is not None or maximum is not None)
     if em.moderate is None:
         raise ArgumentError(
             "a level over several looks needs standard errors that count what is added from look to look: moderated "
@@ -608,10 +612,9 @@ def _at_look(em: Estimates, looks: Any, maximum: Any, alpha: float, n_means: int
     n, unit = em.moderate.robust.n_clusters, em.moderate.robust.label
     units = f"levels of {unit}"
     sizes, place = planned_among(looks, maximum, n, units, "these means")
-    level = require_level(level_of_pairs(n, sizes, alpha, n_means), n, sizes, units)
-    return level, (
-        f"{place}: {format_number(level, 3)} is the level that O'Brien-Fleming-like spending of {alpha:g} gives it."
-    )
+    level = require_level(level_of_pairs(n, sizes, alpha, n_means, spending), n, sizes, units)
+    how = f"{SPENDING_NAMES[spending]} spending of {alpha:g}"
+    return level, f"{place}: {format_number(level, 3)} is the level that {how} gives it."
 
 
 def _checked_vcov(vcov: Any) -> str | None:

@@ -14,6 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from lmemtest.core.caller import named
+from lmemtest.core.validate import check_choice
+from lmemtest.errors import ArgumentError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -56,3 +60,14 @@ def pocock(share: ArrayLike, level: ArrayLike) -> Array:
 
 
 SPENDING: Mapping[str, Callable[[ArrayLike, ArrayLike], Array]] = {"obrien_fleming": obrien_fleming, "pocock": pocock}
+SPENDING_NAMES = {"obrien_fleming": "O'Brien-Fleming-like", "pocock": "Pocock-like"}
+
+
+def check_spending(spending: str | None, planned: bool) -> str:
+    """The spending function that an argument names, O'Brien-Fleming-like by default; it is for planned looks."""
+    if spending is not None and not planned:
+        raise ArgumentError(
+            f"{named('spending')} is how planned looks spend alpha, and none are planned: give {named('looks')} or "
+            f"{named('maximum')} as well, or leave it out."
+        )
+    return check_choice("obrien_fleming" if spending is None else spending, "spending", tuple(SPENDING))

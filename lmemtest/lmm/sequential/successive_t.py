@@ -157,10 +157,14 @@ def boundaries(sizes: Sequence[int], total: int, levels: ArrayLike, spending: st
     array([[4.33, 2.96, 1.97]])
     """
     alpha = np.atleast_1d(np.asarray(levels, dtype=float))
-    spent = SPENDING[spending](np.asarray(sizes) / total, alpha[:, None])
-    spent = np.diff(spent, axis=1, prepend=0.0)
+    return boundaries_of_spent(sizes, SPENDING[spending](np.asarray(sizes) / total, alpha[:, None]))
+
+
+def boundaries_of_spent(sizes: Sequence[int], so_far: Array) -> Array:
+    """`boundaries` of tests, one in each row, that have spent so much of their levels up to each look."""
+    spent = np.diff(so_far, axis=1, prepend=0.0)
     out = np.empty(spent.shape)
-    tail = np.tile(_TAILS, (len(alpha), 1))
+    tail = np.tile(_TAILS, (len(spent), 1))
     for k, n in enumerate(sizes):
         out[:, k] = _boundary(tail, spent[:, k])
         if k + 1 < len(sizes):

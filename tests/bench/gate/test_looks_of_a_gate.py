@@ -37,8 +37,19 @@ def test_a_planned_look_has_the_level_of_spending_on_one_side() -> None:
     row, half = found.to_frame().iloc[0], stats.t.isf(level, 9) * GAINS[:10].std(ddof=1) / np.sqrt(10)
     assert row["ci_low"] == pytest.approx(GAINS[:10].mean() - half)
     assert row["p_not_worse"] == gate(10).to_frame().iloc[0]["p_not_worse"]
-    assert found.look == "Look 1 of 3 that are planned, by spending of 0.05."
+    assert found.look == "Look 1 of 3 that are planned, by O'Brien-Fleming-like spending of 0.05."
     assert gate(30, looks=(30,)).alpha == pytest.approx(0.05, rel=1e-3)
+
+
+def test_planned_looks_may_spend_evenly() -> None:
+    found = gate(10, looks=(10, 20, 30), spending="pocock")
+    assert found.alpha == pytest.approx(0.5 * level_of_look(10, (10, 20, 30), 0.1, "pocock"))
+    assert found.alpha > gate(10, looks=(10, 20, 30)).alpha
+    assert found.look == "Look 1 of 3 that are planned, by Pocock-like spending of 0.05."
+    with pytest.raises(ArgumentError, match=r"spending is how planned looks spend alpha, and none are planned: give"):
+        gate(10, spending="pocock")
+    with pytest.raises(ArgumentError, match=r"spending must be .*got 'early'"):
+        gate(10, looks=(10, 20), spending="early")
 
 
 @pytest.mark.parametrize("options", [{"looks": (10, 20, 30)}, {"maximum": 30}])
@@ -72,7 +83,8 @@ def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
     found = gate(12, maximum=30)
     assert found.alpha == pytest.approx(0.5 * level_of_look(12, range(2, 31), 0.1))
     assert 0.0 < found.alpha < gate(12, looks=(12, 30)).alpha
-    assert found.look == "A look at 12 of up to 30 tasks, after any number of them, by spending of 0.05."
+    where = "A look at 12 of up to 30 tasks, after any number of them"
+    assert found.look == f"{where}, by O'Brien-Fleming-like spending of 0.05."
 
 
 def test_each_of_several_metrics_spends_for_itself() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 from source import PACKAGE
 from study import runs_of_scores
 
@@ -38,7 +38,7 @@ def scores(n: int, k: int = 3, seeds: int = 2, rng: int = 1) -> np.ndarray:
 
 
 def runs(n: int, **options: Any) -> lt.Runs:
-    return runs_of_scores(scores(n, **options))
+    return runs_of_scores(scores(n, **options), seed_shared=False)
 
 
 def study(sizes: tuple[int, ...], k: int = 3, **options: Any) -> Any:
@@ -121,7 +121,7 @@ def test_the_best_stops_when_all_others_are_worse() -> None:
 
 
 def test_the_end_of_a_pair_has_a_median_unbiased_estimate() -> None:
-    assert not len(study((8, 16), k=2, maximum=20).final())
+    assert not len(study((8, 16), k=2, maximum=20, futility=0.001).final())
     end = study((8, 16), k=2, maximum=16).final().iloc[0]
     x = np.diff(scores(16, k=2).mean(axis=2), axis=1)[:, 0]
     assert end["ci_low"] < end["estimate"] < end["ci_high"]
@@ -130,6 +130,16 @@ def test_the_end_of_a_pair_has_a_median_unbiased_estimate() -> None:
     limits = stats.ttest_1samp(-x, 0.0).confidence_interval()
     np.testing.assert_allclose([only["estimate"], only["ci_low"], only["ci_high"]], [-x.mean(), *limits], rtol=1e-8)
     assert only["p_value"] == pytest.approx(stats.ttest_1samp(x, 0.0).pvalue, rel=1e-8)
+
+
+def test_what_cannot_be_decided_has_its_estimates_and_intervals() -> None:
+    found = study((8, 16), k=2, maximum=40, futility=0.5)
+    assert found.decision == "cannot be decided"
+    end, test = found.final().iloc[0], found.to_frame().iloc[0]
+    before = critical_scores([8 / 40, 16 / 40], 0.05)[:1].tolist()
+    wanted = estimate_at_end(test["estimate"], test["se"], test["df"], [8 / 40, 16 / 40], before, 0.05)
+    np.testing.assert_allclose(end[["estimate", "ci_low", "ci_high"]].to_list(), wanted, rtol=1e-12)
+    assert any(text.startswith("A less B: median-unbiased estimate ") for text in found.sentences())
 
 
 def test_each_of_several_pairs_ends_where_it_reached_its_own_boundary() -> None:
@@ -151,7 +161,7 @@ def test_each_of_several_pairs_ends_where_it_reached_its_own_boundary() -> None:
 
 
 def test_a_pair_whose_algorithm_left_out_a_look_ends_at_the_look_that_tested_it() -> None:
-    same = [runs_of_scores(scores(n) - SHIFT[:, None]) for n in (8, 16, 24)]
+    same = [runs_of_scores(scores(n) - SHIFT[:, None], seed_shared=False) for n in (8, 16, 24)]
     table = same[1].to_frame()
     left_out = table["algorithm"].eq("A") & ~table["benchmark"].isin(same[0].levels("benchmark"))
     without = lt.Runs(table[~left_out], **same[1].roles())
@@ -191,14 +201,79 @@ def test_seeds_are_added_on_fixed_benchmarks() -> None:
         lt.monitor(runs_of_scores(x[:2]), unit="seed", maximum=9, earlier=first)
 
 
-def test_luck_that_seeds_share_over_benchmarks_is_said() -> None:
-    x = scores(12, seeds=3)
-    lucky = x + 2.0 * np.random.default_rng(5).normal(size=(1, 3, 3))
-    found = lt.monitor(runs_of_scores(lucky), maximum=20)
-    assert found.notes[0].startswith("Runs with one seed share luck over benchmarks (F(")
-    assert "what is decided is about these 3 seeds" in found.notes[0]
-    assert len(lt.monitor(runs_of_scores(x), maximum=20).notes) == 2  # the first look, at a number not planned
-    assert len(lt.monitor(runs_of_scores(lucky, seed_shared=False), maximum=20).notes) == 2
+def lucky(n: int, k: int, seeds: int, rng: int) -> np.ndarray:
+    """Scores with luck that runs of an algorithm with one seed share over all benchmarks, and that all runs share."""
+    draw = np.random.default_rng(rng)
+    own, luck = draw.normal(size=(n, k, 1)), draw.normal(size=(1, k, seeds))
+    everywhere, there = draw.normal(size=(1, 1, seeds)), draw.normal(size=(n, 1, seeds))
+    return np.asarray(own + 0.5 * draw.normal(size=(n, k, seeds)) + luck + everywhere + there)
+
+
+def mean_squares(x: np.ndarray) -> tuple[float, float, int]:
+    """Of seed:algorithm and of the rest, in a complete table; the degrees of freedom of the first."""
+    n, k, seeds = x.shape
+    off = lambda z: z - z.mean(-1, keepdims=True) - z.mean(-2, keepdims=True) + z.mean((-2, -1), keepdims=True)  # noqa: E731
+    of_seeds, every, df = n * np.square(off(x.mean(axis=0))).sum(), np.square(off(x)).sum(), (k - 1) * (seeds - 1)
+    return of_seeds / df, (every - of_seeds) / ((n - 1) * df), df
+
+
+def test_luck_that_seeds_share_over_benchmarks_is_in_the_errors() -> None:
+    """Sum of two mean squares: the scatter of differences over benchmarks, and what a seed does everywhere."""
+    n, seeds = 10, 6
+    x = lucky(n, 2, seeds, rng=5)
+    of_seeds, rest, df = mean_squares(x)
+    own = np.diff(x.mean(axis=2), axis=1).var(ddof=1) / n
+    luck = 2.0 * (of_seeds - rest) / n / seeds
+    df_luck = (of_seeds - rest) ** 2 / (of_seeds**2 / df + rest**2 / ((n - 1) * df))
+    found = lt.monitor(runs_of_scores(x), maximum=20)
+    pair = found.to_frame().iloc[0]
+    assert pair["se"] == pytest.approx(np.sqrt(own + luck), rel=1e-9)
+    wanted = (own + luck) ** 2 / (own**2 / (n - 1) + luck**2 / df_luck)
+    assert pair["df"] == pytest.approx(wanted, rel=1e-9)
+    assert pair["p_look"] == pytest.approx(2.0 * stats.t.sf(abs(pair["estimate"]) / pair["se"], wanted), rel=1e-9)
+    assert found.looks[-1].shared == pytest.approx(luck / (own + luck), rel=1e-9)
+    assert found.notes[0].startswith("Runs with one seed share luck over benchmarks (F(5, 45) = ")
+    assert "of the squared errors, which further benchmarks do not average out" in found.notes[0]
+    alone = lt.monitor(runs_of_scores(x, seed_shared=False), maximum=20)
+    assert alone.to_frame()["se"][0] == pytest.approx(np.sqrt(own), rel=1e-9)
+    assert len(alone.notes) == 2  # the first look, at a number not planned
+    at_any_time = lt.monitor(runs_of_scores(x), method="evalue").to_frame().iloc[0]
+    ratio = stats.t.isf(0.5 * pair["p_look"], n - 1)
+    assert at_any_time["p_repeated"] == pytest.approx(min(1.0, np.exp(-log_evalue(ratio, n, 1.0))), rel=1e-8)
+
+
+@pytest.mark.parametrize(("kept", "rtol"), [(1.0, 1e-4), (0.95, 0.1)], ids=["complete", "runs missing"])
+def test_errors_with_shared_luck_are_those_of_the_recommended_model(kept: float, rtol: float) -> None:
+    x = lucky(10, 4, 8, rng=3)
+    table = runs_of_scores(x, kept=np.random.default_rng(1).random(x.shape) < kept)
+    model = lt.recommend(table)
+    assert "(1 | seed:algorithm)" in model.formula
+    wanted = model.spec.fit(table).emmeans("algorithm", vcov="moderated").pairs().to_frame()
+    np.testing.assert_allclose(lt.monitor(table, maximum=20).to_frame()["se"], wanted["se"], rtol=rtol)
+
+
+def test_more_benchmarks_promise_little_where_seeds_share_luck() -> None:
+    x = lucky(10, 3, 6, rng=4)
+    shared, new = (lt.monitor(runs_of_scores(x, seed_shared=is_shared), maximum=40) for is_shared in (True, False))
+    rho = shared.looks[-1].shared
+    assert 0.2 < rho < 1.0
+    np.testing.assert_allclose(shared.looks[-1].information(40), 1.0 / (0.25 * (1.0 - rho) + rho), rtol=1e-12)
+    assert new.looks[-1].information(40) == 4.0
+    assert shared.to_frame()["predicted_power"].max() < new.to_frame()["predicted_power"].max()
+
+
+def test_luck_that_few_seeds_may_hide_is_said() -> None:
+    hidden = (
+        "The claim is about benchmarks like these, run with these seeds: luck that runs with one seed share over "
+        "benchmarks may be missed "
+    )
+    two = lt.monitor(runs_of_scores(scores(12, k=2)), maximum=20)
+    assert two.sentences()[-1] == f"{hidden}(2 seeds of 2 algorithms)."
+    one = lt.monitor(runs_of_scores(scores(12)[:, :, :1]), maximum=20)
+    assert one.sentences()[-1].startswith(f"{hidden}(there is one seed only, ")
+    same = np.repeat(scores(12)[:, :, :1], 3, axis=2)  # a seed changes nothing
+    for table in (runs(12, k=2), runs_of_scores(scores(12, seeds=4)), runs_of_scores(same)):
+        assert lt.monitor(table, maximum=20).sentences()[-1].endswith("of which they are taken for a sample.")
 
 
 def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
@@ -283,6 +358,49 @@ def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next
             found.next(costs=costs)
 
 
+def test_the_numbers_of_seeds_are_those_of_the_least_variance_for_the_cost() -> None:
+    draw = np.random.default_rng(2)
+    noise = np.array([4.0, 1.0, 1.0])[:, None]  # of a run: the first algorithm varies from run to run
+    x = draw.normal(size=(12, 3, 1)) + noise * draw.normal(size=(12, 3, 4))
+    found = lt.monitor(runs_of_scores(x, seed_shared=False), maximum=24, looks=12)
+    table = found.next(costs={"B": 8.0}, unit_cost=40.0).to_frame().set_index("algorithm")
+    assert table["run"].all()
+    spread = found.looks[-1].spread
+    assert [spread[name][1] for name in "ABC"] == [4.0, 4.0, 4.0]
+    of_run = np.array([spread[name][0] for name in "ABC"])
+    rest = x - x.mean(axis=2, keepdims=True)
+    rest -= rest.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(of_run, 1.5 * (rest**2).sum(axis=(0, 2)) / (12 * 3), rtol=1e-12)
+    of_unit = (found.to_frame()["se"] ** 2 * 12).mean() / 2.0 * 3.0
+    between, cost = of_unit - (of_run / 4.0).sum(), np.array([1.0, 8.0, 1.0]) / 4.0
+
+    def variance_times_cost(logs: np.ndarray) -> float:
+        return float((between + (of_run / np.exp(logs)).sum()) * (40.0 + cost @ np.exp(logs)))
+
+    best = np.exp(optimize.minimize(variance_times_cost, np.zeros(3), tol=1e-10).x)
+    assert table["seeds"].tolist() == np.round(best).astype(int).tolist()
+    assert table["seeds"]["A"] > table["seeds"]["C"] > table["seeds"]["B"]
+    np.testing.assert_allclose(table["cost"], 12 * cost * table["seeds"], rtol=1e-12)
+    text = found.next(costs={"B": 8.0}, unit_cost=40.0).sentences()
+    numbers = [f"{name} {table['seeds'][name]} seeds" for name in "ABC"]
+    assert (
+        f"Most informative for the cost on each further benchmark: {numbers[0]}, {numbers[1]} and {numbers[2]}." in text
+    )
+    more = found.next(unit_cost=1000.0).to_frame()
+    assert (more["expected"] > found.next().to_frame()["expected"]).all()  # more seeds decide more
+    assert found.next().to_frame()["seeds"].tolist() == [4, 4, 4]
+
+
+def test_numbers_of_seeds_need_runs_that_show_what_a_seed_adds() -> None:
+    single = lt.monitor(runs_of_scores(scores(8)[:, :, :1]), maximum=20, looks=10)
+    assert single.next(2).to_frame()["seeds"].tolist() == [1, 1, 1]
+    with pytest.raises(DesignError, match=r"unit_cost asks for numbers of seeds on benchmarks, which needs several"):
+        single.next(2, unit_cost=5.0)
+    for value in (0.0, -1.0, "x"):
+        with pytest.raises(ArgumentError, match=r"unit_cost must be a finite number above 0"):
+            study((8,), maximum=20, looks=10).next(2, unit_cost=value)  # type: ignore[arg-type]
+
+
 # ---------------------------------------------------------------------- extension
 
 
@@ -329,6 +447,16 @@ def test_an_extension_keeps_the_level_of_the_study() -> None:
             false += bool(lt.monitor(runs_of_scores(x[:12]), maximum=12, spending="pocock",
                                      earlier=first).to_frame()["decided"].any())  # fmt: skip
     assert stats.binomtest(false, n, 0.05, alternative="greater").pvalue > 0.001
+
+
+def test_an_extension_with_seeds_whose_luck_was_seen_is_refused() -> None:
+    x = lucky(20, 3, 4, rng=6)
+    first = lt.monitor(runs_of_scores(x[:8]), maximum=12)
+    with pytest.raises(DesignError, match=r"runs with one seed share luck over benchmarks \(F\(.* with new seeds"):
+        first.extension(runs_of_scores(x))
+    table = runs_of_scores(x).to_frame()
+    table["seed"] += 4 * (table["benchmark"] >= 8)
+    assert len(first.extension(lt.Runs(table, **runs_of_scores(x).roles())).to_frame())
 
 
 def test_an_extension_is_by_runs() -> None:
@@ -527,6 +655,24 @@ def test_an_analysis_at_a_planned_look_has_the_level_that_spending_gives_it() ->
     assert pairs.notes[-1].startswith("Look 2 of 3 that are planned: ")
     alone = means.pairs(looks=(6, 12, 18), alpha=0.1, adjust="none").alpha
     assert alone == pytest.approx(2.0 * special.ndtr(-boundaries([6, 12], 18, 0.1)[0, 1]), rel=1e-6)
+
+
+def test_planned_looks_of_an_analysis_may_spend_evenly() -> None:
+    analysis = lt.analyze(runs(12), looks=(6, 12, 18), spending="pocock")
+    level = level_of_pairs(12, (6, 12, 18), 0.05, 3, "pocock")
+    assert analysis.alpha == pytest.approx(level, rel=1e-12)
+    assert level > level_of_pairs(12, (6, 12, 18), 0.05, 3)
+    assert "spending='pocock'" in analysis.call
+    text = " ".join(plain(block) for block in methods_paragraph(analysis))
+    assert "is the level that Pocock-like spending (Lan & DeMets 1983) of 5 % for the whole study gives it." in text
+    means = analysis.pairs.estimates
+    pairs = means.pairs(maximum=18, alpha=0.05, spending="pocock")
+    assert pairs.alpha == pytest.approx(level_of_pairs(12, range(2, 19), 0.05, 3, "pocock"), rel=1e-12)
+    assert pairs.notes[-1].endswith("is the level that Pocock-like spending of 0.05 gives it.")
+    for call in (lambda: lt.analyze(runs(12), spending="pocock"), lambda: means.pairs(spending="pocock"),
+                 lambda: lt.analyze(runs(12), looked=2, spending="pocock")):  # fmt: skip
+        with pytest.raises(ArgumentError, match=r"spending is how planned looks spend alpha, and none are planned"):
+            call()
 
 
 def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_ledger_its_level(tmp_path: Path) -> None:
