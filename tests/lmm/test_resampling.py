@@ -79,6 +79,16 @@ def test_every_draw_is_kept_and_named(fit):
     assert "30 tables drawn from the fitted model" in got.summary()
 
 
+def test_without_a_statistic_it_is_of_every_parameter_that_is_identified(fit):
+    got = fit.bootstrap(n_draws=39, rng=1)
+    sds = fit.varcorr["sd"].dropna()
+    assert got.estimate == approx([*fit.params, *sds])
+    assert {*got.names} - {*fit.params.index} <= {*fit.profile().labels}
+    table = make_table().assign(copy=lambda table: table["algorithm"])
+    aliased = lt.fit_lmm(f"{FORMULA} + copy", table)
+    assert aliased.bootstrap(n_draws=39, rng=1).names == got.names
+
+
 def test_results_do_not_depend_on_the_number_of_processes(fit):
     one, two = (bootstrap(fit, lambda f: f.params.iloc[1], 12, rng=5, n_jobs=jobs) for jobs in (1, 2))
     np.testing.assert_array_equal(one.draws, two.draws)

@@ -7,7 +7,7 @@ Intervals of draws are those of `core.resampling`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from lmemtest.core.validate import check_choice, check_fraction, check_positive_
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.lmm.hypotheses.null_distributions import simulator
+from lmemtest.lmm.intervals.profile import label_of
 from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _refitted(
 @one_blas_thread()
 def bootstrap(
     fit: Any,
-    statistic: Statistic,
+    statistic: Statistic | None = None,
     n_draws: int = 999,
     *,
     method: str = "percentile",
@@ -67,9 +68,9 @@ def bootstrap(
     ----------
     fit : LmmFit
         The model from which tables are drawn.
-    statistic : callable
+    statistic : callable, optional
         Takes a fit and returns a number, ``(k,)`` numbers, or a named `pandas.Series` of them, always of the same
-        length.
+        length. By default the fixed effects that the data identify, and the standard deviations.
     n_draws : int, >= 2
         Tables.
     method : {"percentile", "basic", "bca"}
@@ -126,13 +127,17 @@ def bootstrap(
     >>> share = fit.bootstrap(lambda f: f.covariances[0][0, 0] / (f.covariances[0][0, 0] + f.scale), 99, rng=1)
     >>> share.draws.shape, bool(share.ci_low[0] < share.estimate[0] < share.ci_high[0])
     ((99, 1), True)
+    >>> fit.bootstrap(n_draws=39, rng=1).names
+    ('Intercept', 'tool[T.B]', 'sd Intercept | task', 'residual sd')
     """
     n_draws = check_positive_int(n_draws, "n_draws", minimum=2)
     check_choice(method, "method", METHODS)
     level = 1.0 - check_fraction(alpha, "alpha")
+    check_fit(fit, "fit")
+    if statistic is None:
+        statistic = partial(_parameters, identified=tuple(fit.params.index[fit.params.notna()]))
     if not callable(statistic):
         raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
-    check_fit(fit, "fit")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     estimate, names = _evaluated(statistic, fit)
     bad = [name for name, value in zip(names, estimate, strict=True) if not np.isfinite(value)]
@@ -180,6 +185,16 @@ def bootstrap(
         ),
         notes=tuple(notes),
     )
+
+
+def _parameters(fit: Any, identified: Sequence[str]) -> pd.Series[float]:
+    """Fixed effects, and standard deviations under the names that `profile` gives them."""
+    table = fit.varcorr[fit.varcorr["name2"] == ""]
+    kinds = np.where(table["group"] == "Residual", "residual sd", "sd")
+    names = [
+        label_of(kind, group, name, "") for kind, group, name in zip(kinds, table["group"], table["name1"], strict=True)
+    ]
+    return pd.concat([fit.params[list(identified)], pd.Series(table["sd"].to_numpy(), index=names)])
 
 
 def _evaluated(statistic: Statistic, fit: Any) -> tuple[Array, tuple[str, ...]]:
