@@ -201,6 +201,16 @@ def best_so_far() -> Table:
     return Table(frame, {**roles, "seed": "seed", "budget": "trial", "metafeatures": ("space",)})
 
 
+def costs() -> Table:
+    """Evaluations up to a target, as BBOB has them: settings are numbers, and the score is called like a budget."""
+    levels = (("CMA-ES", "BFGS", "NM"), tuple(f"f{i}" for i in range(1, 9)), (5, 10, 20), (10.0, 0.1, 1e-8))
+    frame = scores(np.random.default_rng(10), *levels, noise=0.1)
+    frame.columns = ["algorithm", "function", "dimension", "target", "evaluations"]
+    frame["evaluations"] = (1e6 * frame["evaluations"]).round()
+    roles = {"algorithm": "algorithm", "benchmark": "function", "metafeatures": ("dimension", "target")}
+    return Table(frame, {"score": "evaluations", "direction": "minimize", "budget": None, **roles})
+
+
 TABLES: dict[str, Callable[[], Table]] = {
     **{f"long, {names} names": lambda names=names: long(names) for names in NAMES},  # type: ignore[misc]
     "long, seeds once": lambda: Table(long(seeds=1).frame.drop(columns="seed"), {**long().roles, "seed": None}),
@@ -218,4 +228,5 @@ TABLES: dict[str, Callable[[], Table]] = {
     "ranks": ranks,
     "one benchmark": one_benchmark,
     "copied": copied,
+    "costs": costs,
 }

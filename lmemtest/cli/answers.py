@@ -92,7 +92,7 @@ def read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     message = f"{listed(_lacking(arguments))} must be given. Columns of {name_of(arguments)}: {listed(table.columns)}."
     answers = answer_roles(table, roles)
     if answers is None:
-        raise ArgumentError(message)
+        raise ArgumentError(f"{message} What else this table can answer: lmemtest check {name_of(arguments)}.")
     new = [part for name, value in answers.items() if value != roles.get(name) for part in _option_of(name, value)]
     if not taken(new, arguments.yes):
         raise ArgumentError(

@@ -141,8 +141,10 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     if export is not None:
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
+    from lmemtest.bench.data.guessing import guess
     from lmemtest.bench.data.recognised import recognised
     from lmemtest.core.replicates import load_beside
+    from lmemtest.errors import ArgumentError
 
     if options.yes or not lacking:  # else the command may end with a question
         load_beside()
@@ -151,6 +153,8 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
         if export is not None and export.tool != EVALUATE:
             return _prepared(options, _of_export(options, export, roles))
         if export is not None:
+            if options.score is None and guess(source.read(), roles).passes_over(export.options.get("score")):
+                raise ArgumentError(export.in_words(name_of(options)))
             tell(export.in_words(name_of(options)))
         tidy = read_form(options, source, {**roles, "algorithm": None} if wide else roles, wide=wide or None)
         reading = _guessed(options, tidy, roles)
@@ -269,7 +273,7 @@ def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Rea
         return guessed.readings[0]
     wide = tidy.methods is not None or any(reading.wide for reading in guessed.readings)
     needed = [f"--{name}" for name in NEEDED if roles[name] is None and (name == "direction" or not wide)]
-    missing = " and ".join(", ".join(needed).rsplit(", ", 1))
+    missing = " and ".join(", ".join(needed or ["--wide"]).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
     told = guessed.told(roles, "", wide=options.wide)
     numbers = table.select_dtypes("number").shape[1]

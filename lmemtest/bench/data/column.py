@@ -110,6 +110,14 @@ class Column:
         return not (self.is_numeric or pd.api.types.is_datetime64_any_dtype(dtype) or dtype.kind in "mM")
 
     @cached_property
+    def counts(self) -> bool:
+        """Whether it may number rows or runs: dates, or whole numbers that are not only 0 and 1."""
+        if not self.is_numeric:
+            return not self.is_text
+        values = self.floats[np.isfinite(self.floats)]
+        return bool(len(values) and (values == np.rint(values)).all() and not np.isin(values, (0.0, 1.0)).all())
+
+    @cached_property
     def is_nested(self) -> bool:
         """Whether cells hold lists or records."""
         inner = (list, dict, set, tuple, np.ndarray)
@@ -274,6 +282,19 @@ def is_summary(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool
             if len(x) * np.log(alike / (finite.size + 0.5)) < np.log(CHANCE):
                 return True
     return False
+
+
+def is_ranking(values: NDArray[np.float64]) -> bool:
+    """Whether the values of rows are their places in an order, from 1 on; ties may share a place in any of the usual
+    ways.
+
+    >>> is_ranking(np.array([1.0, 2.0, 2.0, 4.0])), is_ranking(np.array([1.0, 2.0, 4.0]))
+    (True, False)
+    """
+    from scipy.stats import rankdata
+
+    methods = ("min", "dense", "average", "max")
+    return len(values) > 1 and any(np.array_equal(rankdata(values, method), values) for method in methods)
 
 
 def _limits(x: NDArray[np.float64], width: float, whole: bool) -> Iterator[tuple[Any, Any]]:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmemtest.bench.data.column import Column, is_summary, read_columns
+from lmemtest.bench.data.column import Column, is_ranking, is_summary, read_columns
 from lmemtest.bench.data.failures import WORDS as FAILED
-from lmemtest.bench.data.roles import direction_of, role_of, sums_up, words_of
+from lmemtest.bench.data.roles import RANK_NAMES, direction_of, role_of, sums_up, words_of
 from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
@@ -569,7 +569,7 @@ def _is_wide(columns: dict[str, Column]) -> bool:
     methods = [columns[name] for name in others if name not in spare and not columns[name].sums_up]
     if len(text) > 1 or len(methods) < 2 or len(methods[0].values) < 2:
         return False
-    if any(column.role is not None and _counts(column) for column in methods):
+    if any(column.role is not None and column.counts for column in methods):
         return False
     stems = [(_TAIL.fullmatch(column.name), column.name) for column in methods]
     names = [match["base"] if match is not None and match["base"] else name for match, name in stems]
@@ -579,14 +579,6 @@ def _is_wide(columns: dict[str, Column]) -> bool:
         return all(bool(np.isin(column.values.dropna().unique(), (0, 1)).all()) for column in methods)
     labels = columns[text[0]].values
     return bool(labels.notna().all() and labels.is_unique)
-
-
-def _counts(column: Column) -> bool:
-    """Whether a column may number its rows or runs: whole numbers, and not only 0 and 1."""
-    if column.is_text:
-        return False
-    values = column.floats[np.isfinite(column.floats)]
-    return bool(len(values) and (values == np.rint(values)).all() and not np.isin(values, (0.0, 1.0)).all())
 
 
 def _numbers_rows(column: Column) -> bool:
@@ -680,12 +672,17 @@ def _without_summary_rows(
 def _without_summary_columns(
     table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
 ) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
-    """The table without columns that are called like summaries and sum up the others in all rows."""
+    """The table without columns that are called like summaries and sum up the others in all rows, or rank the rows.
+
+    What a ranking rests on need not be in the table.
+    """
     suspects = [name for name in scores if sums_up(name)]
     if not suspects or len(suspects) == len(scores):
         return table, remarks, scores
     x = table[scores].to_numpy(dtype=float, na_value=np.nan)
-    out = [scores[place] for place in _summaries(x, [scores.index(name) for name in suspects])]
+    places = [scores.index(name) for name in suspects]
+    ranks = [place for place in places if {*words_of(scores[place])} & RANK_NAMES and is_ranking(x[:, place])]
+    out = [scores[place] for place in sorted({*ranks, *_summaries(x, [p for p in places if p not in ranks])})]
     remarks = _told(remarks, "summary_columns", out, [name for name in suspects if name not in out])
     return table.drop(columns=out), remarks, [name for name in scores if name not in out]
 

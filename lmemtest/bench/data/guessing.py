@@ -23,6 +23,7 @@ from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.forms import mean_columns
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.roles import (
+    MANY,
     SCORE_NAMES,
     command_of,
     direction_of,
@@ -131,6 +132,10 @@ class Guess:
         """Whether there is one reading."""
         return len(self.readings) == 1
 
+    def passes_over(self, score: str | None) -> bool:
+        """Whether every reading has another score than this one, such as the time that an answer took."""
+        return score is not None and all(reading.roles.get("score") != score for reading in self.readings)
+
     def taken(self, options: str) -> list[str]:
         """What is taken, as it is typed, why, and what is left out, a line each."""
         lines = [f"taking {options}", *(f"  {reason}" for reason in self.reasons)]
@@ -192,8 +197,9 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     rest = [column for column in free if column.name not in scores]
     algorithms, reason = ([roles["algorithm"]], "") if roles["algorithm"] is not None else _algorithms(frame, rest)
     found = [_with_structure(frame, columns, roles, algorithm, scores) for algorithm in algorithms]
-    of_text = {name for name, column in columns.items() if column.role == "choice" and not column.is_numeric}
-    choice = next((name for name in found[0][0]["metafeatures"] if name in of_text), None) if found else None
+    of_text = [columns[name] for name in found[0][0]["metafeatures"] if not columns[name].is_numeric] if found else []
+    parts = (c.name for c in of_text if c.role == "choice" or _divides(frame, c.name, algorithms[0]))
+    choice = next(parts, None)
     if choice is not None and choice not in roles["metafeatures"] and scores:
         return _of_choices(frame, roles, choice)
     refused = _runs_in_names(columns, rest, algorithms, scores)
@@ -207,6 +213,9 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     readings, reasons = list[Reading](), [reason] if reason and len(algorithms) == 1 else []
     for (structure, _), score in itertools.product(found, scores):
         direction = roles["direction"] or direction_of(score)
+        if direction is None and columns[score].role == "budget":
+            direction = "minimize"
+            reasons.append(f"{score!r} differs from run to run: taken as what a run cost.")
         if direction is None and _are_ranks(frame, {**structure, "score": score}):
             direction = "minimize"
             reasons.append(f"The values of {score!r} are ranks from 1 on, of which low ones are good.")
@@ -224,15 +233,22 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     )
 
 
+def _divides(table: pd.DataFrame, part: str, algorithm: str) -> bool:
+    """Whether a table holds several comparisons: each part has algorithms of its own, and at most one is in all."""
+    within = [set(names.dropna()) for _, names in table.groupby(part, observed=True)[algorithm]]
+    return len(within) > 1 and min(map(len, within)) > 1 and len(set.intersection(*within)) < 2
+
+
 def _of_choices(table: pd.DataFrame, roles: Mapping[str, Any], choice: str) -> Guess:
     """The readings of the rows of each score, or part of the data, that a column names."""
     readings = list[Reading]()
+    said = "{!r} of {!r} is the score" if role_of(choice) == "choice" else "the comparison is within {!r} of {!r}"
     for value in map(str, table[choice].dropna().unique()):
         part = Reading(roles={}, where=(choice, value))
         given = {**roles, "direction": roles["direction"] or direction_of(value)}
         for reading in guess(part.rows(table).drop(columns=choice), given).readings:
             more = reading.when.replace("if ", " and ", 1)
-            readings.append(replace(reading, where=part.where, when=f"if {value!r} of {choice!r} is the score{more}"))
+            readings.append(replace(reading, where=part.where, when=f"if {said.format(value, choice)}{more}"))
     return Guess(readings=tuple(readings), lacking=() if readings else ("score",))
 
 
@@ -320,9 +336,11 @@ def _scores(free: Sequence[Column]) -> list[str]:
         found = [column.name for column in (*numeric, *texts) if good(column)]
         if found:
             return found
-    return [column.name for column in numeric if column.role is None and column.n_levels > 2] or [
-        column.name for column in texts if column.role is None
-    ]
+    plain = [column for column in numeric if column.role is None and column.n_levels > 2]
+    if all(column.n_levels < MANY for column in plain):  # settings, beside a cost that differs from run to run
+        costs = [c for c in numeric if c.role == "budget" and 2 * c.n_levels > c.values.notna().sum() > MANY]
+        plain = costs if len(costs) == 1 else plain
+    return [column.name for column in plain or [column for column in texts if column.role is None]]
 
 
 def _mostly_numbers(column: Column) -> bool:
@@ -537,8 +555,10 @@ def _of_columns(table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[
     reasons: tuple[str, ...]
     free = [column for name, column in columns.items() if name not in _named(roles)]
     found = {name: value for name, value in roles.items() if value not in (None, ()) and name != "ignore"}
+    # where rows have names, HumanEval and MT-Bench are scores: only whole numbers number runs, steps or benchmarks
+    named_once = any(c.is_text and not c.is_nested and c.values.is_unique for c in free)
     for role in ("benchmark", "seed", "budget"):
-        said = [column for column in free if column.role == role]
+        said = [column for column in free if column.role == role and (column.counts or not named_once)]
         if role not in found and len(said) == 1 and (role != "benchmark" or said[0].is_numeric):
             found[role] = said[0].name
     if ("budget" in found or "seed" in found) and not any(
@@ -597,7 +617,10 @@ def refuse_without_roles(table: Any, given: Mapping[str, Any], function: str, me
         raise ArgumentError(f"{message} {known.in_words('It')}")
     if known is not None:
         message += f" {known.in_words('It')}"
-    told = in_its_form(frame, given).told(given, function)
+    found = in_its_form(frame, given)
+    if known is not None and found.passes_over(known.options.get("score")):
+        raise ArgumentError(message)
+    told = found.told(given, function)
     if getattr(getattr(table, "index", None), "names", [None]) != [None]:  # its levels are columns of the frame alone
         told = told.replace("df.melt(", "df.reset_index().melt(")
     raise ArgumentError(f"{message} {told}".rstrip())

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    *("SCORE_NAMES", "Unnamed", "answer_roles", "command_of", "direction_of", "keywords_of", "options_of"),
-    *("role_of", "runs_in_names", "unnamed_columns", "with_roles"),
+    *("RANK_NAMES", "SCORE_NAMES", "Unnamed", "answer_roles", "command_of", "direction_of", "keywords_of"),
+    *("options_of", "role_of", "runs_in_names", "unnamed_columns", "with_roles"),
 ]
 
 
@@ -77,10 +77,13 @@ _LOW = _words(
 )
 SCORE_NAMES = _words("score value result performance fitness y")  # names that do not say which end is good
 _TURNED = _words("neg negative minus negated")
-_RANKS = _words("rank place")
+RANK_NAMES = _words("rank ranking place rang classement")
 _SUMMARY = _words(
     "avg average mean median total overall sum win wins loss losses tie ties rank ranks ranking score accuracy error "
-    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1"
+    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1 "
+    "mittelwert mittel durchschnitt schnitt summe gesamt insgesamt rang moyenne médiane somme classement promedio "
+    "media média mediana suma somma soma totale gemiddelde średnia "
+    "среднее итого сумма 平均 平均值 均值 总计 合計 평균 합계"
 )  # of a row or a column that sums up the others
 
 MANY = 10  # different numbers, from which on they are rather a course than a setting
@@ -128,6 +131,8 @@ def sums_up(name: Any) -> bool:
 
     >>> [sums_up(name) for name in ("Avg.", "Avg. Rank", "#1", "Mean accuracy", "MeanShift", "1")]
     [True, True, True, True, False, False]
+    >>> [sums_up(name) for name in ("Mittelwert", "Moyenne", "平均", "Media", "Waldmittel")]
+    [True, True, True, True, False]
     """
     words = re.findall(r"# ?1\b|[^\W_]+", str(name).lower())
     return bool(words) and {word.replace(" ", "") for word in words} <= _SUMMARY
@@ -163,7 +168,7 @@ def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
     ['maximize', 'minimize', None, None, 'minimize']
     """
     words = set(words_of(name))
-    if words & _RANKS:
+    if words & RANK_NAMES:
         return "minimize"
     high, low = bool(words & _HIGH), bool(words & _LOW)
     if high == low or words & _TURNED:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
+from lmemtest.bench.data.column import Column
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied, with_names
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.bench.data.roles import role_of, runs_in_names
@@ -155,7 +156,7 @@ def from_wide(
             wanted = [name for name in wanted if name != label]
         elif text:
             raise DataError(_of_text(text, label))
-        _refuse_roles(table, wanted)
+        _refuse_roles(table, wanted, label)
         others = [name for name in names if name not in wanted]
         numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
         if numbered:
@@ -273,9 +274,14 @@ def _of_text(text: list[str], benchmark: str | None) -> str:
     return f"The column {text[0]!r} holds no numbers, so it is no algorithm: {it}"
 
 
-def _refuse_roles(table: Any, wanted: list[str]) -> None:
-    """A number that says which run this is would pass for the scores of an algorithm; 0s and 1s are answers."""
+def _refuse_roles(table: Any, wanted: list[str], label: str | None) -> None:
+    """A number that says which run this is would pass for the scores of an algorithm; 0s and 1s are answers.
+
+    Where rows have names of their own, fractions are scores: HumanEval is no evaluation, MT-Bench no benchmark.
+    """
     suspects = [n for n in wanted if n.startswith("Unnamed:") or role_of(n) in ("seed", "budget", "benchmark")]
+    if label is not None and not isinstance(table, nw.LazyFrame) and table.get_column(label).is_unique().all():
+        suspects = [n for n in suspects if n.startswith("Unnamed:") or Column(table.get_column(n).to_pandas()).counts]
     if not suspects:
         return
     answers = not isinstance(table, nw.LazyFrame) and all(

@@ -15,7 +15,8 @@ import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, padded
 from lmemtest.bench.data.failures import words_as_kinds
-from lmemtest.bench.data.recognised import answers_in
+from lmemtest.bench.data.guessing import in_its_form
+from lmemtest.bench.data.recognised import answers_in, recognised
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.evaluation.failed import failure_policy
@@ -35,6 +36,8 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.cells import Groups, aggregate
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lmemtest.core.arrays import Array, Index
 
 FEWEST_JUDGES = 5  # from which on judges are a sample: a variance of fewer has hardly any degrees of freedom
@@ -141,8 +144,9 @@ def read_answers(
     given = {"model": model, **given}
     for role, name in (("model", model), ("item", item), ("score", score)):
         if name is None:
-            call = answers_in(collected(frame.lazy()).to_pandas())
-            suggested = "" if call is None else f" By names and structure: {call.call}"
+            rows = collected(frame.lazy()).to_pandas()
+            call = answers_in(rows)
+            suggested = _of_runs(rows) if call is None else f" By names and structure: {call.call}"
             raise ArgumentError(
                 f"{named(role)} must be the name of a column, got None. Columns: {listed(columns)}.{suggested}"
             )
@@ -207,6 +211,18 @@ def read_answers(
         if FEWEST_FAMILIES <= len(levels["family"]) < len(blocks.names):  # a sample
             blocks = replace(blocks, family=np.array(levels["family"], dtype=object)[own][blocks.block])
     return blocks, by_judge, of_item, about
+
+
+def _of_runs(table: pd.DataFrame) -> str:
+    """How a table without answers to items is compared, as far as names and structure show it."""
+    known = recognised(table)
+    if known is not None:
+        return f" {known.in_words('It')}"
+    found = in_its_form(table, {})
+    if not found.readings:
+        return ""
+    told = found.told({}, "lmemtest.analyze(df, {})")
+    return f" If these are runs of algorithms on benchmarks rather than answers to items, compare those. {told}"
 
 
 def _without_repeats(frame: Any, keys: list[str], score: str, keep: str) -> tuple[Any, int]:

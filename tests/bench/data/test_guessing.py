@@ -379,3 +379,54 @@ def test_counts_of_successes_are_scores_where_all_had_as_many_trials() -> None:
     shares = eval(step, {"df": df})  # what the message proposes
     with pytest.raises(ArgumentError, match="If a high 'share' is good"):
         lt.analyze(shares)
+
+
+def test_a_leaderboard_is_read_without_its_ranking_and_with_benchmarks_that_are_called_like_roles() -> None:
+    rng = np.random.default_rng(11)
+    board = pd.DataFrame({"Rank": ["1", "2", "2", "4"], "Model": ["GPT-X", "Claudia", "Gemmah", "Phee"]})
+    names = ["MMLU", "GSM8K", "HumanEval", "MT-Bench", "IFEval", "BBH"]
+    for name in names:
+        board[name] = [f"{x:.1f} ± 0.4" for x in 85 - 3 * np.arange(4) + rng.normal(0, 2, 4)]
+    with pytest.raises(ArgumentError, match=r"  lmemtest\.analyze\(df, direction='maximize'\)\n"):
+        lt.analyze(board)
+    runs = first_step(board, direction="maximize")
+    assert (runs.algorithms, runs.benchmarks) == (tuple(sorted(board["Model"])), tuple(sorted(names)))
+    assert "'Rank' left out" in runs.notes[0]
+
+
+@pytest.mark.parametrize("name", ["Mittelwert", "Moyenne", "Promedio", "Media", "Średnia", "Среднее", "平均", "평균"])
+def test_a_row_of_means_in_another_language_is_no_benchmark(name: str) -> None:
+    frame = long().frame.pivot_table(index="dataset", columns="method", values="test_acc").round(3).reset_index()
+    mean = pd.DataFrame([{"dataset": name, **frame.drop(columns="dataset").mean().round(3)}])
+    runs = first_step(pd.concat([frame, mean], ignore_index=True), direction="maximize")
+    assert len(runs.benchmarks) == len(frame)
+    mean.loc[0, "kNN"] += 0.1  # then it sums up nothing, and is what it may be: a data set
+    assert len(first_step(pd.concat([frame, mean], ignore_index=True), direction="maximize").benchmarks) == 13
+
+
+def test_two_experiments_in_one_file_are_read_one_at_a_time() -> None:
+    table = long().frame
+    main = table[table["method"].isin(["Ours", "XGBoost", "SVM"])].assign(experiment="main")
+    other = table[table["method"].isin(["Ours", "RandomForest", "kNN"])].assign(experiment="ablation")
+    found = guess(pd.concat([main, other], ignore_index=True))
+    assert [reading.where for reading in found.readings] == [("experiment", "main"), ("experiment", "ablation")]
+    assert found.readings[0].when == "if the comparison is within 'main' of 'experiment'"
+    shared = guess(pd.concat([main, main.assign(experiment="again")], ignore_index=True))  # a setting: all ran in both
+    assert shared.readings[0].roles["metafeatures"] == ("experiment",)
+
+
+def test_times_are_not_compared_in_the_place_of_answers() -> None:
+    rng = np.random.default_rng(12)
+    items = pd.DataFrame([(m, t, q) for m in "abc" for t in ("law", "bio") for q in range(20)])
+    items.columns = ["model", "subject", "question"]
+    items = items.assign(correct=rng.random(len(items)) < 0.6, latency_ms=rng.integers(100, 900, len(items)))
+    with pytest.raises(ArgumentError, match=r"lmemtest\.evaluate\(table, model='model'") as error:
+        lt.analyze(items)
+    assert "latency_ms'" not in str(error.value)
+    assert guess(items).passes_over("correct")
+
+
+def test_evaluate_shows_how_a_table_without_answers_is_compared() -> None:
+    with pytest.raises(ArgumentError, match="If these are runs of algorithms on benchmarks") as error:
+        lt.evaluate(long("others").frame)
+    assert "\n  lmemtest.analyze(df, score='f1', direction='maximize', algorithm='clf'" in str(error.value)
