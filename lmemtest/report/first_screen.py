@@ -179,7 +179,7 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
-            f"With {intervals_text(names.pairs)}. Filled: differs from the best. Hollow: may be as good.",
+            f"With {intervals_text(names.pairs)}. Filled: the best, and what differs from it. Hollow: may be as good.",
             best_only(analysis),
         ),
         tips=tips,
