@@ -461,6 +461,21 @@ def test_probabilities_average_over_the_random_effects_and_meet_the_mean_of_the_
     assert means.ci_high == approx(special.expit(at + half), rel=1e-9)
 
 
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+def test_the_level_of_probabilities_weighs_groups_as_generalised_least_squares_do(link: str) -> None:
+    trials = np.repeat([400, 60, 30, 30, 30], 2)
+    table = {"n": trials, "k": [280, 300, 20, 28, 6, 10, 9, 12, 8, 4], "m": list("AB") * 5, "g": list("vvwwxxyyzz")}
+    fit = lt.fit_glmm("k ~ m + (1 | g)", table, trials="n", link=link)
+    group, n, share = fit.cells.frame["g"].to_numpy(), fit.observed.n, fit.observed.mean
+    information = fit.family.information(fit.cell_predictions(random=False), n)
+    V = np.diag(1.0 / information) + fit.covariances[0][0, 0] * np.equal.outer(group, group)
+    weight = n * np.linalg.solve(V, np.ones(len(n))) / information
+    means = dict(zip("AB", fit.emmeans("m", type="response").estimate, strict=True))
+    expected = np.array([means[model] for model in fit.cells.frame["m"]])
+    assert weight @ expected == approx(weight @ share, rel=1e-9)
+    assert n @ expected < 0.9 * n @ share  # the largest group is the best
+
+
 def test_probabilities_without_random_effects_are_the_shares():
     table = {"right": [12, 7, 18], "asked": [20, 20, 25], "model": list("abc")}
     means = lt.fit_glmm("right ~ model", table, trials="asked").emmeans("model", type="response")

@@ -67,6 +67,18 @@ def held(rng: np.random.Generator, **design: float) -> dict[str, float]:
     return {"held": low <= true <= high, "outside": low < 0.0 or high > 1.0}
 
 
+def held_on_unequal(rng: np.random.Generator, *, accuracy: float) -> dict[str, float]:
+    """The same where one of six tasks has ten times as many answers as each of the others."""
+    n, sd, between = np.array([200, *[20] * 5]), 0.7, 0.3
+    eta = special.logit(accuracy) + rng.normal(0.0, sd, 6) + rng.normal(0.0, between, (2, 6))
+    answers = {"k": rng.binomial(n, special.expit(eta)).ravel(), "n": np.tile(n, 2), "model": np.repeat(["A", "B"], 6)}
+    fit = lt.fit_glmm("k ~ model + (1 | task) + (1 | task:model)", answers | {"task": list("uvwxyz") * 2}, trials="n")
+    low, high = fit.emmeans("model", type="response").to_frame().loc[0, ["ci_low", "ci_high"]]
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    true = special.expit(special.logit(accuracy) + np.hypot(sd, between) * x) @ weight / weight.sum()
+    return {"held": low <= true <= high}
+
+
 # The grid: a fraction of 3 to 20 tasks, 10 to 200 items, accuracies of 0.5 to 0.99, and 2 to 10 models that are equal,
 # equal but for one that is erratic (three times the standard deviation between tasks), or graded.
 Cell = tuple[int, int, float, int, str, float]
@@ -192,6 +204,12 @@ def test_the_interval_of_a_probability_holds_that_of_further_tasks(accuracy, tas
     found = rate_of(lambda rng: held(rng, models=2, tasks=tasks, items=40, accuracy=accuracy), n, each(2))
     assert at_least(found["held"], n, 0.93)
     assert found["outside"] == 0.0
+
+
+@pytest.mark.parametrize("accuracy", [0.7, 0.95])
+def test_the_interval_of_a_probability_is_of_further_tasks_where_one_has_most_answers(accuracy):
+    n = 400
+    assert at_least(rate_of(lambda rng: held_on_unequal(rng, accuracy=accuracy), n, each(3))["held"], n, 0.93)
 
 
 @pytest.mark.parametrize("accuracy", [0.7, 0.95])

@@ -11,9 +11,17 @@ and of the variances. The inverse link of a mean predictor is another number: it
 
 Where groups have few answers, pseudo-likelihood and Laplace's approximation take the conditional effects, or the
 variances, for too small or too large, and such a mean would be off by points. So all predictors are moved by one ``c``
-on the scale of the link, at which the mean of the answers of the table is met,
+on the scale of the link, at which a mean of the answers of the table is met,
 
-    sum n m(eta + c, v) = sum of the answers,    dc/dv = -sum n dm/dv / sum n dm/deta.
+    sum w n m(eta + c, v) = sum w (sum of the answers),    dc/dv = -sum w n dm/dv / sum w n dm/deta.
+
+The groups g of the factor with the fewest levels (tasks, say) are the sample, however many answers each has: their
+means count by their inverse variances in the linear model of the working scores at the fixed effects (marginal
+quasi-likelihood: Breslow & Clayton 1993, doi:10.2307/2290687). With W the information of an answer, summed over groups,
+
+    w_g = 1 / (1 + sum_terms v_term sum_levels W_level^2 / W_g),
+
+so that answers count the same where groups are alike, and groups do where they vary.
 """
 
 from __future__ import annotations
@@ -111,7 +119,8 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
         ratio_of=what + ", averaged over the random effects" * bool(groups),
         notes=(
             f"Means are {what} averaged over the random effects of {joined(groups)}: for further ones like these, not "
-            "for these and not for one whose effects are zero. Their level is that of the answers of the table."
+            "for these and not for one whose effects are zero. Their level is that of the answers of the table, where "
+            f"each group of {min(fit.design.random, key=lambda term: term.n_levels).group} counts by its precision."
             if groups
             else f"Means are {what}.",
             *(note for note in means.notes if note != link),
@@ -142,8 +151,10 @@ def _level(fit: Any, variance: float) -> tuple[float, float]:
     """How far predictors are moved for the mean of the answers to be met, and the derivative in the variance."""
     from scipy.optimize import brentq
 
-    observed, (eta, where) = fit.observed, np.unique(fit.cell_predictions(random=False), return_inverse=True)
-    n, total = np.bincount(where, observed.n), float(observed.n @ observed.mean)
+    predictors = fit.cell_predictions(random=False)
+    weight = fit.observed.n * _weights_of_groups(fit, predictors)
+    eta, where = np.unique(predictors, return_inverse=True)
+    n, total = np.bincount(where, weight), float(weight @ fit.observed.mean)
 
     def means(moved: float) -> tuple[Array, Array, Array]:
         return marginal_means(fit.family, eta + moved, np.full(len(eta), variance))
@@ -151,6 +162,21 @@ def _level(fit: Any, variance: float) -> tuple[float, float]:
     moved = float(brentq(lambda c: float(n @ means(c)[0]) - total, -LARGEST, LARGEST, xtol=1e-12))
     _, slope, of_variance = means(moved)
     return moved, -float(n @ of_variance) / float(n @ slope)
+
+
+def _weights_of_groups(fit: Any, eta: Array) -> Array:
+    """By cell, ``(n_cells,)``: how much an answer of its group counts for the level of all means."""
+    terms = fit.problem.system.source.terms
+    if not terms:
+        return np.ones(len(eta))
+    information, group = fit.family.information(eta, fit.observed.n), min(terms, key=lambda term: term.n_levels)
+    shared = np.zeros(group.n_levels)
+    for term, L in zip(terms, fit.problem.unpack(fit.optim.theta), strict=True):
+        pairs, of_pair = np.unique(group.codes * term.n_levels + term.codes, return_inverse=True)
+        for column in (term.basis @ L).T:
+            shared += np.bincount(pairs // term.n_levels, np.bincount(of_pair, information * column) ** 2, len(shared))
+    inflation = 1.0 + shared / np.bincount(group.codes, information, len(shared))
+    return np.asarray(1.0 / inflation[group.codes])
 
 
 def _transformed(fit: Any, means: Estimates) -> Estimates:
