@@ -184,8 +184,8 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
     where: dict[str, Any] = {} if centred else {"ha": "left", "x": (_canvas.PAD - left) / (across - left - right)}
     ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), **where, labelpad=0.4 * font)
-    below = margins[1] - _canvas.PAD - LINE * SMALL * font * (caption.count("\n") + 1)
-    _annotate(ax, caption, (0.0, 0.0), (_canvas.PAD - left, -below), font, coords="axes fraction", va="top")
+    corner = _canvas.PAD - left, _canvas.PAD - margins[1]
+    _annotate(ax, caption, (0.0, 0.0), corner, font, coords="axes fraction", va="bottom")
     if title:
         ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
@@ -234,7 +234,7 @@ def _texts(
         room = width - right - _canvas.PAD - bold.width(rows.title_end)
         title = _names.shorten([name], room, bold)[0] + rows.title_end
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
-    bottom += (LINE * SMALL * len(caption) + 0.2) * font if caption else 0.0
+    bottom += fine.height("\n".join(caption)) + 0.2 * font if caption else 0.0
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
     above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
     room_around = left, bottom, right, _canvas.PAD + above

@@ -105,6 +105,7 @@ def test_the_figures_of_the_paper_are_drawn_by_names_that_exist() -> None:
     for name in (one for one in used if re.fullmatch(r"lt(\.\w+)+", one)):
         found = lmemtest
         for part in name.split(".")[1:]:
+            assert hasattr(found, part), name
             found = getattr(found, part)
 
 

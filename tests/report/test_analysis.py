@@ -418,7 +418,7 @@ def test_a_pair_without_a_test_is_neither_different_nor_alike(three: Analysis) -
     )
     text = " ".join(analysis.to_text().split())
     assert "1 of 3 differences is significant at 5 %" in text
-    assert "2 pairs have no test and are undecided. A group says nothing of them." in text
+    assert "2 pairs have no test and are undecided. A group says nothing about them." in text
     assert analysis.to_frame()["worse_than_best"].tolist() == [False, True, pd.NA]
 
 
