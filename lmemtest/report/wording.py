@@ -270,7 +270,7 @@ def by_ranks(analysis: Analysis) -> tuple[Text, ...]:
         changed=int((~variants.alike).sum()),
         opposite=int(variants.opposite.sum()),
         n_pairs=int(variants.comparable.sum()),
-        score=analysis.means.score,
+        score=measured(analysis),
     )
 
 

@@ -151,7 +151,7 @@ def test_terms_are_explained(builder):
         "  step: the score goes up or down with step in a straight line, equally steep for all algorithms",
         "  tool:step: each algorithm follows step in its own way, so which is better can change with step",
         "  prior: each level of prior has its own mean, the same amount higher or lower for all algorithms",
-        "  tool:prior: the differences between algorithms may be others at each level of prior",
+        "  tool:prior: the differences between algorithms may differ between levels of prior",
         "  (1 | task): each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks like them",
         "  (1 | task:tool): an algorithm does better on some benchmarks than on others, all algorithms to the same "
         "degree; so the number of benchmarks limits the precision of a comparison",

@@ -257,7 +257,7 @@ def _of_interaction(term: Term, runs: Runs) -> str:
     if runs.algorithm in names and len(others) == 1:
         if curved:
             return f"each algorithm follows {curved[0]} in its own way, so which is better can change with {curved[0]}"
-        return f"the differences between algorithms may be others at each level of {others[0]}"
+        return f"the differences between algorithms may differ between levels of {others[0]}"
     return f"the effect of {names[0]} may be another for each value of {' and '.join(names[1:])} ({term})"
 
 

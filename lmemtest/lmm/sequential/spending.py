@@ -56,7 +56,7 @@ def pocock(share: ArrayLike, level: ArrayLike) -> Array:
     >>> pocock([0.25, 0.5, 1.0], 0.05).round(4)
     array([0.0179, 0.031 , 0.05  ])
     """
-    return np.asarray(np.asarray(level) * np.log1p((np.e - 1.0) * np.asarray(share)))
+    return np.asarray(np.asarray(level) * np.log1p(np.expm1(1.0) * np.asarray(share)))
 
 
 SPENDING: Mapping[str, Callable[[ArrayLike, ArrayLike], Array]] = {"obrien_fleming": obrien_fleming, "pocock": pocock}
