@@ -152,7 +152,7 @@ def classical_blocks(analysis: Analysis) -> list[Block]:
     head, *rest = variants.sentences()
     tests = joined([TEST_NAMES[name] for name in variants.tests if name != "lmem"], most=len(variants.tests))
     text = (
-        f"Classical tests give each algorithm one score per {unit}; {tests} are shown here beside the model. {head} The "
+        f"Classical tests give each algorithm one score per {unit}; {tests} stand beside the model. {head} The "
         "test has to be chosen before the scores are seen: these are for readers who ask about another one."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
