@@ -114,8 +114,13 @@ class Column:
         """Whether it may number rows or runs: dates, or whole numbers that are not only 0 and 1."""
         if not self.is_numeric:
             return not self.is_text
-        values = self.floats[np.isfinite(self.floats)]
-        return bool(len(values) and (values == np.rint(values)).all() and not np.isin(values, (0.0, 1.0)).all())
+        return self.is_whole and not np.isin(self.floats[np.isfinite(self.floats)], (0.0, 1.0)).all()
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers."""
+        values = self.floats[np.isfinite(self.floats)] if self.is_numeric else np.zeros(0)
+        return bool(len(values) and (values == np.rint(values)).all())
 
     @cached_property
     def is_nested(self) -> bool:

@@ -281,7 +281,8 @@ def _refuse_roles(table: Any, wanted: list[str], label: str | None) -> None:
     """
     suspects = [n for n in wanted if n.startswith("Unnamed:") or role_of(n) in ("seed", "budget", "benchmark")]
     if label is not None and not isinstance(table, nw.LazyFrame) and table.get_column(label).is_unique().all():
-        suspects = [n for n in suspects if n.startswith("Unnamed:") or Column(table.get_column(n).to_pandas()).counts]
+        whole = {name for name in suspects if Column(table.get_column(name).to_pandas()).is_whole}
+        suspects = [name for name in suspects if name.startswith("Unnamed:") or name in whole]
     if not suspects:
         return
     answers = not isinstance(table, nw.LazyFrame) and all(
