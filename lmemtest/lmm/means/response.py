@@ -17,7 +17,8 @@ on the scale of the link, at which a mean of the answers of the table is met,
 
 The groups g of the factor with the fewest levels (tasks, say) are the sample, however many answers each has: their
 means count by their inverse variances in the linear model of the working scores at the fixed effects (marginal
-quasi-likelihood: Breslow & Clayton 1993, doi:10.2307/2290687). With W the information of an answer, summed over groups,
+quasi-likelihood: Breslow & Clayton 1993, doi:10.1080/01621459.1993.10594284). With W the information of an answer,
+summed over groups,
 
     w_g = 1 / (1 + sum_terms v_term sum_levels W_level^2 / W_g),
 
