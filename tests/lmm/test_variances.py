@@ -8,11 +8,12 @@ import pytest
 from pytest import approx
 from refusals import refusal
 from scipy import stats
+from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.lmm.hypotheses.variances import bartlett, variance_ratio
+from lmemtest.lmm.hypotheses.variances import _ratio_at, bartlett, variance_ratio
 
 # --------------------------------------------------------------------------------------------------- several variances
 
@@ -78,6 +79,18 @@ def test_separate_parts_give_what_the_whole_gives():
     assert variance_ratio(y, blocks, groups, parts=part).p_value == pytest.approx(
         variance_ratio(y, blocks, groups).p_value, rel=1e-9
     )
+
+
+@pytest.mark.parametrize("depth", [1e-8, 1e-3, 0.9])
+def test_the_ratio_of_a_value_of_f_is_the_root_that_bisection_finds(depth):
+    rng = np.random.default_rng(2)
+    mu, squares = 10.0 ** rng.uniform(-3, 4, 30), rng.chisquare(1, 30)
+
+    def beyond(ratio):
+        return (squares / (1.0 + ratio * mu)).sum() - depth * squares.sum()
+
+    want = brentq(beyond, 0.0, 1.0 / (depth * mu.min()), xtol=1e-300, rtol=1e-13)
+    assert _ratio_at(depth * squares.sum(), squares, mu) == approx(want, rel=1e-11)
 
 
 def test_interval_covers_in_an_unbalanced_table():

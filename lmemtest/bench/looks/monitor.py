@@ -338,7 +338,7 @@ class Monitoring(Result):
             if test and old is not None and more is not None and np.isin(more[more >= 0], old).any():
                 raise DesignError(
                     f"an extension takes further {plural(plan.unit)} to be independent of those seen, and runs with "
-                    f"one seed share luck over benchmarks ({test}). Run the further ones with new seeds."
+                    f"the same seed share an effect across benchmarks ({test}). Run the further ones with new seeds."
                 )
             if len(units) < 2:
                 raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(units)}.")
@@ -415,8 +415,8 @@ class Monitoring(Result):
             return f"The claim is about {these}: further seeds say nothing about others."
         if hidden := self.looks[-1].hidden:
             return (
-                f"The claim is about {plural(plan.unit)} like these, run with these seeds: luck that runs with one "
-                f"seed share over benchmarks may be missed ({hidden})."
+                f"The claim is about {plural(plan.unit)} like these, run with these seeds: an effect that runs with "
+                f"the same seed share across benchmarks may go unseen ({hidden})."
             )
         return f"The claim is about {plural(plan.unit)} like these, of which they are taken for a sample."
 
@@ -618,8 +618,8 @@ def monitor(
     alone = f"This is taken as the first look: earlier ones count if {named('ledger')} holds them."
     first = path is None and earlier is None
     of_seeds = (
-        f"Runs with one seed share luck over benchmarks ({test}): {percent(shared)} of the squared errors, which "
-        "further benchmarks do not average out. Run these with new seeds."
+        f"Runs with the same seed share an effect across benchmarks ({test}): {percent(shared)} of the error variance, "
+        "which further benchmarks do not average out. Run these with new seeds."
     )
     return replace(found, notes=(*(of_seeds,) * bool(test), *(alone,) * first, *found.notes))
 

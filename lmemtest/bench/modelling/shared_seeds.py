@@ -134,7 +134,7 @@ def _answer(
     values |= {"variance": variance[0], "variance_df": variance[1]}
     return Answer(
         question="shared_seeds",
-        title="Luck that runs with one seed share over the benchmarks",
+        title="Effects that runs with the same seed share across benchmarks",
         tables={"test": pd.DataFrame([values])},
         values={**values, "level": level, "test": test, "verdict": "shown" if below(p_value, SHOWN) else verdict},
     )

@@ -232,8 +232,8 @@ def test_luck_that_seeds_share_over_benchmarks_is_in_the_errors() -> None:
     assert pair["df"] == pytest.approx(wanted, rel=1e-9)
     assert pair["p_look"] == pytest.approx(2.0 * stats.t.sf(abs(pair["estimate"]) / pair["se"], wanted), rel=1e-9)
     assert found.looks[-1].shared == pytest.approx(luck / (own + luck), rel=1e-9)
-    assert found.notes[0].startswith("Runs with one seed share luck over benchmarks (F(5, 45) = ")
-    assert "of the squared errors, which further benchmarks do not average out" in found.notes[0]
+    assert found.notes[0].startswith("Runs with the same seed share an effect across benchmarks (F(5, 45) = ")
+    assert "of the error variance, which further benchmarks do not average out" in found.notes[0]
     alone = lt.monitor(runs_of_scores(x, seed_shared=False), maximum=20)
     assert alone.to_frame()["se"][0] == pytest.approx(np.sqrt(own), rel=1e-9)
     assert len(alone.notes) == 2  # the first look, at a number not planned
@@ -264,8 +264,8 @@ def test_more_benchmarks_promise_little_where_seeds_share_luck() -> None:
 
 def test_luck_that_few_seeds_may_hide_is_said() -> None:
     hidden = (
-        "The claim is about benchmarks like these, run with these seeds: luck that runs with one seed share over "
-        "benchmarks may be missed "
+        "The claim is about benchmarks like these, run with these seeds: an effect that runs with the same seed "
+        "share across benchmarks may go unseen "
     )
     two = lt.monitor(runs_of_scores(scores(12, k=2)), maximum=20)
     assert two.sentences()[-1] == f"{hidden}(2 seeds of 2 algorithms)."
@@ -452,7 +452,9 @@ def test_an_extension_keeps_the_level_of_the_study() -> None:
 def test_an_extension_with_seeds_whose_luck_was_seen_is_refused() -> None:
     x = lucky(20, 3, 4, rng=6)
     first = lt.monitor(runs_of_scores(x[:8]), maximum=12)
-    with pytest.raises(DesignError, match=r"runs with one seed share luck over benchmarks \(F\(.* with new seeds"):
+    with pytest.raises(
+        DesignError, match=r"runs with the same seed share an effect across benchmarks \(F\(.* with new seeds"
+    ):
         first.extension(runs_of_scores(x))
     table = runs_of_scores(x).to_frame()
     table["seed"] += 4 * (table["benchmark"] >= 8)
