@@ -6,16 +6,16 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.blocks import Blocks, blocks_of
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path, require_kept
+from lmemtest.bench.looks.sample import pair_tests, sample_of, seed_effects, spread_of
 from lmemtest.bench.looks.schedule import (
     ENDED,
     EXPECTED,
@@ -28,10 +28,8 @@ from lmemtest.bench.looks.schedule import (
     read_study,
     schedule_of,
 )
-from lmemtest.bench.modelling.shared_seeds import shared_seeds
 from lmemtest.bench.power.plan import Plan
 from lmemtest.bench.power.stages import BENCHMARK, FAMILY, SEED, TASK
-from lmemtest.bench.ranking.classical import FEWEST_MODERATED, block_estimates
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES
@@ -53,19 +51,16 @@ from lmemtest.core.words import (
     suggest,
 )
 from lmemtest.errors import ArgumentError, DesignError, NestingError
-from lmemtest.lmm.distributions.student import df_of_sum, two_sided_p
 from lmemtest.lmm.means.decisions import decisions_of
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end, upper_p
 from lmemtest.lmm.sequential.spending import SPENDING_NAMES
 from lmemtest.lmm.sequential.successive_t import crossing, score_of
 
 if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.decisions import Decisions
 
 _LEAST_BETWEEN = 0.01  # of the variance of a unit's difference: what is never taken to be of runs alone
 _MOST_SEEDS = 100
-_LEAST_DF = 6  # of the luck of seeds: with less its variance is often estimated as zero
 
 
 @result
@@ -299,7 +294,8 @@ class Monitoring(Result):
         Raises
         ------
         DesignError
-            If no planned look is to come, so that nothing is left; or if further units share luck with those seen.
+            If no planned look is to come, so that nothing is left; or if further units have seeds of those seen, whose
+            effects show.
         NestingError
             If the runs do not hold those of this look, unchanged.
 
@@ -329,11 +325,11 @@ class Monitoring(Result):
         units: tuple[str, ...] = ()
         if runs is not None:
             require_runs(runs, "monitoring.extension({})")
-            blocks = _sample_of(runs, plan.unit)
+            blocks = sample_of(runs, plan.unit)
             _require_nested(blocks, self.looks[-1], plan)
             seen_at = np.isin(blocks.names, self.looks[-1].units)
             new = blocks.where(~seen_at)
-            units, (luck, df_luck, test, _) = new.names, _luck(runs, new)
+            units, (shared, df_shared, test, _) = new.names, seed_effects(runs, new)
             old, more = blocks.where(seen_at).seeds, new.seeds
             if test and old is not None and more is not None and np.isin(more[more >= 0], old).any():
                 raise DesignError(
@@ -342,7 +338,7 @@ class Monitoring(Result):
                 )
             if len(units) < 2:
                 raise DesignError(f"an extension needs 2 further {plural(plan.unit)} at least, got {len(units)}.")
-            tests, _ = _tested(new, plan, luck, df_luck)
+            tests, _ = pair_tests(new, plan, shared, df_shared)
             seen = pd.DataFrame(tests, columns=["left", "right", "estimate", "se", "df", "p_value"])
             table = table.merge(seen, on=["left", "right"])
             table["decided"] = below(table["p_value"], table["level"])
@@ -572,7 +568,7 @@ def monitor(
     path = None if ledger is None else ledger_path(ledger)
     so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
     made, looked, extended = so_far if path is None else read_study(path)
-    blocks = _sample_of(runs, unit)
+    blocks = sample_of(runs, unit)
     schedule = schedule_of(
         algorithms=made.algorithms if made else blocks.algorithms,
         unit=blocks.unit,
@@ -600,16 +596,16 @@ def monitor(
     if looked and looked[-1].decision in (STOP, ENDED):
         raise _over(looked, schedule.unit)
     _require_within(n, schedule)
-    luck, df_luck, test, hidden = _luck(runs, blocks)
-    pairs, shared = _tested(blocks, schedule, luck, df_luck, first=not looked)
+    shared, df_shared, test, hidden = seed_effects(runs, blocks)
+    pairs, part = pair_tests(blocks, schedule, shared, df_shared, first=not looked)
     look = Look(
         n=n,
         units=blocks.names,
         means={name: float(x.mean()) for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True)
                if np.isfinite(x).all()},
         pairs=pairs,
-        spread=_spread(blocks),
-        shared=shared,
+        spread=spread_of(blocks),
+        shared=part,
         hidden=hidden,
     )  # fmt: skip
     found = _monitoring(schedule, (*looked, look))
@@ -618,7 +614,7 @@ def monitor(
     alone = f"This is taken as the first look: earlier ones count if {named('ledger')} holds them."
     first = path is None and earlier is None
     of_seeds = (
-        f"Runs with the same seed share an effect across benchmarks ({test}): {percent(shared)} of the error variance, "
+        f"Runs with the same seed share an effect across benchmarks ({test}): {percent(part)} of the error variance, "
         "which further benchmarks do not average out. Run these with new seeds."
     )
     return replace(found, notes=(*(of_seeds,) * bool(test), *(alone,) * first, *found.notes))
@@ -655,83 +651,6 @@ def _maximum_of(plan: Any, unit: str, maximum: Any) -> int:
     return math.prod(plan.best[name] for name in stages if name in plan.names)
 
 
-def _sample_of(runs: Runs, unit: str) -> Blocks:
-    """Scores by unit of the sample and algorithm."""
-    if unit != "seed":
-        blocks = blocks_of(runs)
-        if blocks.unit == "seed":
-            raise DesignError(
-                f"looks by benchmark need 2 benchmarks at least, and these runs have one. Add some, or ask about this "
-                f"benchmark alone: {setting('unit', 'seed')}."
-            )
-        return blocks
-    if runs.seed is None:
-        raise DesignError("looks by seed need a seed column: Runs(table, ..., seed=...).")
-    table, notes = runs.study.one_score_per_run()
-    means = table.groupby(["seed", "algorithm"], observed=True)["score"].agg(["mean", "count"])
-    whole = means["mean"].where(means["count"] == table["instance"].nunique()).unstack()
-    return Blocks(
-        algorithms=tuple(format_level(level) for level in whole.columns),
-        runs=whole.to_numpy(dtype=float)[:, :, None],
-        instances=tuple(format_level(level) for level in whole.index),
-        block=np.arange(len(whole)),
-        names=tuple(format_level(level) for level in whole.index),
-        unit="seed",
-        score=runs.score,
-        direction=runs.direction,
-        notes=notes,
-    )
-
-
-def _luck(runs: Runs, blocks: Blocks) -> tuple[Array, float, str, str]:
-    """What luck that seeds share over benchmarks adds to the errors of means over units that are benchmarks.
-
-    The variance of the mean of each algorithm, ``(k,)``, which stays however many benchmarks are added, and its degrees
-    of freedom: by moments, of one variance for all, where the recommended model has it as well. Then the test that
-    shows it, in words, and why it may be missed.
-    """
-    none = np.zeros(len(blocks.algorithms))
-    if blocks.unit == "seed" or blocks.seeds is None or not runs.study.seeds_cross:
-        return none, np.inf, "", ""
-    varies = np.fmax.reduce(blocks.runs, axis=2) > np.fmin.reduce(blocks.runs, axis=2)
-    if (blocks.n_runs > 1).any() and not varies.any():  # a seed changes nothing
-        return none, np.inf, "", ""
-    try:
-        found = shared_seeds(runs)
-    except DesignError as error:
-        return none, np.inf, "", str(error).removesuffix(".")
-    if np.isnan(found.variance):
-        return none, np.inf, "", found.test
-    hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < _LEAST_DF)
-    if found.verdict == "not shown" or not found.variance > 0.0:
-        return none, np.inf, "", hidden
-    # seeds weigh as the means over units weight their runs
-    share = 1.0 / (len(blocks.names) * np.bincount(blocks.block)[blocks.block][:, None] * np.maximum(blocks.n_runs, 1))
-    weights = np.zeros((len(none), int(blocks.seeds.max()) + 1))
-    at, algorithm, _ = places = np.nonzero(blocks.seeds >= 0)
-    np.add.at(weights, (algorithm, blocks.seeds[places]), share[at, algorithm])
-    test = found.test * (found.verdict == "shown")
-    return found.variance * (weights**2).sum(axis=1), found.variance_df, test, hidden
-
-
-def _spread(blocks: Blocks) -> dict[str, tuple[float, float]]:
-    """By algorithm the variance of a run on an instance, and the mean number of runs there; where there are several.
-
-    Where all algorithms have the same seeds, what a seed does to all of them is no part of it.
-    """
-    rest = blocks.runs - blocks.means[:, :, None]
-    k, factor = len(blocks.algorithms), 1.0
-    if k > 2 and blocks.seeds is not None and (blocks.seeds == blocks.seeds[:, :1]).all():
-        rest, factor = rest - rest.mean(axis=1, keepdims=True), k / (k - 1.0)
-    df = np.maximum(blocks.n_runs - 1, 0).sum(axis=0)
-    squares = factor * np.nansum(rest**2, axis=(0, 2))
-    return {
-        name: (float(squares[i] / df[i]), float(blocks.n_runs[:, i].mean()))
-        for i, name in enumerate(blocks.algorithms)
-        if df[i] > 0 and np.isfinite(squares[i])
-    }
-
-
 def _require_same_plan(now: Schedule, plan: Schedule) -> None:
     was, given = asdict(plan), asdict(now)
     for name in was:
@@ -764,43 +683,6 @@ def _require_nested(blocks: Blocks, last: Look, plan: Schedule) -> bool:
                 f"add {plural(plan.unit)}, and leave the runs on earlier ones as they were."
             )
     return bool(at.all())
-
-
-def _tested(
-    blocks: Blocks, plan: Schedule, luck: Array, df_luck: float, first: bool = False
-) -> tuple[tuple[Any, ...], float]:
-    """The tests of the pairs that ran on all units, in the order of the algorithms; `Look.shared` of their errors."""
-    active = [name for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True) if np.isfinite(x).all()]
-    if len(active) < (len(blocks.algorithms) if first else 2):
-        lacking = [name for name in blocks.algorithms if name not in active]
-        raise DesignError(
-            f"{joined(lacking)} {'lacks' if len(lacking) == 1 else 'lack'} a score on some {blocks.unit}. At a look "
-            f"all algorithms ran on the same {blocks.units}: complete them, or leave the {blocks.unit} out."
-        )
-    if len(blocks.names) < 2:
-        raise DesignError(f"a look needs 2 {blocks.units} at least, got {len(blocks.names)}.")
-    if plan.method == "spending" and len(active) > 2 and len(blocks.names) >= FEWEST_MODERATED:
-        means = block_estimates(blocks.of(active), "moderated", plan.alpha)
-        table = means.pairs(adjust="holm").table  # "none" would ask about each pair alone, without moderation
-        estimate, se, df = table[["estimate", "se", "df"]].to_numpy().T
-        same = ~np.isfinite(se)
-    else:  # of the differences themselves: where benchmarks vary much more, a covariance would lose their digits
-        x, (left, right) = blocks.of(active).scores, np.triu_indices(len(active), 1)
-        differences = x[:, left] - x[:, right]
-        estimate, df = differences.mean(axis=0), np.full(len(left), len(x) - 1.0)
-        se, same = differences.std(axis=0, ddof=1) / math.sqrt(len(x)), np.ptp(differences, axis=0) <= tolerance(x)
-    if same.any():
-        raise DesignError(
-            f"some difference is the same on every {blocks.unit}, so there is nothing to judge it by. Look for copied "
-            "scores: lmemtest.check(runs)."
-        )
-    left, right = np.triu_indices(len(active), 1)
-    luck = luck[np.isin(blocks.algorithms, active)]
-    parts = np.array([se**2, luck[left] + luck[right]])
-    se, df = np.sqrt(parts.sum(axis=0)), df_of_sum(parts, [df, np.full(len(df), df_luck)])
-    values = np.column_stack([estimate, se, df, two_sided_p(estimate / se, df)]).tolist()
-    tests = tuple((*pair, *row) for pair, row in zip(combinations(active, 2), values, strict=True))
-    return tests, float(np.mean(parts[1] / se**2))
 
 
 def _monitoring(plan: Schedule, looks: tuple[Look, ...]) -> Monitoring:

@@ -52,9 +52,9 @@ class Look:
     spread : dict of str to (float, float)
         Of an algorithm with several runs on benchmarks: variance of a run, and runs on a benchmark.
     shared : float
-        Which part of the squared errors is luck that seeds share over benchmarks, the mean over pairs.
+        Which part of the error variance is of effects that seeds share across benchmarks, the mean over pairs.
     hidden : str
-        Why such luck may be missed, so that the claim is about these seeds.
+        Why such effects may go unseen, so that the claim is about these seeds.
     pairs : tuple of (str, str, float, float, float, float)
         Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
     decision : str
@@ -70,7 +70,7 @@ class Look:
     hidden: str = ""
 
     def information(self, n: Array | int) -> Array:
-        """Of n units over that of these: luck that seeds share is as large with more units."""
+        """Of n units over that of these: effects of shared seeds are as large with more units."""
         return np.asarray(n / (self.n + self.shared * (n - self.n)))
 
 
@@ -145,7 +145,7 @@ class Schedule:
         p = np.array([pair[5] for pair in look.pairs], dtype=float)
         if self.method == "spending":
             return repeated_p(p, sizes, self._total, self.spending)
-        t = t_quantile(0.5 * np.maximum(p, 1e-300), look.n - 1.0)  # the ratio itself, unless seeds share luck
+        t = t_quantile(0.5 * np.maximum(p, 1e-300), look.n - 1.0)  # the ratio itself, unless seeds share effects
         return np.exp(np.minimum(0.0, -log_evalue(t, look.n, EXPECTED)))
 
     def tested(self, looks: tuple[Look, ...]) -> pd.DataFrame:
