@@ -19,16 +19,15 @@ from lmemtest.bench.benchmark.observed_advantages import observed_advantages, tu
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
-from lmemtest.bench.data.requirements import require_crossing
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
-from lmemtest.bench.modelling.recommend import as_written, model_of
+from lmemtest.bench.modelling.compared import check_formula, checked_options, fitted, pairs_of
+from lmemtest.bench.modelling.recommend import model_of
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.populations import populations_compared, undeclared_families
 from lmemtest.bench.robustness.scores import on_another_score
-from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
 from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
@@ -41,7 +40,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.f_tests import f_test
-from lmemtest.lmm.model.fitting import fitted_quietly
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:
@@ -609,23 +607,21 @@ def analyze(
         if per_run is not table:
             check = of_reduced(check, check_rules(runs, names=("scales",)))
     with step("choosing the model"):
-        require_crossing(per_run)
         recommendation = model_of(per_run, population)
         if parsed is not None:
             check_formula(parsed, runs)
     with step("fitting the model"):
-        scatter = dispersion if parsed is not None else dispersion or recommendation.spec.dispersion
-        fit = fitted_quietly(parsed or as_written(recommendation), runs, scatter)
+        fit = fitted(recommendation, runs, parsed, dispersion)
         diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # it is waited for below
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
-        same = {**options, "dispersion": scatter}
+        same = {**options, "dispersion": fit.dispersion}
         agreement, on_ranks = on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
             undeclared = undeclared_families(fit, runs, pairs, options)
-        if parsed is None and scatter is None:
+        if parsed is None and fit.dispersion is None:
             populations = populations_compared(runs, recommendation, pairs, options)
     with step("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)

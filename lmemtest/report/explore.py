@@ -158,19 +158,19 @@ def plan_of(analysis: Analysis) -> dict[str, Any]:
     if analysis.own_formula:
         chosen = like = {"formula": analysis.formula}
     else:
-        model = varied(table)[1]
-        curves, usual = ((runs.curve.how if runs.curve else "model") for runs in (analysis.runs, model.runs))
+        by_default = varied(table)[1]
+        curves, usual = ((runs.curve.how if runs.curve else "model") for runs in (analysis.runs, by_default.runs))
         chosen |= {"curves": curves} if curves != usual else {}
         like = {"population": analysis.recommendation.population}
-        chosen |= like if like["population"] != model.population else {}
-    _, _, fit, pairs, _ = varied(table, **like)
-    same = pairs if pairs.errors == errors else varied(table, **like, vcov=errors)[3]  # has an adjustment of its own
+        chosen |= like if like["population"] != by_default.model.population else {}
+    one = varied(table, **like)[1]
+    same = one if one.pairs.errors == errors else varied(table, **like, vcov=errors)[1]  # has an adjustment of its own
     options = {
         "alpha": (analysis.alpha, 0.05),
-        "adjust": (analysis.pairs.adjust, same.adjust),
-        "vcov": (errors, pairs.errors),
+        "adjust": (analysis.pairs.adjust, same.pairs.adjust),
+        "vcov": (errors, one.pairs.errors),
         "ddf": (analysis.pairs.ddf, "satterthwaite"),
-        "dispersion": (analysis.fit.dispersion, fit.dispersion),
+        "dispersion": (analysis.fit.dispersion, one.fit.dispersion),
     }
     return {**chosen, **{name: ours for name, (ours, usual) in options.items() if ours != usual}}
 

@@ -139,12 +139,12 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     'loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)'
     """
     require_runs(runs)
-    require_crossing(runs)
     return model_of(reduced(runs, curves), population)
 
 
 def model_of(runs: Runs, population: str | None = None) -> Answer:
-    """`recommend` for runs that were checked, with the scores that they have."""
+    """`recommend` for the scores that runs have."""
+    require_crossing(runs)
     sample = Population.of(runs, population)
     fixed_benchmarks = population == "run" and runs.study.several_benchmarks
     blocks = runs.study.instance if fixed_benchmarks else relative_to(runs)

@@ -15,17 +15,15 @@ from lmemtest.bench.data.failures import (
     rows_or_runs,
 )
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.recommend import as_written, recommend
-from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
+from lmemtest.bench.modelling.compared import compared
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.core.rounding import written
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
-from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.failures import Failures
     from lmemtest.bench.robustness.variants import Way
-    from lmemtest.lmm.means.comparisons import Comparisons
 
 __all__ = ["by_policies", "by_policies_if_any"]
 
@@ -74,7 +72,8 @@ def by_policies(
             meaning = _meaning(policy, of, where)
             if isinstance(policy, Mapping) and has_kinds(source):
                 meaning = "; ".join(f"{kind}: {_meaning(each, of, where)}" for kind, each in policy.items())
-            ways[name] = (f"under {name}", meaning, _pairs(scored, alpha), scored.direction)
+            pairs = compared(scored.with_named_algorithms(), {"alpha": alpha}).pairs
+            ways[name] = (f"under {name}", meaning, pairs, scored.direction)
         except ArgumentError:
             raise
         except LmemtestError as error:
@@ -184,10 +183,3 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     while name in scored.columns:
         name += "_"
     return scored.normalize("rank", name=name)
-
-
-def _pairs(runs: Runs, alpha: float) -> Comparisons:
-    """All pairs by the recommended model."""
-    runs = runs.with_named_algorithms()
-    model = recommend(runs)
-    return pairs_of(fitted_quietly(as_written(model), model.runs), runs, {"alpha": alpha})

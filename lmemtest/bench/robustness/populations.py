@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.normalise import new_column
-from lmemtest.bench.data.requirements import FEWEST_FAMILIES, require_crossing
-from lmemtest.bench.modelling.recommend import model_of, recommend
-from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
+from lmemtest.bench.modelling.compared import compared
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
@@ -44,9 +44,8 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
     DesignError
         If there are no families, too few, or one of the models is not identified.
     """
-    used = recommend(runs, curves="model")
-    options = {"alpha": alpha}
-    variants = populations_compared(runs, used, pairs_of(used.spec.fit(runs), runs, options), options)
+    used = compared(runs, {"alpha": alpha}, curves="model")
+    variants = populations_compared(runs, used.model, used.pairs, {"alpha": alpha})
     if variants is None:
         raise DesignError(
             "of='population' compares claims about new families and about new benchmarks of these, and the runs have "
@@ -59,7 +58,7 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
 def populations_compared(runs: Runs, used: Answer, pairs: Comparisons, options: Mapping[str, Any]) -> Variants | None:
     """The pairs of the recommended model beside those for the other population; None where there is no other one.
 
-    Families that are too few to be taken for a sample are none. `options` are those of the pairs, as in `pairs_of`.
+    Families that are too few to be taken for a sample are none. `options` are those of the pairs, as in `compared`.
     """
     families = runs.study.families
     if not families or used.population not in _SAMPLES:
@@ -68,14 +67,13 @@ def populations_compared(runs: Runs, used: Answer, pairs: Comparisons, options: 
         return None
     other = next(name for name in _SAMPLES if name != used.population)
     try:
-        model = model_of(runs, other)
-        compared = {used.population: pairs, other: pairs_of(model.spec.fit(runs), runs, options)}
+        beside = compared(runs, options, population=other, curves="model")
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
-    models = {used.population: used, other: model}
-    claims = {name: models[name].claim for name in _SAMPLES}
+    both = {used.population: (used, pairs), other: (beside.model, beside.pairs)}
+    claims = {name: both[name][0].claim for name in _SAMPLES}
     ways = {
-        name: (f"for {claim}", f"claims about {claim}, by {models[name].formula}", compared[name], runs.direction)
+        name: (f"for {claim}", f"claims about {claim}, by {both[name][0].formula}", both[name][1], runs.direction)
         for name, claim in claims.items()
     }
     among = " and ".join(f"for {claim}" for claim in claims.values())
@@ -152,8 +150,7 @@ def _significant_with(
     roles["ignore"] = tuple(name for name in roles["ignore"] if name != column)
     with_roles = type(runs)(frame, **{**roles, "family": (column,)})
     try:
-        require_crossing(with_roles)
-        pairs = pairs_of(model_of(with_roles).spec.fit(with_roles), with_roles, options)
+        pairs = compared(with_roles, options, curves="model").pairs
         decided = pairs.decisions(alpha=options["alpha"], direction=runs.direction)
     except LmemtestError:
         return None

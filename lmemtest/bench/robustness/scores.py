@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.modelling.adequacy import shape_of
-from lmemtest.bench.modelling.recommend import model_of, recommend
-from lmemtest.bench.robustness.variants import Variants, pairs_of, side_by_side
+from lmemtest.bench.modelling.compared import compared, pairs_by
+from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.core.result import Answer
 from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.model import ModelSpec
-from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.estimates import Estimates
-    from lmemtest.lmm.model import LmmFit
 
 __all__ = ["by_scores", "free_name", "hypothesis_on", "on_another_score", "raw_runs", "scores_compared", "what_differs"]
 
@@ -106,8 +105,8 @@ def by_scores(runs: Runs, methods: Sequence[str] | None, alpha: float) -> Varian
             for method in methods
         ]  # fmt: skip
     raw = runs if raw is None else raw
-    compared = [(one, _decided(one, alpha, raw)) for one in scaled]
-    return scores_compared(compared, _decided(raw, alpha), alpha)
+    decided = [(one, _decided(one, alpha, raw)) for one in scaled]
+    return scores_compared(decided, _decided(raw, alpha), alpha)
 
 
 def raw_runs(runs: Runs) -> Runs | None:
@@ -124,10 +123,10 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
     ways: dict[str, Way] = {}
     described = []
     scales = [runs.scale for runs, _ in of_scores if runs.scale is not None]
-    for (runs, compared), scale in zip(of_scores, scales, strict=True):
+    for (runs, pairs), scale in zip(of_scores, scales, strict=True):
         null, differs = hypothesis_on(scale), what_differs(scale.method, target=bool(scale.target))
         meaning = f"the hypothesis of a pair is that {null}"
-        ways[runs.score] = (f"by mean {runs.score}", meaning, compared, runs.direction)
+        ways[runs.score] = (f"by mean {runs.score}", meaning, pairs, runs.direction)
         described += [differs] if differs else []
     raw = scales[0].score
     meaning = "the hypothesis of a pair is that mean scores are equal"
@@ -139,11 +138,11 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
 
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
-    model = recommend(runs)
-    spec = model.spec
-    if raw is not None and runs.study.several_benchmarks and runs.study.count(runs.benchmark) > MOST_FIXED:
-        spec = replace(recommend(raw).spec, response=model.runs.score, dispersion=None)
-    return pairs_of(spec.fit(model.runs), runs, {"alpha": alpha})
+    if raw is None or not runs.study.several_benchmarks or runs.study.count(runs.benchmark) <= MOST_FIXED:
+        return compared(runs, {"alpha": alpha}).pairs
+    reduced = recommend(runs).runs
+    spec = replace(recommend(raw).spec, response=reduced.score, dispersion=None)
+    return pairs_by(spec, reduced, {"alpha": alpha})
 
 
 def free_name(runs: Runs, method: str) -> str:
@@ -164,10 +163,10 @@ def on_another_score(
 ) -> tuple[Variants | None, Decisions | None]:
     """The same pairs by the raw score or by ranks, and the decisions by ranks; None where there is nothing beside."""
     other = raw_runs(runs) or (_ranked(runs, check, pairs.estimates) if parsed is None else None)
-    fit = None if other is None else _fitted_beside(runs, other, parsed, options["dispersion"], recommendation)
-    if other is None or fit is None:
+    beside = None if other is None else _pairs_beside(runs, other, parsed, recommendation, options)
+    if other is None or beside is None:
         return None, None
-    beside, alpha = pairs_of(fit, runs, options), options["alpha"]
+    alpha = options["alpha"]
     if runs.scale is not None:
         return scores_compared([(runs, pairs)], beside, alpha), None
     return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
@@ -188,10 +187,10 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
             return None
 
 
-def _fitted_beside(
-    runs: Runs, other: Runs, parsed: ParsedFormula | None, dispersion: str | None, chosen: Answer
-) -> LmmFit | None:
-    """The same model of the same runs with another score; None where there is none to compare with.
+def _pairs_beside(
+    runs: Runs, other: Runs, parsed: ParsedFormula | None, chosen: Answer, options: dict[str, Any]
+) -> Comparisons | None:
+    """The pairs by the same model of the same runs with another score; None where there is none to compare with.
 
     Scores within benchmarks have an effect of each benchmark, of many a random one: see `MOST_FIXED`.
     """
@@ -201,9 +200,8 @@ def _fitted_beside(
     try:
         if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families or population == "run" else None
-            spec = model_of(other, same).spec
-        else:
-            spec = replace(chosen.spec if parsed is None else ModelSpec.of(parsed), response=other.score)
-        return fitted_quietly(spec.parsed, other, dispersion)
+            return compared(other, options, population=same, curves="model").pairs
+        spec = chosen.spec if parsed is None else ModelSpec.of(parsed)
+        return pairs_by(replace(spec, response=other.score, dispersion=options["dispersion"]), other, options)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None

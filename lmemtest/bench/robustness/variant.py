@@ -9,21 +9,18 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
-from lmemtest.bench.modelling.recommend import POPULATIONS, as_written, recommend
+from lmemtest.bench.modelling.compared import Compared, checked_options, compared
+from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.scores import free_name, raw_runs
-from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction
 from lmemtest.core.words import format_level, joined
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.result import Answer
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.model import LmmFit
 
 __all__ = ["variant"]
 
@@ -115,7 +112,7 @@ def variant(
     >>> pairs.decisions(alpha=0.01).alpha
     0.01
     """
-    *_, pairs, changes = varied(
+    _, one, changes = varied(
         runs,
         without=without,
         only=only,
@@ -130,9 +127,9 @@ def variant(
         dispersion=dispersion,
     )
     if not changes:
-        return pairs
+        return one.pairs
     note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
-    return replace(pairs, notes=(*pairs.notes, note))
+    return replace(one.pairs, notes=(*one.pairs.notes, note))
 
 
 def varied(
@@ -149,8 +146,8 @@ def varied(
     ddf: str = "satterthwaite",
     formula: str | None = None,
     dispersion: str | None = None,
-) -> tuple[Runs, Answer, LmmFit, Comparisons, list[str]]:
-    """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one."""
+) -> tuple[Runs, Compared, list[str]]:
+    """The part of the runs that a variant is of, its comparison, and what is another one."""
     require_runs(runs)
     left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
     alpha = check_fraction(alpha, "alpha")
@@ -169,20 +166,15 @@ def varied(
         raw = raw_runs(part) or part
         part = raw.normalize(scale, name=free_name(raw, scale))
     part = part.with_named_algorithms()
-    model = recommend(part, population=population, curves=curves if parsed is None else "model")
-    if parsed is not None:
-        check_formula(parsed, part)
-    scatter = dispersion if parsed is not None else dispersion or model.spec.dispersion
-    fit = fitted_quietly(parsed or as_written(model), model.runs, scatter)
-    pairs = pairs_of(fit, part, {**options, "alpha": alpha})
+    one = compared(part, {**options, "alpha": alpha}, population=population, curves=curves, parsed=parsed)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
         for word, named in (("without", left_out), ("only", kept))
         for column, levels in named.items()
     ]
     changes += [f"by {part.score}"] if scale is not None else []
-    changes += [f"for {model.claim}"] if population is not None else []
-    return part, model, fit, pairs, changes
+    changes += [f"for {one.model.claim}"] if population is not None else []
+    return part, one, changes
 
 
 def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
