@@ -12,8 +12,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
 from lmemtest.bench.checks.check import check_rules
@@ -39,7 +37,7 @@ from lmemtest.core.table import Text
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
-from lmemtest.lmm.means.f_tests import f_test
+from lmemtest.lmm.means.f_tests import all_equal
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:
@@ -598,12 +596,12 @@ def analyze(
 
     with step("checking the table"):
         table = runs.with_named_algorithms()
-        whole = with_conditions(table)
+        whole = table.with_conditions()
         used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
         check = check_rules(whole, _modelled(parsed), known=sorted(used))
         refuse_unnamed(check.findings)
         per_run = table if parsed is not None else _reduced(table, curves, dispersion)
-        runs = whole if per_run is table else with_conditions(per_run)
+        runs = whole if per_run is table else per_run.with_conditions()
         if per_run is not table:
             check = of_reduced(check, check_rules(runs, names=("scales",)))
     with step("choosing the model"):
@@ -645,7 +643,7 @@ def analyze(
         recommendation=recommendation,
         own_formula=parsed is not None,
         fit=fit,
-        joint=_all_means_equal(fit, pairs.estimates),
+        joint=all_equal(fit, pairs.estimates),
         pairs=pairs,
         decisions=decisions,
         effects=effects,
@@ -685,12 +683,6 @@ def _timed(seconds: dict[str, float], progress: Progress, step: str) -> Iterator
     seconds[step] = time.perf_counter() - start
 
 
-def with_conditions(runs: Runs) -> Runs:
-    """The runs without metafeatures that tell kinds of algorithms apart."""
-    kept = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
-    return runs if kept == runs.metafeatures else runs.with_metafeatures(*kept)
-
-
 def _reduced(table: Runs, curves: str | None, dispersion: str | None) -> Runs:
     """One score per run; the rows where residual variances belong to something that changes within a run."""
     lost = dispersion is not None and dispersion not in {*table.study.columns} - {table.budget}
@@ -717,15 +709,6 @@ def of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
         kept = tuple(finding for finding in outcome.findings if finding.kind not in _SETTLED)
         outcomes.append(replace(outcome, findings=kept))
     return replace(table, outcomes=tuple(outcomes), scales=runs.scales, scale_ratio=runs.scale_ratio)
-
-
-def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
-    """One F-test of all differences between the means; None without the model's standard errors, and if fewer than two
-    means are estimable or not all pairs can be compared."""
-    if means.comparable is not None or means.errors != "model":
-        return None
-    rows = means.fixed[np.isfinite(means.estimate)]
-    return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:

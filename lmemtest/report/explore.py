@@ -31,7 +31,7 @@ from lmemtest.core.validate import check_choice, check_column, check_fraction
 from lmemtest.core.words import counted, format_level, format_p, listed, suggest
 from lmemtest.errors import ArgumentError, LmemtestError, LmemtestWarning, UnknownColumnError
 from lmemtest.report import wording
-from lmemtest.report.analysis import Analysis, of_reduced, with_conditions
+from lmemtest.report.analysis import Analysis, of_reduced
 from lmemtest.report.document import plain
 from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
@@ -158,19 +158,19 @@ def plan_of(analysis: Analysis) -> dict[str, Any]:
     if analysis.own_formula:
         chosen = like = {"formula": analysis.formula}
     else:
-        by_default = varied(table)[1]
-        curves, usual = ((runs.curve.how if runs.curve else "model") for runs in (analysis.runs, by_default.runs))
+        model = varied(table)[1]
+        curves, usual = ((runs.curve.how if runs.curve else "model") for runs in (analysis.runs, model.runs))
         chosen |= {"curves": curves} if curves != usual else {}
         like = {"population": analysis.recommendation.population}
-        chosen |= like if like["population"] != by_default.model.population else {}
-    one = varied(table, **like)[1]
-    same = one if one.pairs.errors == errors else varied(table, **like, vcov=errors)[1]  # has an adjustment of its own
+        chosen |= like if like["population"] != model.population else {}
+    _, _, fit, pairs, _ = varied(table, **like)
+    same = pairs if pairs.errors == errors else varied(table, **like, vcov=errors)[3]  # has an adjustment of its own
     options = {
         "alpha": (analysis.alpha, 0.05),
-        "adjust": (analysis.pairs.adjust, same.pairs.adjust),
-        "vcov": (errors, one.pairs.errors),
+        "adjust": (analysis.pairs.adjust, same.adjust),
+        "vcov": (errors, pairs.errors),
         "ddf": (analysis.pairs.ddf, "satterthwaite"),
-        "dispersion": (analysis.fit.dispersion, one.fit.dispersion),
+        "dispersion": (analysis.fit.dispersion, fit.dispersion),
     }
     return {**chosen, **{name: ours for name, (ours, usual) in options.items() if ours != usual}}
 
@@ -308,7 +308,7 @@ def _warnings() -> Iterator[list[str]]:
 
 def _checks(analysis: Analysis) -> dict[str, Any]:
     """What the rows, and the means on each benchmark, say of the claim: as the first screen of a report has it."""
-    whole, runs = with_conditions(analysis.table), analysis.runs
+    whole, runs = analysis.table.with_conditions(), analysis.runs
     check = check_rules(whole)
     if runs.curve is not None and runs is not analysis.table:
         check = of_reduced(check, check_rules(runs, names=("scales",)))

@@ -75,19 +75,20 @@ def reanalysed(
 
     `state` has the arguments that are not as planned; `scaled` is a score made before.
     """
-    part, one, changes = varied(runs, **arguments)
+    part, model, fit, pairs, changes = varied(runs, **arguments)
     if scaled:
         changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
     if arguments.get("population") is not None and "population" not in state:
         changes.pop()  # what it is about is as planned
+    own = arguments.get("formula") is not None
     fields = {
-        "runs": one.runs,
+        "runs": part if own else model.runs,
         "table": part,
-        "recommendation": one.model,
-        "own_formula": arguments.get("formula") is not None,
-        "fit": one.fit,
-        "pairs": replace(one.pairs, direction=part.direction),
-        "decisions": one.pairs.decisions(alpha=one.pairs.alpha, direction=part.direction),
+        "recommendation": model,
+        "own_formula": own,
+        "fit": fit,
+        "pairs": replace(pairs, direction=part.direction),
+        "decisions": pairs.decisions(alpha=pairs.alpha, direction=part.direction),
     }
     return {**fields, **NOT_ASKED}, [*changes, *options_in_words(state)]
 

@@ -11,7 +11,6 @@ from lmemtest.bench.data.study import labels
 from lmemtest.core.result import Answer
 from lmemtest.core.words import format_level
 from lmemtest.errors import UnknownColumnError
-from lmemtest.lmm.cells import compress
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
 
@@ -70,10 +69,7 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, alpha: float = 0.05) -> Answ
         return None
     parsed = fit.design.parsed
     keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
-    if parsed.response_transform is None:
-        cells = runs.study.cells(keys)
-    else:
-        cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
+    cells = runs.study.cells(keys, parsed.response_transform)
     replicates = "seed" if runs.seed else None if runs.budget else "row"
     instance, names = pd.factorize(labels(cells.frame, runs.instance))
     algorithm = pd.Index(runs.algorithms).get_indexer(pd.Index(cells.frame[runs.algorithm].astype(object)))

@@ -347,6 +347,11 @@ class Runs(Guided):
             found = Runs(self.frame, **changed).remembering(curve=self.curve, scale=self.scale)
         return found.following(self, lambda runs: runs.with_metafeatures(*names))
 
+    def with_conditions(self) -> Runs:
+        """The runs without metafeatures that tell kinds of algorithms apart."""
+        kept = tuple(name for name in self.metafeatures if name not in self.study.properties)
+        return self if kept == self.metafeatures else self.with_metafeatures(*kept)
+
     def check(self, **options: Any) -> RunsCheck:
         """Look for what can spoil a comparison: `lmemtest.check` of these runs.
 

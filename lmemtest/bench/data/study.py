@@ -35,7 +35,7 @@ from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores, transformed
+from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, compress, refuse_scores, transformed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -380,8 +380,11 @@ class Study:
 
     # ------------------------------------------------------------------ tables
 
-    def cells(self, by: Iterable[str]) -> Cells:
-        """Scores by the combinations of some columns; failed runs, missing and infinite scores are refused."""
+    def cells(self, by: Iterable[str], transform: Transform | None = None) -> Cells:
+        """Scores by the combinations of some columns, of single rows if they are transformed; failed runs, missing and
+        infinite scores are refused."""
+        if transform is not None:
+            return compress(self.runs, tuple(by), score=self.runs.score, transform=transform)
         groups = self.groups(by)
         self.refuse(groups)
         return cells_of(groups, self.runs.frame, self.runs.score)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
@@ -23,16 +22,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit, ModelSpec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
-    """Runs, the model that is recommended for them, its fit or that of a model of one's own, and all pairs."""
-
-    runs: Runs
-    model: Answer
-    fit: LmmFit
-    pairs: Comparisons
-
-
 def compared(
     runs: Runs,
     options: Mapping[str, Any],
@@ -40,15 +29,15 @@ def compared(
     population: str | None = None,
     curves: str | None = None,
     parsed: ParsedFormula | None = None,
-) -> Compared:
-    """All pairs of the algorithms by the recommended model, or by one's own, which is for the rows as they are."""
+) -> tuple[Answer, LmmFit, Comparisons]:
+    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs."""
     if parsed is None:
         runs = reduced(runs, curves)
     model = model_of(runs, population)
     if parsed is not None:
         check_formula(parsed, runs)
     fit = fitted(model, runs, parsed, options.get("dispersion"))
-    return Compared(runs=runs, model=model, fit=fit, pairs=pairs_of(fit, runs, options))
+    return model, fit, pairs_of(fit, runs, options)
 
 
 def fitted(model: Answer, runs: Runs, parsed: ParsedFormula | None = None, dispersion: str | None = None) -> LmmFit:

@@ -11,7 +11,6 @@ from lmemtest.bench.data.failures import (
     count_failures,
     failures_by_kind,
     has_kinds,
-    refuse_without_failures,
     rows_or_runs,
 )
 from lmemtest.bench.data.runs import Runs
@@ -50,7 +49,6 @@ def by_policies(
     scored by; of two to four kinds of failures also each left out by itself, the others with the worst score. A policy
     that cannot be applied (every run of a benchmark failed, so there is no worst score) is left out, which a note says.
     """
-    refuse_without_failures(runs)
     failures, source = runs.failures, runs if runs.failures is None else runs.failures.source
     if reference is not None:
         check_reference(source, reference)
@@ -72,7 +70,7 @@ def by_policies(
             meaning = _meaning(policy, of, where)
             if isinstance(policy, Mapping) and has_kinds(source):
                 meaning = "; ".join(f"{kind}: {_meaning(each, of, where)}" for kind, each in policy.items())
-            pairs = compared(scored.with_named_algorithms(), {"alpha": alpha}).pairs
+            *_, pairs = compared(scored.with_named_algorithms(), {"alpha": alpha})
             ways[name] = (f"under {name}", meaning, pairs, scored.direction)
         except ArgumentError:
             raise

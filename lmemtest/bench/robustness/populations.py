@@ -44,8 +44,8 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
     DesignError
         If there are no families, too few, or one of the models is not identified.
     """
-    used = compared(runs, {"alpha": alpha}, curves="model")
-    variants = populations_compared(runs, used.model, used.pairs, {"alpha": alpha})
+    used, _, pairs = compared(runs, {"alpha": alpha}, curves="model")
+    variants = populations_compared(runs, used, pairs, {"alpha": alpha})
     if variants is None:
         raise DesignError(
             "of='population' compares claims about new families and about new benchmarks of these, and the runs have "
@@ -67,10 +67,10 @@ def populations_compared(runs: Runs, used: Answer, pairs: Comparisons, options: 
         return None
     other = next(name for name in _SAMPLES if name != used.population)
     try:
-        beside = compared(runs, options, population=other, curves="model")
+        model, _, beside = compared(runs, options, population=other, curves="model")
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
-    both = {used.population: (used, pairs), other: (beside.model, beside.pairs)}
+    both = {used.population: (used, pairs), other: (model, beside)}
     claims = {name: both[name][0].claim for name in _SAMPLES}
     ways = {
         name: (f"for {claim}", f"claims about {claim}, by {both[name][0].formula}", both[name][1], runs.direction)
@@ -150,7 +150,7 @@ def _significant_with(
     roles["ignore"] = tuple(name for name in roles["ignore"] if name != column)
     with_roles = type(runs)(frame, **{**roles, "family": (column,)})
     try:
-        pairs = compared(with_roles, options, curves="model").pairs
+        *_, pairs = compared(with_roles, options, curves="model")
         decided = pairs.decisions(alpha=options["alpha"], direction=runs.direction)
     except LmemtestError:
         return None

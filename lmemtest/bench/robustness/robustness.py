@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lmemtest.bench.data.failures import refuse_without_failures
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.robustness.algorithms import by_algorithms
@@ -144,6 +145,7 @@ def robustness(
             which = joined([f"of={kind!r}" for kind, names in OF.items() if name in names])
             raise ArgumentError(f"{name} is for {which}, got of={of!r}. Leave it out.")
     if of == "failures":
+        refuse_without_failures(runs)
         return by_policies(runs, variants, reference, alpha)  # type: ignore[arg-type]
     if of == "score":
         return by_scores(runs, _methods(variants), alpha)

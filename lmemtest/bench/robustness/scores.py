@@ -139,7 +139,7 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
     if raw is None or not runs.study.several_benchmarks or runs.study.count(runs.benchmark) <= MOST_FIXED:
-        return compared(runs, {"alpha": alpha}).pairs
+        return compared(runs, {"alpha": alpha})[-1]
     reduced = recommend(runs).runs
     spec = replace(recommend(raw).spec, response=reduced.score, dispersion=None)
     return pairs_by(spec, reduced, {"alpha": alpha})
@@ -200,7 +200,7 @@ def _pairs_beside(
     try:
         if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families or population == "run" else None
-            return compared(other, options, population=same, curves="model").pairs
+            return compared(other, options, population=same, curves="model")[-1]
         spec = chosen.spec if parsed is None else ModelSpec.of(parsed)
         return pairs_by(replace(spec, response=other.score, dispersion=options["dispersion"]), other, options)
     except LmemtestError:  # a report on one score is not lost because the other one has no model

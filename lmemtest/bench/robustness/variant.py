@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
-from lmemtest.bench.modelling.compared import Compared, checked_options, compared
+from lmemtest.bench.modelling.compared import checked_options, compared
 from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.core.hints import guided
@@ -20,7 +20,9 @@ from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.model import LmmFit
 
 __all__ = ["variant"]
 
@@ -112,7 +114,7 @@ def variant(
     >>> pairs.decisions(alpha=0.01).alpha
     0.01
     """
-    _, one, changes = varied(
+    *_, pairs, changes = varied(
         runs,
         without=without,
         only=only,
@@ -127,9 +129,9 @@ def variant(
         dispersion=dispersion,
     )
     if not changes:
-        return one.pairs
+        return pairs
     note = f"A variant of the analysis: {', '.join(changes)}. Its level holds for this one variant."
-    return replace(one.pairs, notes=(*one.pairs.notes, note))
+    return replace(pairs, notes=(*pairs.notes, note))
 
 
 def varied(
@@ -146,8 +148,8 @@ def varied(
     ddf: str = "satterthwaite",
     formula: str | None = None,
     dispersion: str | None = None,
-) -> tuple[Runs, Compared, list[str]]:
-    """The part of the runs that a variant is of, its comparison, and what is another one."""
+) -> tuple[Runs, Answer, LmmFit, Comparisons, list[str]]:
+    """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one."""
     require_runs(runs)
     left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
     alpha = check_fraction(alpha, "alpha")
@@ -166,15 +168,15 @@ def varied(
         raw = raw_runs(part) or part
         part = raw.normalize(scale, name=free_name(raw, scale))
     part = part.with_named_algorithms()
-    one = compared(part, {**options, "alpha": alpha}, population=population, curves=curves, parsed=parsed)
+    model, fit, pairs = compared(part, {**options, "alpha": alpha}, population=population, curves=curves, parsed=parsed)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
         for word, named in (("without", left_out), ("only", kept))
         for column, levels in named.items()
     ]
     changes += [f"by {part.score}"] if scale is not None else []
-    changes += [f"for {one.model.claim}"] if population is not None else []
-    return part, one, changes
+    changes += [f"for {model.claim}"] if population is not None else []
+    return part, model, fit, pairs, changes
 
 
 def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:
