@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -28,15 +27,15 @@ from lmemtest.core.codes import (
     first_rows,
     group_codes,
     group_numbers,
-    missing_values_error,
 )
-from lmemtest.core.frames import MOST_CELLS, as_float, as_pandas, cell_sums, check_numeric, collected
+from lmemtest.core.frames import as_float, cell_sums, check_numeric, first_bad_rows, in_memory
 from lmemtest.core.validate import as_frame, check_columns, check_magnitude
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataError
 from lmemtest.lmm.scope import scope_of
 
 if TYPE_CHECKING:
+    import narwhals as nw
     from numpy.typing import NDArray
 
     from lmemtest.lmm.scope import Scope
@@ -239,29 +238,24 @@ def aggregate(
     transform: Transform | None = None,
 ) -> Groups:
     """Group a checked table by `keys` and summarise `score`; missing keys are refused, bad scores counted."""
-    if transform is not None and isinstance(table, nw.LazyFrame):
-        _require_room(table, score)
-    # What is in memory goes to pandas column by column: where most rows are cells, grouping by the codes of
-    # columns takes a fifth of the time of polars' group-by and a tenth of Arrow's.
-    if not table.implementation.is_pandas() and (transform is not None or isinstance(table, nw.DataFrame)):
-        table = nw.from_native(as_pandas(table.select(*dict.fromkeys([*keys, score]))))
-    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
-        native: pd.DataFrame = table.to_native()
-        scores = as_float(native[score])
-        if not len(scores):
-            raise DataError("The table has no rows.")
-        if transform is not None:
-            scores = transformed(scores, transform)
-        check_magnitude(scores)
-        return _aggregate_pandas(native, keys, scores)
-    return _aggregate_lazily(table.lazy(), keys, score)
+    rows = in_memory(table, keys, score, every=transform is not None)
+    if rows is None:
+        columns, sums = cell_sums(table.lazy(), keys, score)
+        n, scores = len(sums["n"]), np.concatenate([sums["low"], sums["high"]])
+    else:
+        columns, scores = rows
+        n, scores = len(scores), scores if transform is None else transformed(scores, transform)
+    check_magnitude(scores)
+    index, found = group_codes(columns, n)
+    if rows is not None:
+        return _summarised(index, found, scores)
+    order = np.argsort(index, kind="stable")
+    ordered = {name: values[order] for name, values in sums.items()}
+    return Groups(keys=found, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
 
 
-# ---------------------------------------------------------------------------------------------- in pandas
-
-
-def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.ndarray) -> Groups:
-    index, keys = group_codes([native[name] for name in names], len(scores))
+def _summarised(index: np.ndarray, keys: Keys, scores: np.ndarray) -> Groups:
+    """Rows with the group of each as groups."""
     k = keys.size
     counts = np.bincount(index, minlength=k).astype(float)
     good = np.isfinite(scores)
@@ -291,33 +285,6 @@ def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.nda
     return Groups(keys=keys, n=counts, n_bad=bad, mean=shift + centre, above=above, ss=ss, low=low, high=high)
 
 
-# ----------------------------------------------------------------------------------------------- elsewhere
-
-
-def _aggregate_lazily(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> Groups:
-    groups, sums = cell_sums(table, keys, score)
-    n = sums["n"]
-    for key in keys:
-        missing = int(n[groups[key].isna().to_numpy()].sum())
-        if missing:
-            raise missing_values_error(key, missing)
-    index, kept = group_codes([groups[key] for key in keys], len(n))
-    order = np.argsort(index, kind="stable")
-    ordered = {name: values[order] for name, values in sums.items()}
-    return Groups(keys=kept, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
-
-
-def _require_room(table: nw.LazyFrame[Any], score: str) -> None:
-    """Refuse to read a large lazy table for a function of its scores: the mean of logarithms is no logarithm."""
-    rows = int(collected(table.select(nw.len().alias("n"))).rows()[0][0])
-    if rows > MOST_CELLS:
-        raise DataError(
-            f"A function of the score needs every single {score!r}, and the {rows:,} rows of this lazy table are too "
-            "many to read into memory. Make it a column of the table and name that: for the logarithm with "
-            "runs.normalize('log')."
-        )
-
-
 # -------------------------------------------------------------------------------------------------- checks
 
 
@@ -344,7 +311,7 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
     if not groups.n_bad.any():
         return
     count, total = int(groups.n_bad.sum()), int(groups.n.sum())
-    where = _first_bad_rows(table, score)
+    where = first_bad_rows(table, score)
     have = "has" if count == 1 else "have"
     raise DataError(
         f"{count:,} of {total:,} rows {have} a score that is missing or infinite ({score!r}; {where}). "
@@ -357,18 +324,6 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
 def of_failures() -> str:
     """How to say that runs failed, and what they count."""
     return advice("failed_worst")
-
-
-def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> str:
-    if table.implementation.is_pandas():
-        scores = as_float(nw.to_native(table)[score])
-        rows = np.flatnonzero(~np.isfinite(scores))[:EXAMPLES]
-        return "first at row " + ", ".join(f"{row} ({scores[row]})" for row in rows) + ", counted from 0"
-    y = nw.col(score)
-    bad = table.filter(~y.cast(nw.Float64).is_finite().fill_null(False)).head(EXAMPLES)
-    bad_rows = collected(bad).rows(named=True)
-    texts = [", ".join(f"{name}: {value}" for name, value in list(row.items())[:6]) for row in bad_rows]
-    return "for example " + "; ".join(f"{{{row}}}" for row in texts)
 
 
 def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:

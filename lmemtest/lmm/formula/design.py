@@ -19,7 +19,7 @@ from lmemtest.core.arrays import Array, Index
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, DesignError, FormulaError
+from lmemtest.errors import ArgumentError, DataError, DesignError, FormulaError, pointing
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.formula.columns import (
     Atom,
@@ -34,7 +34,6 @@ from lmemtest.lmm.formula.columns import (
 )
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
-from lmemtest.lmm.formula.tokens import pointing
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 Fitted = Coding | Measure  # an atom that met a table

@@ -1,4 +1,4 @@
-"""Text of a formula -> tokens with their place in the text, and errors that point to a place with carets.
+"""Text of a formula -> tokens with their place in the text.
 
 Nothing here knows what a token means.
 """
@@ -6,13 +6,10 @@ Nothing here knows what a token means.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lmemtest.core.sanitize import bounded, one_line
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
 
@@ -111,49 +108,6 @@ def _unexpected(character: str) -> str:
 # errors ----------------------------------------------------------------------------------------------
 
 
-def point(message: str, text: str, start: int, end: int) -> str:
-    """Append the formula and a caret line to `message`; an empty range gets one caret.
-
-    Line breaks and other control characters of the formula are shown as spaces.
-
-    Examples
-    --------
-    >>> print(point("no such column.", "y ~ algoritm", 4, 12))
-    no such column.
-        y ~ algoritm
-            ^^^^^^^^
-    """
-    line = one_line(text)
-    carets = max(_width(line[start:end]), 1)
-    return f"{message}\n    {line}\n    {' ' * _width(line[:start])}{'^' * carets}"
-
-
-@contextmanager
-def pointing(text: str) -> Iterator[None]:
-    """Errors with a place that are raised below show it in this text, unless it is of a term that nobody wrote.
-
-    Examples
-    --------
-    >>> try:
-    ...     with pointing("y ~ 1:a"):
-    ...         raise FormulaError("no such term.").at((4, 7))
-    ... except FormulaError as error:
-    ...     print(error)
-    no such term.
-        y ~ 1:a
-            ^^^
-    """
-    try:
-        yield
-    except LmemtestError as error:
-        if error.place is not None:
-            start, end = error.place
-            if end != 0:
-                error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
-            error.place = None
-        raise
-
-
 def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
     """The error that a name is not a column, with the columns there are and the nearest one."""
     columns = [str(column) for column in available]
@@ -162,11 +116,3 @@ def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
         f"{suggest(name.value, columns)}"
     )
     return UnknownColumnError(message).at(name)
-
-
-def _width(text: str) -> int:
-    """Count terminal cells: wide East Asian characters take two, combining marks none."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
