@@ -214,11 +214,11 @@ def cell_sums(
     sums["mean"] = np.where(constant, sums["low"], sums["mean"])
     sums["above"] = np.where(constant, 0.0, sums["above"])
     sums["ss"] = np.where(constant | (sums["valid"] == 0), 0.0, sums["ss"])
-    columns = [out[name].rename(key) for name, key in zip(names, keys, strict=False)]
-    for column in columns:
+    by = [out[name].rename(key) for name, key in zip(names, keys, strict=False)]
+    for column in by:
         if missing := int(sums["n"][column.isna().to_numpy()].sum()):
             raise missing_values_error(str(column.name), missing)
-    return columns, sums
+    return by, sums
 
 
 def _lowest(scores: nw.LazyFrame[Any], cells: pd.DataFrame, names: list[str]) -> nw.LazyFrame[Any]:

@@ -23,6 +23,7 @@ from lmemtest.core.caller import advice
 from lmemtest.core.codes import (
     EXAMPLES,
     Keys,
+    column_codes,
     combine_codes,
     first_rows,
     group_codes,
@@ -85,6 +86,15 @@ class Cells:
         keys = self.columns.only(names)
         return combine_codes([(c, len(levels)) for c, levels in zip(keys.codes, keys.levels, strict=True)], keys.size)
 
+    def strata(self, name: str) -> tuple[NDArray[np.intp], list[Any]]:
+        """The level of one of the columns in every cell, and its levels in their order."""
+        if isinstance(self.columns, Keys):
+            at = self.columns.names.index(name)
+            codes, levels = self.columns.codes[at], self.columns.levels[at]
+        else:
+            codes, levels = column_codes(self.columns[name])
+        return codes.astype(np.intp), pd.Series(levels).tolist()
+
     def __repr__(self) -> str:
         return f"Cells({len(self.n):,} cells of {', '.join(self.names)}; {self.n_rows:,} rows)"
 
@@ -118,6 +128,9 @@ def compress(
     by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
     check_columns(score, columns, argument="score")
     check_columns(() if weights is None else weights, columns, argument="weights")
+    check_numeric(table, score, argument="score")
+    if weights is not None:
+        check_numeric(table, weights, argument="weights")
     return compressed(table, by, score=score, transform=transform, weights=weights, scope=scope_of(frame))
 
 
@@ -130,10 +143,7 @@ def compressed(
     weights: str | None,
     scope: Scope | None,
 ) -> Cells:
-    """`compress` by columns that the table has, where its scope does not know the cells already."""
-    check_numeric(table, score, argument="score")
-    if weights is not None:
-        check_numeric(table, weights, argument="weights")
+    """`compress` by columns that the table has, of scores and weights that are numbers."""
     keys = by if weights is None or weights in by else (*by, weights)
     groups = None if scope is None else scope.summarised(keys, score, transform)
     if groups is None:
@@ -260,7 +270,8 @@ def _summarised(index: np.ndarray, keys: Keys, scores: np.ndarray) -> Groups:
     counts = np.bincount(index, minlength=k).astype(float)
     good = np.isfinite(scores)
     if k == len(scores):  # every row is a cell
-        y = np.where(good, scores, np.nan)[first_rows(index, k)]
+        y = np.empty(k)
+        y[index] = np.where(good, scores, np.nan)
         bad = np.isnan(y).astype(float)
         return Groups(keys=keys, n=counts, n_bad=bad, mean=y, above=np.zeros(k), ss=np.zeros(k), low=y, high=y)
     if good.all():
@@ -349,8 +360,6 @@ class CellMap:
     @classmethod
     def of(cls, fine: Cells, coarse: Cells) -> CellMap:
         """Match the cells by the columns, and the weights, of the coarser table."""
-        import pandas as pd
-
         columns: list[pd.Series] = [
             pd.concat([coarse.frame[name], fine.frame[name]], ignore_index=True) for name in coarse.frame.columns
         ]
@@ -372,16 +381,11 @@ class CellMap:
 
 def regroup(cells: Cells, names: Sequence[str]) -> Cells:
     """Cells of some of the columns of `cells`, in sorted order as `compress` has them."""
-    import pandas as pd
-
     columns: list[pd.Series] = [cells.frame[name] for name in names]
     columns.append(pd.Series(cells.weight))
     index, keys = group_codes(columns, len(cells.n))
     n = np.bincount(index, weights=cells.n, minlength=keys.size)
     weight = np.empty(keys.size)
     weight[index] = cells.weight
-    first = np.empty(keys.size, dtype=np.intp)
-    first[index] = np.arange(len(index))
-    frame = cells.frame[list(names)].iloc[first].reset_index(drop=True)
-    coarse = Cells(columns=frame, n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
+    coarse = Cells(columns=keys.only(names), n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
     return CellMap(codes=index, coarse=coarse).aggregate(cells)

@@ -6,12 +6,10 @@ Nothing here knows what a token means.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from lmemtest.core.words import listed, suggest
-from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
+from lmemtest.errors import FormulaError
 
 Kind = Literal["name", "number", "string", "operator", "end"]
 
@@ -103,16 +101,3 @@ def _unexpected(character: str) -> str:
         f"{character!r} has no meaning in a formula; put a column whose name contains it in backticks, "
         f"like `my{character if character.isprintable() else ' '}column`."
     )
-
-
-# errors ----------------------------------------------------------------------------------------------
-
-
-def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
-    """The error that a name is not a column, with the columns there are and the nearest one."""
-    columns = [str(column) for column in available]
-    message = (
-        f"formula uses '{name.value}' (position {name.start + 1}), not in data. Columns: {listed(columns)}."
-        f"{suggest(name.value, columns)}"
-    )
-    return UnknownColumnError(message).at(name)
