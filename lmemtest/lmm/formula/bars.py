@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.errors import ArgumentError, FormulaError, pointing
+from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.lmm.formula.columns import unknown_column
 from lmemtest.lmm.formula.functions import ELEMENTWISE, check_offset, check_response, columns_of
 from lmemtest.lmm.formula.syntax import (
@@ -32,7 +32,7 @@ from lmemtest.lmm.formula.syntax import (
     parse_tree,
 )
 from lmemtest.lmm.formula.terms import INTERCEPT, Term, atoms_of, by_degree, expand, mentions, states_intercept
-from lmemtest.lmm.formula.tokens import quote_name
+from lmemtest.lmm.formula.tokens import pointing, quote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, FormulaError, pointing
+from lmemtest.errors import ArgumentError, DataError, FormulaError
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.formula.columns import Columns, Grouping, distinct, group_rows
 from lmemtest.lmm.formula.functions import Coding, Fitted, Measure, fit_atoms
 from lmemtest.lmm.formula.syntax import Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
+from lmemtest.lmm.formula.tokens import pointing
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 

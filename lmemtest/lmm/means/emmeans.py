@@ -38,6 +38,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_along,
     check_at,
     check_specs,
+    check_values,
     check_vcov,
     coefficients,
     fit_for_ddf,
@@ -283,7 +284,7 @@ def _checked(
     at = check_at(fit, at)
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
     check_specs(fit, spec_names, by_names, at)
-    return spec_names, by_names, at
+    return spec_names, by_names, check_values(fit, at)
 
 
 def marginal_means(

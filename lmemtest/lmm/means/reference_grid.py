@@ -166,7 +166,7 @@ def name_tuple(choice: str | Sequence[str] | None, argument: str) -> tuple[str, 
     return names
 
 
-def check_at(fit: Any, at: Any) -> dict[str, tuple[Any, ...]]:
+def check_at(fit: Any, at: Any) -> Mapping[str, Any]:
     """The values of `at=`, which are of columns of the fixed part; none where it is not given."""
     if at is None:
         return {}
@@ -175,10 +175,15 @@ def check_at(fit: Any, at: Any) -> dict[str, tuple[Any, ...]]:
             f"at must be a dict of column names and values, got {at!r}. Write for instance "
             "at={'algorithm': ['A', 'B']}."
         )
-    factors, numeric = fit.design.factors, fit.design.numeric
     for name in at:
-        if name not in factors and name not in numeric:
+        if name not in fit.design.factors and name not in fit.design.numeric:
             raise UnknownColumnError(unknown_message("at", name, fit))
+    return at
+
+
+def check_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of `at=`: levels that there are, in their order, and finite numbers."""
+    factors = fit.design.factors
     return {
         name: _chosen_levels(name, choice, tuple(factors[name])) if name in factors else _chosen_numbers(name, choice)
         for name, choice in at.items()
