@@ -13,16 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from lmemtest.core.frames import distinct_rows
 from lmemtest.errors import DataError
 
 __all__ = [
-    *("EXAMPLES", "Keys", "column_codes", "combine_codes", "distinct_values", "group_codes", "in_order"),
+    *("EXAMPLES", "Keys", "column_codes", "combine_codes", "group_codes", "in_order"),
     *("level_order", "natural_key", "occurring", "starts_of"),
 ]
 
@@ -272,16 +270,6 @@ def _order(levels: Any) -> np.ndarray:
     if pd.api.types.is_numeric_dtype(levels.dtype) or levels.dtype.kind in "mM":
         return np.asarray(levels.argsort(kind="stable"))
     return level_order(levels.tolist())
-
-
-def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -> tuple[Any, ...]:
-    """The values of a column that occur, in the order of levels; missing values left out."""
-    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
-        values = table.to_native()[column]
-    else:
-        values = distinct_rows(table, [column])[column]
-    _, levels = column_codes(values.dropna())
-    return tuple(pd.Series(levels).tolist())
 
 
 def refuse_missing(column: pd.Series[Any], count: int) -> None:

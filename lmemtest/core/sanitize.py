@@ -1,10 +1,14 @@
-"""Text on its way out: names stay on one line, without control characters, and messages have a bounded length."""
+"""Text on its way out: names stay on one line, without control characters, messages have a bounded length.
+
+A part of a text is shown with carets below it.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
-__all__ = ["bounded", "logged", "one_line"]
+__all__ = ["bounded", "logged", "one_line", "point"]
 
 MOST = 2_000  # characters of a message: a screenful
 _HEAD, _TAIL = 1_300, 600  # of a longer one: what is wrong, and the next step
@@ -51,3 +55,28 @@ def bounded(message: object) -> object:
     if len(text) <= MOST:
         return text
     return f"{text[:_HEAD]} ... ({len(text):,} characters) ... {text[-_TAIL:]}"
+
+
+def point(message: str, text: str, start: int, end: int) -> str:
+    """Append a text and a line of carets below one of its parts to `message`; an empty range gets one caret.
+
+    Line breaks and other control characters of the text are shown as spaces.
+
+    Examples
+    --------
+    >>> print(point("no such column.", "y ~ algoritm", 4, 12))
+    no such column.
+        y ~ algoritm
+            ^^^^^^^^
+    """
+    line = one_line(text)
+    carets = max(_width(line[start:end]), 1)
+    return f"{message}\n    {line}\n    {' ' * _width(line[:start])}{'^' * carets}"
+
+
+def _width(text: str) -> int:
+    """Count terminal cells: wide East Asian characters take two, combining marks none."""
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -24,19 +23,20 @@ from lmemtest.core.caller import advice
 from lmemtest.core.codes import (
     EXAMPLES,
     Keys,
+    column_codes,
     combine_codes,
     first_rows,
     group_codes,
     group_numbers,
-    missing_values_error,
 )
-from lmemtest.core.frames import MOST_CELLS, as_float, as_pandas, cell_sums, check_numeric, collected
+from lmemtest.core.frames import as_float, cell_sums, check_numeric, first_bad_rows, in_memory
 from lmemtest.core.validate import as_frame, check_columns, check_magnitude
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataError
 from lmemtest.lmm.scope import scope_of
 
 if TYPE_CHECKING:
+    import narwhals as nw
     from numpy.typing import NDArray
 
     from lmemtest.lmm.scope import Scope
@@ -86,6 +86,15 @@ class Cells:
         keys = self.columns.only(names)
         return combine_codes([(c, len(levels)) for c, levels in zip(keys.codes, keys.levels, strict=True)], keys.size)
 
+    def strata(self, name: str) -> tuple[NDArray[np.intp], list[Any]]:
+        """The level of one of the columns in every cell, and its levels in their order."""
+        if isinstance(self.columns, Keys):
+            at = self.columns.names.index(name)
+            codes, levels = self.columns.codes[at], self.columns.levels[at]
+        else:
+            codes, levels = column_codes(self.columns[name])
+        return codes.astype(np.intp), pd.Series(levels).tolist()
+
     def __repr__(self) -> str:
         return f"Cells({len(self.n):,} cells of {', '.join(self.names)}; {self.n_rows:,} rows)"
 
@@ -119,6 +128,9 @@ def compress(
     by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
     check_columns(score, columns, argument="score")
     check_columns(() if weights is None else weights, columns, argument="weights")
+    check_numeric(table, score, argument="score")
+    if weights is not None:
+        check_numeric(table, weights, argument="weights")
     return compressed(table, by, score=score, transform=transform, weights=weights, scope=scope_of(frame))
 
 
@@ -131,10 +143,7 @@ def compressed(
     weights: str | None,
     scope: Scope | None,
 ) -> Cells:
-    """`compress` by columns that the table has, where its scope does not know the cells already."""
-    check_numeric(table, score, argument="score")
-    if weights is not None:
-        check_numeric(table, weights, argument="weights")
+    """`compress` by columns that the table has, of scores and weights that are numbers."""
     keys = by if weights is None or weights in by else (*by, weights)
     groups = None if scope is None else scope.summarised(keys, score, transform)
     if groups is None:
@@ -239,34 +248,30 @@ def aggregate(
     transform: Transform | None = None,
 ) -> Groups:
     """Group a checked table by `keys` and summarise `score`; missing keys are refused, bad scores counted."""
-    if transform is not None and isinstance(table, nw.LazyFrame):
-        _require_room(table, score)
-    # What is in memory goes to pandas column by column: where most rows are cells, grouping by the codes of
-    # columns takes a fifth of the time of polars' group-by and a tenth of Arrow's.
-    if not table.implementation.is_pandas() and (transform is not None or isinstance(table, nw.DataFrame)):
-        table = nw.from_native(as_pandas(table.select(*dict.fromkeys([*keys, score]))))
-    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
-        native: pd.DataFrame = table.to_native()
-        scores = as_float(native[score])
-        if not len(scores):
-            raise DataError("The table has no rows.")
-        if transform is not None:
-            scores = transformed(scores, transform)
-        check_magnitude(scores)
-        return _aggregate_pandas(native, keys, scores)
-    return _aggregate_lazily(table.lazy(), keys, score)
+    rows = in_memory(table, keys, score, every=transform is not None)
+    if rows is None:
+        columns, sums = cell_sums(table.lazy(), keys, score)
+        n, scores = len(sums["n"]), np.concatenate([sums["low"], sums["high"]])
+    else:
+        columns, scores = rows
+        n, scores = len(scores), scores if transform is None else transformed(scores, transform)
+    check_magnitude(scores)
+    index, found = group_codes(columns, n)
+    if rows is not None:
+        return _summarised(index, found, scores)
+    order = np.argsort(index, kind="stable")
+    ordered = {name: values[order] for name, values in sums.items()}
+    return Groups(keys=found, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
 
 
-# ---------------------------------------------------------------------------------------------- in pandas
-
-
-def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.ndarray) -> Groups:
-    index, keys = group_codes([native[name] for name in names], len(scores))
+def _summarised(index: np.ndarray, keys: Keys, scores: np.ndarray) -> Groups:
+    """Rows with the group of each as groups."""
     k = keys.size
     counts = np.bincount(index, minlength=k).astype(float)
     good = np.isfinite(scores)
     if k == len(scores):  # every row is a cell
-        y = np.where(good, scores, np.nan)[first_rows(index, k)]
+        y = np.empty(k)
+        y[index] = np.where(good, scores, np.nan)
         bad = np.isnan(y).astype(float)
         return Groups(keys=keys, n=counts, n_bad=bad, mean=y, above=np.zeros(k), ss=np.zeros(k), low=y, high=y)
     if good.all():
@@ -289,33 +294,6 @@ def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.nda
     np.maximum.at(high, index, scores)
     above = (shift - low) + centre
     return Groups(keys=keys, n=counts, n_bad=bad, mean=shift + centre, above=above, ss=ss, low=low, high=high)
-
-
-# ----------------------------------------------------------------------------------------------- elsewhere
-
-
-def _aggregate_lazily(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> Groups:
-    groups, sums = cell_sums(table, keys, score)
-    n = sums["n"]
-    for key in keys:
-        missing = int(n[groups[key].isna().to_numpy()].sum())
-        if missing:
-            raise missing_values_error(key, missing)
-    index, kept = group_codes([groups[key] for key in keys], len(n))
-    order = np.argsort(index, kind="stable")
-    ordered = {name: values[order] for name, values in sums.items()}
-    return Groups(keys=kept, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
-
-
-def _require_room(table: nw.LazyFrame[Any], score: str) -> None:
-    """Refuse to read a large lazy table for a function of its scores: the mean of logarithms is no logarithm."""
-    rows = int(collected(table.select(nw.len().alias("n"))).rows()[0][0])
-    if rows > MOST_CELLS:
-        raise DataError(
-            f"A function of the score needs every single {score!r}, and the {rows:,} rows of this lazy table are too "
-            "many to read into memory. Make it a column of the table and name that: for the logarithm with "
-            "runs.normalize('log')."
-        )
 
 
 # -------------------------------------------------------------------------------------------------- checks
@@ -344,7 +322,7 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
     if not groups.n_bad.any():
         return
     count, total = int(groups.n_bad.sum()), int(groups.n.sum())
-    where = _first_bad_rows(table, score)
+    where = first_bad_rows(table, score)
     have = "has" if count == 1 else "have"
     raise DataError(
         f"{count:,} of {total:,} rows {have} a score that is missing or infinite ({score!r}; {where}). "
@@ -357,18 +335,6 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
 def of_failures() -> str:
     """How to say that runs failed, and what they count."""
     return advice("failed_worst")
-
-
-def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> str:
-    if table.implementation.is_pandas():
-        scores = as_float(nw.to_native(table)[score])
-        rows = np.flatnonzero(~np.isfinite(scores))[:EXAMPLES]
-        return "first at row " + ", ".join(f"{row} ({scores[row]})" for row in rows) + ", counted from 0"
-    y = nw.col(score)
-    bad = table.filter(~y.cast(nw.Float64).is_finite().fill_null(False)).head(EXAMPLES)
-    bad_rows = collected(bad).rows(named=True)
-    texts = [", ".join(f"{name}: {value}" for name, value in list(row.items())[:6]) for row in bad_rows]
-    return "for example " + "; ".join(f"{{{row}}}" for row in texts)
 
 
 def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:
@@ -394,8 +360,6 @@ class CellMap:
     @classmethod
     def of(cls, fine: Cells, coarse: Cells) -> CellMap:
         """Match the cells by the columns, and the weights, of the coarser table."""
-        import pandas as pd
-
         columns: list[pd.Series] = [
             pd.concat([coarse.frame[name], fine.frame[name]], ignore_index=True) for name in coarse.frame.columns
         ]
@@ -417,16 +381,11 @@ class CellMap:
 
 def regroup(cells: Cells, names: Sequence[str]) -> Cells:
     """Cells of some of the columns of `cells`, in sorted order as `compress` has them."""
-    import pandas as pd
-
     columns: list[pd.Series] = [cells.frame[name] for name in names]
     columns.append(pd.Series(cells.weight))
     index, keys = group_codes(columns, len(cells.n))
     n = np.bincount(index, weights=cells.n, minlength=keys.size)
     weight = np.empty(keys.size)
     weight[index] = cells.weight
-    first = np.empty(keys.size, dtype=np.intp)
-    first[index] = np.arange(len(index))
-    frame = cells.frame[list(names)].iloc[first].reset_index(drop=True)
-    coarse = Cells(columns=frame, n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
+    coarse = Cells(columns=keys.only(names), n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
     return CellMap(codes=index, coarse=coarse).aggregate(cells)

@@ -31,7 +31,6 @@ from lmemtest.lmm.engine.separation import leverages, separated
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.families import Family
 from lmemtest.lmm.means.response import marginal_means
-from lmemtest.lmm.model.fit import engine_terms
 
 CASES = {case["name"]: case for case in values("glmm")["cases"]}
 BY_QUADRATURE = {case["name"]: case for case in values("glmm_quadrature")["cases"]}
@@ -123,7 +122,7 @@ def test_the_gradient_of_quadrature_is_that_of_its_value():
     fit = by_quadrature("women")
     answers = Answers(fit.observed.n * fit.observed.mean, fit.observed.n)
     design = fit.design
-    terms = tuple(engine_terms(design))
+    terms = tuple(design.engine_terms)
     likelihood = Likelihood(terms, design.distinct, design.row, design.offset, answers, fit.family, quadrature=True)
     point = np.array([0.7, -0.5, 0.3, 0.2])
     here = likelihood.mode(point, fit.working)

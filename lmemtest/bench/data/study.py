@@ -24,14 +24,13 @@ from lmemtest.core.codes import (
     Keys,
     column_codes,
     combine_codes,
-    distinct_values,
     first_rows,
     group_codes,
     group_means,
     occurring,
     starts_of,
 )
-from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
+from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected, distinct_values
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError

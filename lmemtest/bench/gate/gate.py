@@ -11,12 +11,12 @@ from typing import Any
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.gate.bars import reached
 from lmemtest.bench.gate.decision import CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, decided, with_words
 from lmemtest.bench.gate.difference import units_of
 from lmemtest.bench.gate.looks import EVALUE, check_looks, level_at, with_earlier_looks
 from lmemtest.bench.gate.metric import judged, margin_of, observed, unit_of
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, Policy, read_policy, settings_of
+from lmemtest.bench.gate.thresholds import reached
 from lmemtest.bench.gate.tiers import over_tiers, with_verdicts
 from lmemtest.bench.gate.versions import (
     EVERY,

@@ -14,10 +14,11 @@ import numpy as np
 from lmemtest.core.words import GROUPS, listed, plural, spoken, suggest
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import INTERCEPT, Bar, Term, parse_right
-from lmemtest.lmm.formula.design import check_variances, held_by_fixed, same_partition
+from lmemtest.lmm.formula.design import held_by_fixed
 from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import DIAGONAL, Call
 from lmemtest.lmm.formula.tokens import CONSTANTS, Token, quote_name, tokenize
+from lmemtest.lmm.model.fitting import check_variances, same_partition
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.diagnostics.scores import Rows, sum_by
 from lmemtest.lmm.engine.held import Held
-from lmemtest.lmm.model.fit import strata
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
@@ -162,7 +161,7 @@ def residual_variance_of_rows(fit: LmmFit) -> Array:
     values = fit.residual_variances.to_numpy(dtype=float)
     if fit.dispersion is None:
         return values[0] / fit.cells.weight
-    codes, _ = strata(fit.cells, fit.dispersion)
+    codes, _ = fit.cells.strata(fit.dispersion)
     return np.asarray(values[codes] / fit.cells.weight)
 
 

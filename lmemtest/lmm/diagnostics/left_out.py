@@ -17,7 +17,7 @@ from lmemtest.core.codes import column_codes, group_codes
 from lmemtest.core.replicates import Executor, Failure, replicate
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import DataError
-from lmemtest.lmm.cells import CellMap, Cells, compress
+from lmemtest.lmm.cells import CellMap, Cells
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.formula.columns import distinct
 from lmemtest.lmm.means.emmeans import emmeans
@@ -84,15 +84,7 @@ class Deletion:
     def of(cls, fit: Any, group: str, columns: tuple[str, ...], specs: tuple[str, ...], ddf: str) -> Deletion:
         import pandas as pd
 
-        cells, model_cell = fit.cells, np.arange(len(fit.cells.n))
-        missing = [name for name in columns if name not in cells.frame.columns]
-        if missing:
-            parsed = fit.design.parsed
-            by = [*cells.frame.columns, *missing]
-            cells = compress(
-                fit.data, by=by, score=parsed.response, transform=parsed.response_transform, weights=fit.weights
-            )
-            model_cell = CellMap.of(cells, fit.cells).codes
+        cells, model_cell = fit.cells_by(columns)
         code, keys = group_codes([cells.frame[name] for name in columns], len(cells.n))
         if keys.size < FEWEST_LEVELS:
             raise DataError(

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmemtest.errors import ArgumentError, FormulaError
+from lmemtest.lmm.formula.columns import unknown_column
 from lmemtest.lmm.formula.functions import ELEMENTWISE, check_offset, check_response, columns_of
 from lmemtest.lmm.formula.syntax import (
     DIAGONAL,
+    Atom,
     Call,
     Joined,
     Literal,
@@ -29,8 +31,8 @@ from lmemtest.lmm.formula.syntax import (
     parse_sum,
     parse_tree,
 )
-from lmemtest.lmm.formula.terms import INTERCEPT, Term, by_degree, expand, mentions, states_intercept
-from lmemtest.lmm.formula.tokens import pointing, quote_name, unknown_column
+from lmemtest.lmm.formula.terms import INTERCEPT, Term, atoms_of, by_degree, expand, mentions, states_intercept
+from lmemtest.lmm.formula.tokens import pointing, quote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -141,6 +143,17 @@ class ParsedFormula:
     def score(self) -> str:
         """The response with its function, as results name it: "log(loss)"."""
         return f"{self.response_function}({self.response})" if self.response_function else self.response
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        """Columns and calls that meet a table: those of the fixed part, of what varies, and offsets."""
+        parts = (self.terms, *(bar.effects for bar in self.bars))
+        return (*(atom for terms in parts for atom in atoms_of(terms)), *self.offsets)
+
+    @property
+    def fixed_names(self) -> tuple[Name, ...]:
+        """The columns of the fixed part, at each of their uses."""
+        return tuple(mentions(self.terms))
 
     def mentions(self) -> Iterator[Name]:
         """Yield every use of a column on the right side with its place in the text."""

@@ -1,13 +1,12 @@
 """Formula and cells -> the matrices of the model: X, and basis and group codes of each random-effect term.
 
-And which variances of random effects the rows can show: `diag(f | g)`, a variance for each level, needs several groups
-of each and no `(1 | g:f)` beside it; no variance can be estimated of effects that the fixed ones already hold.
+No variance can be estimated of random effects that the fixed ones already hold.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -16,28 +15,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lmemtest.core.arrays import Array, Index
-from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, DesignError, FormulaError
+from lmemtest.errors import ArgumentError, DataError, FormulaError
+from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
-from lmemtest.lmm.formula.columns import (
-    Atom,
-    Coding,
-    Columns,
-    Grouping,
-    Measure,
-    code_factor,
-    distinct,
-    group_rows,
-    measure,
-)
-from lmemtest.lmm.formula.syntax import Call, Name
+from lmemtest.lmm.formula.columns import Columns, Grouping, distinct, group_rows
+from lmemtest.lmm.formula.functions import Coding, Fitted, Measure, fit_atoms
+from lmemtest.lmm.formula.syntax import Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
 from lmemtest.lmm.formula.tokens import pointing
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
-Fitted = Coding | Measure  # an atom that met a table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,23 +41,21 @@ class Block:
 
     def matrix(self, columns: Columns) -> Array:
         """Compute the columns for a table."""
-        values = {i: self.atoms[i].values(columns) for i in {i for term in self.terms for i in term}}
-        return self.assemble(values, len(columns))
+        return self.assemble([atom.values(columns) for atom in self.atoms], len(columns))
 
     def slopes(self, columns: Columns, name: str) -> Array:
         """Derivatives of the columns with respect to one numeric column, by the product rule."""
-        used = {i for term in self.terms for i in term}
-        values = {i: self.atoms[i].values(columns) for i in used}
+        values = [atom.values(columns) for atom in self.atoms]
         total = np.zeros((len(columns), len(self.names)))
-        for moving in used:
-            atom = self.atoms[moving]
+        for moving, atom in enumerate(self.atoms):
             if isinstance(atom, Measure) and any(used.value == name for used in atom.uses):
-                part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
+                moved = [*values[:moving], atom.slopes(columns, name), *values[moving + 1 :]]
+                part = self.assemble(moved, len(columns))
                 for term, (_, of_term) in zip(self.terms, self.slices, strict=True):
                     total[:, of_term] += part[:, of_term] if moving in term else 0.0
         return total
 
-    def assemble(self, values: dict[int, Any], n: int) -> Array:
+    def assemble(self, values: Sequence[Any], n: int) -> Array:
         """Put the columns together from the values of the atoms."""
         matrix = np.empty((n, len(self.names)))
         position = 0
@@ -91,6 +78,7 @@ class RandomDesign:
     basis: Array  # (n_cells, k): what varies by group
     codes: Index  # (n_cells,): group of each cell, 0 to n_levels - 1
     grouping: Grouping
+    block: Block = field(repr=False)  # the basis as a recipe
     diagonal: bool = False  # the columns vary independently, each with a variance of its own (`diag`)
 
     @property
@@ -118,13 +106,18 @@ class Design:
     terms: tuple[tuple[str, slice], ...]  # label of each fixed term ("Intercept", "a", "a:b") and its columns in X
     offset: Array  # (n_cells,): the known part of the mean, `offset(...)`; 0 without one
     fixed_block: Block = field(repr=False)
-    random_blocks: tuple[tuple[Block, Grouping], ...] = field(repr=False)
+    fixed_values: tuple[Any, ...] = field(repr=False)  # of the atoms of `fixed_block` in each row of `distinct`
     offset_parts: tuple[Measure, ...] = field(repr=False)
 
     @cached_property
     def X(self) -> Array:
         """Fixed-effect columns of the cells, ``(n_cells, p)``, not reduced to full rank."""
         return self.distinct[self.row]
+
+    @cached_property
+    def engine_terms(self) -> list[RandomTerm]:
+        """The random-effect terms as the engine has them: basis and codes."""
+        return [RandomTerm(basis=t.basis, codes=t.codes, n_levels=t.n_levels, diagonal=t.diagonal) for t in self.random]
 
     @property
     def term_columns(self) -> tuple[tuple[str, ...], ...]:
@@ -133,6 +126,11 @@ class Design:
         return tuple(
             tuple(dict.fromkeys(name.value for i in term for name in atoms[i].uses)) for term in self.fixed_block.terms
         )
+
+    def with_terms(self, kept: Sequence[int]) -> Design:
+        """The same with some of the random-effect terms."""
+        parsed = self.parsed.with_bars(self.parsed.bars[i] for i in kept)
+        return replace(self, parsed=parsed, random=tuple(self.random[i] for i in kept))
 
     def rows(self, frame: Keys | pd.DataFrame) -> Array:
         """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
@@ -152,15 +150,14 @@ class Design:
 
     def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Index]:
         """Basis and group codes of one random-effect term for new data; -1 for a group that the fit has not seen."""
-        if not 0 <= term_index < len(self.random_blocks):
+        if not 0 <= term_index < len(self.random):
             raise ArgumentError(
-                f"term_index must be from 0 to {len(self.random_blocks) - 1}, the random-effect terms of "
+                f"term_index must be from 0 to {len(self.random) - 1}, the random-effect terms of "
                 f"the formula; got {term_index}."
             )
-        block, grouping = self.random_blocks[term_index]
-        columns = Columns(frame)
+        term, columns = self.random[term_index], Columns(frame)
         with pointing(self.parsed.text):
-            return block.matrix(columns), grouping.codes(columns)
+            return term.block.matrix(columns), term.grouping.codes(columns)
 
 
 def build_design(
@@ -183,57 +180,42 @@ def build_design(
     >>> design.random[0].label, design.random[0].levels
     ('(1 | benchmark)', ('a', 'b'))
     """
-    columns = Columns(cells)
-    with pointing(parsed.text):
-        weights = _check_counts(counts, len(columns))
-        state: dict[str, Any] = {}  # of transforms
-        fitted: dict[str, tuple[Fitted, Any]] = {}  # what several terms share is fitted once
-
-        def fit(atom: Atom) -> tuple[Fitted, Any]:
-            key = str(atom)
-            if key not in fitted:
-                factor = atom.function == "C" if isinstance(atom, Call) else not columns.is_numeric(atom)
-                fitted[key] = code_factor(atom, columns) if factor else measure(atom, columns, weights, state)
-            return fitted[key]
-
-        fixed, values = _fitted(parsed.terms, fit)
-        first, row = columns.patterns([name for atom in fixed.atoms for name in atom.uses])
-        random = [_random_effect(bar, columns, fit) for bar in parsed.bars]
-        offsets = [measure(call, columns, weights, state) for call in parsed.offsets]
-        factors, numeric = _roles(fixed, columns, weights)
-        return Design(
-            parsed=parsed,
-            distinct=fixed.assemble({i: value[first] for i, value in values.items()}, len(first)),
-            row=row,
-            x_names=fixed.names,
-            random=tuple(design for design, _, _ in random),
-            factors=factors,
-            numeric=numeric,
-            terms=fixed.slices,
-            offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(columns))),
-            fixed_block=fixed,
-            random_blocks=tuple((block, grouping) for _, block, grouping in random),
-            offset_parts=tuple(part for part, _ in offsets),
-        )
-
-
-def _check_counts(counts: NDArray[Any], n: int) -> Array:
-    weights = np.asarray(counts, dtype=np.float64)
-    if weights.shape != (n,):
-        raise ArgumentError(f"counts must have one entry per cell ({n}); got the shape {weights.shape}.")
-    if n == 0:
+    columns, weights = Columns(cells), np.asarray(counts, dtype=np.float64)
+    if weights.shape != (len(columns),):
+        raise ArgumentError(f"counts must have one entry per cell ({len(columns)}); got the shape {weights.shape}.")
+    if not len(columns):
         raise DataError("the table has no rows, so there is nothing to fit; check the filters before it.")
     if not np.all(weights > 0) or not np.all(np.isfinite(weights)):
         raise ArgumentError("counts must be positive and finite; drop cells without rows.")
-    return weights
+    with pointing(parsed.text):
+        met = fit_atoms(parsed.atoms, columns, weights)
+        groups = [group_rows(bar.group_names, columns) for bar in parsed.bars]
+        first, row = columns.patterns(parsed.fixed_names)
+        fixed, values = _block(parsed.terms, met)
+        values = tuple(of_atom[first] for of_atom in values)
+        random = [_random_effect(bar, met, *of_bar) for bar, of_bar in zip(parsed.bars, groups, strict=True)]
+        offsets = [met[str(call)] for call in parsed.offsets]
+        factors, numeric = _roles(fixed, columns, weights)
+        return Design(
+            parsed=parsed,
+            distinct=fixed.assemble(values, len(first)),
+            row=row,
+            x_names=fixed.names,
+            random=tuple(random),
+            factors=factors,
+            numeric=numeric,
+            terms=fixed.slices,
+            offset=sum((of_call[:, 0] for _, of_call in offsets), np.zeros(len(columns))),
+            fixed_block=fixed,
+            fixed_values=values,
+            offset_parts=tuple(part for part, _ in offsets if isinstance(part, Measure)),
+        )
 
 
-def _fitted(terms: tuple[Term, ...], fit: Callable[[Atom], tuple[Fitted, Any]]) -> tuple[Block, dict[int, Any]]:
-    """A block of terms whose atoms are fitted, columns named, and the values of the atoms."""
-    atoms_used = atoms_of(terms)
-    pairs = [fit(atom) for atom in atoms_used]
-    atoms = tuple(pair[0] for pair in pairs)
-    position = {str(atom): i for i, atom in enumerate(atoms_used)}
+def _block(terms: tuple[Term, ...], met: dict[str, tuple[Fitted, Any]]) -> tuple[Block, tuple[Any, ...]]:
+    """The recipe of some terms whose atoms have met the table, with names for its columns; and their values there."""
+    position = {str(atom): i for i, atom in enumerate(atoms_of(terms))}
+    atoms, values = zip(*(met[text] for text in position), strict=True) if position else ((), ())
     indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
     scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
     names: list[str] = []
@@ -244,33 +226,26 @@ def _fitted(terms: tuple[Term, ...], fit: Callable[[Atom], tuple[Fitted, Any]]) 
             names += _product_names([atoms[i].names(reduced) for i, reduced in product])
         slices.append((term.name, slice(start, len(names))))
     block = Block(
-        terms=indices,
-        scoped=tuple(map(tuple, scoped)),
-        atoms=atoms,
-        names=distinct(names),
-        slices=tuple(slices),
+        terms=indices, scoped=tuple(map(tuple, scoped)), atoms=atoms, names=distinct(names), slices=tuple(slices)
     )
-    return block, {i: pair[1] for i, pair in enumerate(pairs)}
+    return block, values
 
 
-def _random_effect(
-    bar: Bar, columns: Columns, fit: Callable[[Atom], tuple[Fitted, Any]]
-) -> tuple[RandomDesign, Block, Grouping]:
-    """The basis of a random effect and its groups."""
-    block, values = _fitted(bar.effects, fit)
+def _random_effect(bar: Bar, met: dict[str, tuple[Fitted, Any]], grouping: Grouping, codes: Index) -> RandomDesign:
+    """The basis of a random effect between its groups."""
+    block, values = _block(bar.effects, met)
     if bar.diagonal:
         _check_factors(bar, block)
-    grouping, codes = group_rows(bar.group_names, columns)
-    design = RandomDesign(
+    return RandomDesign(
         label=str(bar),
         group=bar.group,
         names=block.names,
-        basis=block.assemble(values, len(columns)),
+        basis=block.assemble(values, len(codes)),
         codes=codes,
         grouping=grouping,
+        block=block,
         diagonal=bar.diagonal,
     )
-    return design, block, grouping
 
 
 def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
@@ -313,48 +288,7 @@ def _rowwise(left: Array, right: Array) -> Array:
     return (right[:, :, None] * left[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])
 
 
-def check_variances(design: Design, term: RandomDesign, n: int) -> None:
-    """Refuse variances of single levels that the rows cannot show, by a `DesignError`."""
-    seen = np.zeros((term.n_levels, len(term.names)), dtype=bool)
-    np.logical_or.at(seen, term.codes, term.basis > 0)
-    few = [f"{name} ({count})" for name, count in zip(term.names, seen.sum(axis=0), strict=True) if count < 2]
-    if few:
-        raise DesignError(
-            f"{term.label} has a variance for each level, which needs at least two levels of {term.group} with rows of "
-            f"it; {listed(few)} {'has' if len(few) == 1 else 'have'} fewer. Leave those rows out, or take one variance "
-            "for all levels."
-        )
-    if seen.sum() >= n:
-        apart = advice("argument", name="dispersion")
-        raise DesignError(
-            f"{term.label} has {seen.sum():,} effects for {n:,} rows, so its variances cannot be distinguished "
-            f"from the residual. Add repeated runs, or give the residual a variance for each level with {apart}."
-        )
-    for other in design.random:
-        if one_variance(other.names, other.codes, term, term.basis, term.codes):
-            raise DesignError(
-                f"{other.label} and {term.label} are about the same groups: one variance for all levels and one for "
-                f"each, which the data cannot separate. Leave out {other.label}."
-            )
-
-
-def one_variance(
-    names: tuple[str, ...], codes: Index, diagonal: RandomDesign, basis: Array, diagonal_codes: Index
-) -> bool:
-    """Whether a term is the one variance of all levels, ``(1 | g:f)``, that `diag(f | g)` has a variance each of."""
-    if not diagonal.diagonal or names != ("Intercept",):
-        return False
-    cells = diagonal_codes.astype(np.int64) * basis.shape[1] + basis.argmax(axis=1)
-    return same_partition(codes, cells)
-
-
-def same_partition(first: NDArray[Any], second: NDArray[Any]) -> bool:
-    """Do two codings split the rows in the same way, whatever the groups are called?"""
-    if first.min() < 0 or second.min() < 0:
-        return False
-    joint = first.astype(np.int64) * (int(second.max()) + 1) + second
-    n_joint = len(np.unique(joint))
-    return n_joint == len(np.unique(first)) == len(np.unique(second))
+# random effects that the fixed ones hold ----------------------------------------------------------------
 
 
 def held_by_fixed(design: Design, term: RandomDesign) -> str | None:

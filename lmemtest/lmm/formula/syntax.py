@@ -90,6 +90,7 @@ class Call:
 
 
 Expression = Name | Literal | Operation | Call
+Atom = Name | Call  # what a term is a product of
 
 
 @dataclass(frozen=True, slots=True)

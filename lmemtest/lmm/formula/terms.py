@@ -13,12 +13,10 @@ from typing import cast
 
 from lmemtest.errors import FormulaError
 from lmemtest.lmm.formula.functions import check_call, columns_of
-from lmemtest.lmm.formula.syntax import Call, Joined, Literal, Name, Node, children
+from lmemtest.lmm.formula.syntax import Atom, Call, Joined, Literal, Name, Node, children
 
 MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
 _MOST_TERMS = 5000  # a*b*...*m of 13 columns has 8191; beyond this a formula is a slip, and memory is at risk
-
-Atom = Name | Call
 
 
 @dataclass(frozen=True, slots=True, eq=False)

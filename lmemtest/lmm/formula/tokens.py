@@ -1,4 +1,4 @@
-"""Text of a formula -> tokens with their place in the text, and errors that point to a place with carets.
+"""Text of a formula -> tokens with their place in the text, to which errors point.
 
 Nothing here knows what a token means.
 """
@@ -6,15 +6,13 @@ Nothing here knows what a token means.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from lmemtest.core.sanitize import bounded, one_line
-from lmemtest.core.words import listed, suggest
-from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
+from lmemtest.core.sanitize import bounded, point
+from lmemtest.errors import FormulaError, LmemtestError
 
 Kind = Literal["name", "number", "string", "operator", "end"]
 
@@ -108,26 +106,6 @@ def _unexpected(character: str) -> str:
     )
 
 
-# errors ----------------------------------------------------------------------------------------------
-
-
-def point(message: str, text: str, start: int, end: int) -> str:
-    """Append the formula and a caret line to `message`; an empty range gets one caret.
-
-    Line breaks and other control characters of the formula are shown as spaces.
-
-    Examples
-    --------
-    >>> print(point("no such column.", "y ~ algoritm", 4, 12))
-    no such column.
-        y ~ algoritm
-            ^^^^^^^^
-    """
-    line = one_line(text)
-    carets = max(_width(line[start:end]), 1)
-    return f"{message}\n    {line}\n    {' ' * _width(line[:start])}{'^' * carets}"
-
-
 @contextmanager
 def pointing(text: str) -> Iterator[None]:
     """Errors with a place that are raised below show it in this text, unless it is of a term that nobody wrote.
@@ -152,21 +130,3 @@ def pointing(text: str) -> Iterator[None]:
                 error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
             error.place = None
         raise
-
-
-def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
-    """The error that a name is not a column, with the columns there are and the nearest one."""
-    columns = [str(column) for column in available]
-    message = (
-        f"formula uses '{name.value}' (position {name.start + 1}), not in data. Columns: {listed(columns)}."
-        f"{suggest(name.value, columns)}"
-    )
-    return UnknownColumnError(message).at(name)
-
-
-def _width(text: str) -> int:
-    """Count terminal cells: wide East Asian characters take two, combining marks none."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )

@@ -23,7 +23,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError, NestingError
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.formula.design import one_variance, same_partition
 from lmemtest.lmm.hypotheses.null_distributions import (
     SAME_OPTIMUM,
     ExactNull,
@@ -33,6 +32,7 @@ from lmemtest.lmm.hypotheses.null_distributions import (
     share_as_large,
 )
 from lmemtest.lmm.means.reference_grid import check_fit, check_linear
+from lmemtest.lmm.model.fitting import one_variance, same_partition
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

@@ -17,8 +17,7 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.cells import CellMap, Cells, compress
+from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
@@ -314,7 +313,7 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
 
 def sandwiched(fit: Any, names: tuple[str, ...], kind: str = "CR2") -> ClusterRobust:
     """`cluster_robust` by columns that the table of the fit has."""
-    cells, to_fit = _cells_with(fit, names)
+    cells, to_fit = fit.cells_by(names)
     codes = cells.groups(names)
     n_clusters = int(codes.max()) + 1
     _check_clusters(fit, codes, n_clusters, to_fit, names)
@@ -341,30 +340,6 @@ def sandwiched(fit: Any, names: tuple[str, ...], kind: str = "CR2") -> ClusterRo
 
 
 # ---------------------------------------------------------------------- clusters
-
-
-def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.intp]]:
-    """Cells of the fit, split by `names` where these are not among their columns, and the fit's cell of each."""
-    cells = fit.cells
-    if all(name in cells.names for name in names):
-        return cells, np.arange(len(cells.n))
-    parsed = fit.design.parsed
-    fine = compress(
-        fit.data,
-        by=list(dict.fromkeys([*cells.names, *names])),
-        score=parsed.response,
-        transform=parsed.response_transform,
-        weights=fit.weights,
-    )
-    by_cell = CellMap.of(fine, cells)
-    again = by_cell.aggregate(fine)
-    tolerance = 1e-8 * max(float(np.abs(cells.mean).max()), np.finfo(float).tiny)
-    if not np.allclose(again.mean, cells.mean, rtol=0.0, atol=tolerance):
-        raise DataError(
-            "the fit was made from other scores than its table holds (a refit to simulated cells), so its rows cannot "
-            f"be sorted into clusters by {', '.join(names)}. Fit the table itself, or name columns of the formula."
-        )
-    return fine, by_cell.codes
 
 
 def _check_clusters(

@@ -38,6 +38,7 @@ from lmemtest.lmm.means.reference_grid import (
     check_along,
     check_at,
     check_specs,
+    check_values,
     check_vcov,
     coefficients,
     fit_for_ddf,
@@ -283,7 +284,7 @@ def _checked(
     at = check_at(fit, at)
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
     check_specs(fit, spec_names, by_names, at)
-    return spec_names, by_names, at
+    return spec_names, by_names, check_values(fit, at)
 
 
 def marginal_means(
@@ -299,18 +300,21 @@ def marginal_means(
     along: str | None = None,
 ) -> Estimates:
     """`emmeans` of arguments that were checked, or marginal slopes along a numeric column."""
-    spec_names, by_names = specs, by
-    moderation, robust = _sources(fit, vcov, spec_names, ddf)
-    values = grid_values(fit, at)
-    weights = _weights(fit, weights, [name for name in values if name not in spec_names + by_names])
+    target = by + specs
+    weights = _weights(fit, weights, [n for n in (*fit.design.factors, *fit.design.numeric) if n not in target])
+    moderation, robust = _sources(fit, vcov, specs, ddf)
     if robust is not None:
         ddf, changes = "cluster-robust", (f"Standard errors: {robust.described()}.", *robust.notes)
     else:
         fit, ddf, changes = fit_for_ddf(fit, ddf)
-    grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
-    L = grid.average(weights)
-    frame = grid.target_keys().only((*spec_names, *by_names)).frame()
+    values = grid_values(fit, at)
+    grid = ReferenceGrid.build(fit, values, target, along)
+    L, frame = grid.average(weights), grid.keys.only((*specs, *by)).frame()
     b, V = coefficients(fit, ddf, robust)
+    interacting = grid.interacting()
+    covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in target}
+    if along is not None and along in covariates and not grid.is_curved():
+        covariates.pop(along)
     p, n_known, known_notes = len(b), 0, []
     if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
         level_of_offset = float(np.average(fit.design.offset, weights=fit.cells.n))
@@ -324,9 +328,6 @@ def marginal_means(
         spread /= np.ptp(np.asarray(cells.frame[along], dtype=float))
     comparable = _comparable(fit, frame)
     direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
-    covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
-    if along is not None and along in covariates and not _is_curved(grid, along):
-        covariates.pop(along)
     functions = _OfFit(fit, ddf, robust, p)
     means = Estimates.of(
         L=L,
@@ -334,8 +335,8 @@ def marginal_means(
         b=b,
         V=V,
         df=OfFunctions(functions.df),
-        specs=spec_names,
-        by=by_names,
+        specs=specs,
+        by=by,
         alpha=alpha,
         score=fit.score if along is None else f"slope of {fit.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
@@ -360,12 +361,12 @@ def marginal_means(
         *changes,
         *_held_notes(grid, covariates, at, weights),
         *known_notes,
-        *_interaction_notes(fit, grid, spec_names + by_names),
+        *_interaction_notes(grid, specs + by, *interacting),
         *_missing_notes(fit, means, "mean" if along is None else "slope"),
         *direction_notes,
     )
     means, of_baseline = carried(fit, means, float(spread)) if along is None else (means, ())
-    roster = fit.scope.roster if fit.scope is not None and spec_names == (fit.scope.compared,) else ()
+    roster = fit.scope.roster if fit.scope is not None and specs == (fit.scope.compared,) else ()
     return replace(means, roster=roster, notes=(*of_baseline, *notes, *means.moderation_notes))
 
 
@@ -453,45 +454,22 @@ def _held_notes(
     return notes
 
 
-def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...]) -> list[str]:
+def _interaction_notes(
+    grid: ReferenceGrid, target_names: tuple[str, ...], several: Sequence[str], single: Sequence[str]
+) -> list[str]:
     """Say so when differences between the means depend on what was averaged over or held fixed."""
-    scale = np.abs(grid.rows).max() if grid.rows.size else 1.0
-    tolerance = 1e-9 * max(scale, 1.0)
-    names = ", ".join(target_names)
-    notes = []
-    effect = grid.rows - grid.rows[:1]
-    shape = [len(values) for values in grid.nuisance.values()]
-    spread = effect.reshape(len(effect), *shape, -1)
-    moving = [
-        name
-        for axis, name in enumerate(grid.nuisance, start=1)
-        if np.abs(spread - spread.take([0], axis=axis)).max(initial=0.0) > tolerance
-    ]
-    if moving:
+    names, notes = ", ".join(target_names), []
+    if several:
         notes.append(
-            f"Differences between the levels of {names} depend on {', '.join(moving)} in this model (interaction); "
+            f"Differences between the levels of {names} depend on {', '.join(several)} in this model (interaction); "
             "an average over them may mislead. Consider by=."
         )
-    for name in fit.design.numeric:
-        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(grid, name, tolerance):
-            value = grid.nuisance[name][0]
-            notes.append(
-                f"Differences between the levels of {names} depend on {name} in this model (interaction); "
-                f"they are shown at {name} = {written(value, '.6g')} only. Consider at=."
-            )
+    for name in single:
+        notes.append(
+            f"Differences between the levels of {names} depend on {name} in this model (interaction); "
+            f"they are shown at {name} = {written(grid.nuisance[name][0], '.6g')} only. Consider at=."
+        )
     return notes
-
-
-def _depends_on(grid: ReferenceGrid, name: str, tolerance: float) -> bool:
-    """Do the differences between targets change when numeric column `name` moves through its range?"""
-    reference = grid.rows[:, 0] - grid.rows[:1, 0]
-    return any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in grid.at_two_places(name))
-
-
-def _is_curved(grid: ReferenceGrid, along: str) -> bool:
-    """Do the slopes along a column change with that column?"""
-    low, high = grid.at_two_places(along)
-    return bool(np.abs(low - high).max() > 1e-9 * np.abs(low).max())
 
 
 @dataclass(frozen=True)
@@ -597,11 +575,11 @@ def carried(fit: Any, means: Estimates, spread: float) -> tuple[Estimates, tuple
         return means, ()
     if parsed.response != scope.response or parsed.response_function:
         return means, ()
-    reference = format_level(scope.reference)
     columns = [name for name in frame.columns if name != scope.compared]
     factors = [name for name in columns if name not in fit.design.numeric]
     keys, cells = _tuples(frame, columns), _tuples(frame, factors)
     zeros = scope.zero_at(factors, fit.design.numeric, _ZERO * spread)
+    reference = format_level(scope.reference)
     of_reference = np.flatnonzero(frame[scope.compared].map(format_level).to_numpy() == reference)
     is_zero = np.abs(means.estimate) <= _ZERO * spread  # by definition, too: of balanced tables over their budgets
     at = {keys[row]: row for row in of_reference if is_zero[row] or cells[row] in zeros}

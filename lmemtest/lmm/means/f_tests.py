@@ -38,7 +38,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.span import independent_columns
-from lmemtest.lmm.formula.columns import Coding, Columns
+from lmemtest.lmm.formula.functions import Coding
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_fit,
@@ -256,7 +256,7 @@ def term_test(fit: Any, columns: Sequence[str], *, ddf: str = "satterthwaite") -
     (2, 48.0)
     """
     fit, ddf, _ = fit_for_ddf(fit, ddf)
-    hypotheses = type_three(fit.design, fit.cells.frame)
+    hypotheses = type_three(fit.design)
     terms = zip(fit.design.terms, fit.design.term_columns, strict=True)
     rows = [hypotheses[label] for (label, _), names in terms if {*names} == {*columns}]
     tests = [f_test(fit, L, ddf=ddf) for L in rows if len(L)]
@@ -331,10 +331,10 @@ def anova(
     check_vcov(fit, vcov, ddf)
     fit, ddf, changes = fit_for_ddf(fit, ddf)
     if type == 3:
-        hypotheses = type_three(fit.design, fit.cells.frame)
+        hypotheses = type_three(fit.design)
     else:
         counts = np.asarray(fit.cells.n, dtype=float)
-        hypotheses = type_one(fit.design, counts) if type == 1 else type_two(fit.design, fit.cells.frame, counts)
+        hypotheses = type_one(fit.design, counts) if type == 1 else type_two(fit.design, counts)
         changes = (*changes, _MEANING[type])
     rows: list[_Row] = [({}, term, L) for term, L in hypotheses.items()]
     return _tests("anova", fit, rows, _TYPES[type], (), ddf, changes, vcov)
@@ -425,7 +425,7 @@ def joint_tests(
             # differences of consecutive levels of the first factor, of those along the second, and so on
             steps = [np.diff(np.eye(len(values[name])), axis=0) for name in group]
             K = reduce(lambda left, right: np.asarray(np.kron(left, right)), steps)
-            target = grid.target_keys().frame()
+            target = grid.keys.frame()
             keys = target[list(by_names)].to_dict("records") if by_names else [{}] * len(target)
             for start in range(0, len(L), K.shape[1]):
                 wanted = K @ L[start : start + K.shape[1]]
@@ -512,13 +512,12 @@ def _around_means(fit: Any) -> dict[str, tuple[float, ...]]:
 # --------------------------------------------------------------------------------------------- the hypotheses of terms
 
 
-def type_three(design: Design, frame: pd.DataFrame) -> dict[str, Array]:
+def type_three(design: Design) -> dict[str, Array]:
     """Type III hypothesis of every fixed term but the intercept: (q, p) over the columns of the design.
 
-    `frame` holds the cells that it was built on. One row per degree of freedom; none for a term that the data do not
-    identify apart from those that contain it.
+    One row per degree of freedom; none for a term that the data do not identify apart from those that contain it.
     """
-    indicators, owner, sizes = _indicators(design, frame)
+    indicators, owner, sizes = _indicators(design)
     first = ~pd.DataFrame(indicators).duplicated().to_numpy()
     U, s, Vt = np.linalg.svd(indicators[first], full_matrices=False)
     rank = int(np.sum(s > _RANK * s[0])) if len(s) else 0
@@ -544,10 +543,10 @@ def type_one(design: Design, counts: Array) -> dict[str, Array]:
     return {design.terms[i][0]: _added(design, counts, every[:i], i) for i in _tested(design)}
 
 
-def type_two(design: Design, frame: pd.DataFrame, counts: Array) -> dict[str, Array]:
+def type_two(design: Design, counts: Array) -> dict[str, Array]:
     """Type II hypotheses, as `type_three`, with the rows per cell."""
     contains, every = containment(design), range(len(design.terms))
-    marginal = type_three(design, frame)
+    marginal = type_three(design)
     out = {}
     for i in _tested(design):
         label = design.terms[i][0]
@@ -590,24 +589,23 @@ def identified_part(rows: Array, X: Array) -> Array:
     return out
 
 
-def _indicators(design: Design, frame: pd.DataFrame) -> tuple[Array, NDArray[np.intp], Array]:
+def _indicators(design: Design) -> tuple[Array, NDArray[np.intp], Array]:
     """Columns of the overparametrised model, scaled to unit size; the term that owns each; and the sizes."""
     block = design.fixed_block
-    columns = Columns(frame)
-    parts: dict[int, Array] = {}
-    scales: dict[int, Array] = {}
-    for i in {i for term in block.terms for i in term}:
-        atom: Any = block.atoms[i]
-        values = atom.columns(atom.values(columns), False)
+    parts: list[Array] = []
+    scales: list[Array] = []
+    for atom, of_atom in zip(block.atoms, design.fixed_values, strict=True):
+        values = atom.columns(of_atom, False)[design.row]
         scale = np.ones((1, values.shape[1]))
         if not isinstance(atom, Coding):
             scale[0] = np.sqrt(np.mean(values**2, axis=0))
             scale[scale == 0] = 1.0
-        parts[i], scales[i] = values / scale, scale
-    matrices = [reduce(_products, [parts[i] for i in term], np.ones((len(frame), 1))) for term in block.terms]
+        parts.append(values / scale)
+        scales.append(scale)
+    matrices = [reduce(_products, [parts[i] for i in term], np.ones((len(design.row), 1))) for term in block.terms]
     sizes = [reduce(_products, [scales[i] for i in term], np.ones((1, 1))) for term in block.terms]
     owner = np.repeat(np.arange(len(matrices)), [m.shape[1] for m in matrices])
-    none = [np.empty((len(frame), 0))]
+    none = [np.empty((len(design.row), 0))]
     return np.hstack(matrices or none), owner, np.hstack(sizes or [np.empty((1, 0))])[0]
 
 

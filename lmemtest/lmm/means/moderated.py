@@ -22,7 +22,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust, sandwiched
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
 from lmemtest.lmm.means.reference_grid import check_fit, check_linear, name_tuple
-from lmemtest.lmm.model.fitting import with_terms
+from lmemtest.lmm.model.fitting import with_design
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -361,27 +361,27 @@ def moderated_by_scope(fit: Any) -> Moderated:
             "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
             "Name the column, for instance vcov=moderated(fit, cluster='benchmark')."
         )
-    return Moderated(fit=fit, robust=sandwiched(_within(fit, cluster), cluster))
+    within = _within(fit, cluster)
+    return Moderated(fit=fit, robust=sandwiched(within, cluster))
 
 
 def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
     """The fit, without the random effects whose groups reach over clusters."""
-    parsed = fit.design.parsed
     if not set(cluster) <= set(fit.cells.names):
         return fit
-    home = fit.cells.groups(cluster)
+    home, design = fit.cells.groups(cluster), fit.design
     kept = []
-    for i, (bar, term) in enumerate(zip(parsed.bars, fit.design.random, strict=True)):
+    for i, (bar, term) in enumerate(zip(design.parsed.bars, design.random, strict=True)):
         first = np.zeros(term.n_levels, dtype=np.intp)
         first[term.codes] = home
         if set(cluster) <= set(bar.groups) or not np.any(first[term.codes] != home):  # no level is in several clusters
             kept.append(i)
-    if len(kept) == len(parsed.bars):
+    if len(kept) == len(design.random):
         return fit
-    reduced = parsed.with_bars(parsed.bars[i] for i in kept)
     # the search begins at the variances that these terms have beside the others
     thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes]))
-    return with_terms(fit, reduced, start=np.concatenate([thetas[i] for i in kept]) if kept else None)
+    start = np.concatenate([thetas[i] for i in kept]) if kept else None
+    return with_design(fit, design.with_terms(kept), start=start)
 
 
 def _errors(fit: Any, V: Array, L: Functions) -> tuple[Array, Array]:

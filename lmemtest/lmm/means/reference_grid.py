@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
 
 
+_ROUNDING = 1e-9  # of the largest entry of design rows
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReferenceGrid:
     """Design rows of all combinations, as (target, nuisance, p); target: by and specs, nuisance: the rest."""
 
     rows: Array
+    keys: Keys  # the combinations of the target
     target: Mapping[str, tuple[Any, ...]]
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
@@ -40,10 +44,11 @@ class ReferenceGrid:
         """The grid of the predictions, or of their slopes along a numeric column."""
         target = {name: values[name] for name in target_names}
         nuisance = {name: values[name] for name in values if name not in target}
-        rows = design_rows(fit, {**target, **nuisance}, along)
-        n_target = math.prod(len(v) for v in target.values())
+        keys, every = Keys.product(target), Keys.product({**target, **nuisance})
+        rows = design_rows(fit, every, along)
         return cls(
-            rows=rows.reshape(n_target, -1, rows.shape[1]),
+            rows=rows.reshape(keys.size, -1, rows.shape[1]),
+            keys=keys,
             target=target,
             nuisance=nuisance,
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
@@ -58,11 +63,32 @@ class ReferenceGrid:
         if self.along is not None:
             low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
         first = {other: levels[:1] for other, levels in self.nuisance.items()}
-        return [design_rows(self.fit, {**self.target, **first, name: (place,)}, self.along) for place in (low, high)]
+        ends = [Keys.product({**self.target, **first, name: (place,)}) for place in (low, high)]
+        return [design_rows(self.fit, keys, self.along) for keys in ends]
 
-    def target_keys(self) -> Keys:
-        """The combinations of the target."""
-        return Keys.product(self.target)
+    def is_curved(self) -> bool:
+        """Whether the slopes along the column change with that column."""
+        low, high = self.at_two_places(str(self.along))
+        return bool(np.abs(low - high).max() > _ROUNDING * np.abs(low).max())
+
+    def interacting(self) -> tuple[list[str], list[str]]:
+        """What differences between the target's levels depend on: columns with several values, numbers with one."""
+        tolerance = _ROUNDING * max(np.abs(self.rows).max(initial=1.0), 1.0)
+        effect = self.rows - self.rows[:1]
+        spread = effect.reshape(len(effect), *(len(values) for values in self.nuisance.values()), -1)
+        several = [
+            name
+            for axis, name in enumerate(self.nuisance, start=1)
+            if np.abs(spread - spread.take([0], axis=axis)).max(initial=0.0) > tolerance
+        ]
+        reference = effect[:, 0]
+        single = [
+            name
+            for name in self.fit.design.numeric
+            if len(self.nuisance.get(name, ())) == 1
+            and any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in self.at_two_places(name))
+        ]
+        return several, single
 
     def average(self, weights: str) -> Array:
         """Average the nuisance combinations; a row without any weight is NaN."""
@@ -77,11 +103,9 @@ class ReferenceGrid:
             return np.einsum("tn,tnp->tp", share / total, self.rows)
 
 
-def design_rows(fit: Any, values: Mapping[str, tuple[Any, ...]], along: str | None = None) -> Array:
-    """Rows of the fixed part at all combinations of values, or their derivatives along a numeric column."""
-    keys = Keys.product(values)
-    rows = fit.design.rows(keys) if along is None else fit.design.slopes(keys, along)
-    return np.asarray(rows, dtype=float)
+def design_rows(fit: Any, keys: Keys, along: str | None) -> Array:
+    """Rows of the fixed part at combinations of values, or their derivatives along a numeric column."""
+    return np.asarray(fit.design.rows(keys) if along is None else fit.design.slopes(keys, along), dtype=float)
 
 
 def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> Array:
@@ -115,44 +139,11 @@ def _totals(
     return np.broadcast_to(totals.reshape(full), [len(v) for v in values.values()]).copy()
 
 
-def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """Values of every column of the fixed part in the reference grid."""
-    factors, numeric = fit.design.factors, fit.design.numeric
-    values: dict[str, tuple[Any, ...]] = {}
-    for name, levels in factors.items():
-        values[name] = _chosen_levels(name, at[name], tuple(levels)) if name in at else tuple(levels)
-    for name, mean in numeric.items():
-        values[name] = _chosen_numbers(name, at[name]) if name in at else (float(mean),)
-    return values
-
-
-def _chosen_levels(name: str, choice: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
-    wanted = _as_list(choice)
-    unknown = [v for v in wanted if v not in levels]
-    if unknown or not wanted:
-        problem = f"has no level {unknown[0]!r}" if unknown else "is empty"
-        raise ArgumentError(
-            f"at[{name!r}] {problem}. Levels: {listed(levels)}."
-            + (suggest(str(unknown[0]), map(str, levels)) if unknown else "")
-        )
-    return tuple(v for v in levels if v in wanted)
-
-
-def _chosen_numbers(name: str, choice: Any) -> tuple[float, ...]:
-    wanted = _as_list(choice)
-    try:
-        numbers = [float(v) for v in wanted]
-    except (TypeError, ValueError):
-        numbers = []
-    if not numbers or not all(math.isfinite(v) for v in numbers):
-        raise ArgumentError(f"at[{name!r}] must be one or more finite numbers, got {choice!r}.")
-    return tuple(dict.fromkeys(numbers))
-
-
-def _as_list(choice: Any) -> list[Any]:
-    if isinstance(choice, str) or not isinstance(choice, Iterable):
-        return [choice]
-    return list(choice)
+def grid_values(fit: Any, at: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Values of every column of the fixed part in the grid: all levels, means of numbers, or those of `at`."""
+    levels = {name: tuple(levels) for name, levels in fit.design.factors.items()}
+    means = {name: (float(mean),) for name, mean in fit.design.numeric.items()}
+    return {name: at.get(name, values) for name, values in {**levels, **means}.items()}
 
 
 # ---------------------------------------------------------------------- argument checks
@@ -188,6 +179,44 @@ def check_at(fit: Any, at: Any) -> Mapping[str, Any]:
         if name not in fit.design.factors and name not in fit.design.numeric:
             raise UnknownColumnError(unknown_message("at", name, fit))
     return at
+
+
+def check_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """The values of `at=`: levels that there are, in their order, and finite numbers."""
+    factors = fit.design.factors
+    return {
+        name: _chosen_levels(name, choice, tuple(factors[name])) if name in factors else _chosen_numbers(name, choice)
+        for name, choice in at.items()
+    }
+
+
+def _chosen_levels(name: str, choice: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    wanted = _as_list(choice)
+    unknown = [v for v in wanted if v not in levels]
+    if unknown or not wanted:
+        problem = f"has no level {unknown[0]!r}" if unknown else "is empty"
+        raise ArgumentError(
+            f"at[{name!r}] {problem}. Levels: {listed(levels)}."
+            + (suggest(str(unknown[0]), map(str, levels)) if unknown else "")
+        )
+    return tuple(v for v in levels if v in wanted)
+
+
+def _chosen_numbers(name: str, choice: Any) -> tuple[float, ...]:
+    wanted = _as_list(choice)
+    try:
+        numbers = [float(v) for v in wanted]
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or not all(math.isfinite(v) for v in numbers):
+        raise ArgumentError(f"at[{name!r}] must be one or more finite numbers, got {choice!r}.")
+    return tuple(dict.fromkeys(numbers))
+
+
+def _as_list(choice: Any) -> list[Any]:
+    if isinstance(choice, str) or not isinstance(choice, Iterable):
+        return [choice]
+    return list(choice)
 
 
 def given_fit(fit: Any) -> Any:

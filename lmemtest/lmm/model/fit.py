@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.codes import column_codes
 from lmemtest.core.result import Result
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable, Text
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_flag, check_fraction, real, resolve_rng
-from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.lmm.cells import Cells
+from lmemtest.core.validate import as_frame, check_choice, check_flag, check_fraction, real, resolve_rng
+from lmemtest.errors import ArgumentError, DataError, EstimationError
+from lmemtest.lmm.cells import CellMap, Cells, compressed
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.ddf import Curvature, curvature
 from lmemtest.lmm.engine.functions import Functions
@@ -26,7 +25,6 @@ from lmemtest.lmm.engine.held import Held, draw_cells
 from lmemtest.lmm.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula import build_design
 from lmemtest.lmm.formula.design import Design, beside_held
 from lmemtest.lmm.model import predictions
@@ -46,21 +44,6 @@ DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 # A standard deviation below this share of the residual's, or a correlation closer to one, is singular (as in lme4).
 SINGULAR = 1e-4
 _RANK = 1e-7  # of rank decisions, relative to the length of a column
-
-
-def strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
-    """Level of the dispersion column per cell, and the levels in their order."""
-    column = cells.frame[dispersion]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.cat.remove_unused_categories()
-        return column.cat.codes.to_numpy(dtype=np.intp), column.cat.categories
-    codes, levels = column_codes(column)
-    return codes.astype(np.intp), pd.Index(levels)
-
-
-def engine_terms(design: Design) -> list[RandomTerm]:
-    """The random-effects terms as basis and codes."""
-    return [RandomTerm(basis=t.basis, codes=t.codes, n_levels=t.n_levels, diagonal=t.diagonal) for t in design.random]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -169,6 +152,36 @@ class LmmFit(Verbs, Result):
         """Schwarz's criterion with the number of rows, as lme4 has it."""
         return -2.0 * self.llf + float(np.log(self.nobs)) * self.n_params
 
+    def cells_by(self, names: Sequence[str]) -> tuple[Cells, NDArray[np.intp]]:
+        """The cells of the table, split by further columns, and the cell of the fit that each belongs to.
+
+        Raises
+        ------
+        DataError
+            If the fit is of other scores than those of its table.
+        """
+        if all(name in self.cells.names for name in names):
+            return self.cells, np.arange(len(self.cells.n))
+        parsed, keys = self.design.parsed, tuple(dict.fromkeys([*self.cells.names, *names]))
+        fine = compressed(
+            as_frame(self.data),
+            keys,
+            score=parsed.response,
+            transform=parsed.response_transform,
+            weights=self.weights,
+            scope=self.scope,
+        )
+        by_cell = CellMap.of(fine, self.cells)
+        mean = by_cell.aggregate(fine).mean
+        tolerance = 1e-8 * max(float(np.abs(self.cells.mean).max()), np.finfo(float).tiny)
+        if not np.allclose(mean, self.cells.mean, rtol=0.0, atol=tolerance):
+            raise DataError(
+                "the fit was made from other scores than its table holds (a refit to simulated cells), so its rows "
+                f"cannot be sorted into clusters by {', '.join(names)}. Fit the table itself, or name columns of the "
+                "formula."
+            )
+        return fine, by_cell.codes
+
     @property
     def scale(self) -> float:
         """Residual variance of a row of weight one; of the first group where ``dispersion`` is given."""
@@ -178,7 +191,7 @@ class LmmFit(Verbs, Result):
     def residual_variances(self) -> pd.Series:
         """Residual variance by level of the dispersion column (one entry, "all", without it)."""
         values = self.problem.residual_variances(self.optim.theta, self.optim.criterion)
-        levels = ["all"] if self.dispersion is None else list(strata(self.cells, self.dispersion)[1])
+        levels = ["all"] if self.dispersion is None else list(self.cells.strata(self.dispersion)[1])
         return pd.Series(values, index=levels, name="variance")
 
     @cached_property
@@ -186,7 +199,7 @@ class LmmFit(Verbs, Result):
         """Residual variance of a row of weight one, averaged over the rows: ``scale`` without ``dispersion``."""
         if self.dispersion is None:
             return self.scale
-        codes, _ = strata(self.cells, self.dispersion)
+        codes, _ = self.cells.strata(self.dispersion)
         return float(np.average(self.residual_variances.to_numpy()[codes], weights=self.cells.n))
 
     @property
@@ -273,7 +286,7 @@ class LmmFit(Verbs, Result):
     def held(self) -> Held:
         """The random effects with their covariances held at the estimates."""
         factors = th.unpack(self.theta, self.problem.shapes)
-        return Held(tuple(engine_terms(self.design)), tuple(factors), self.cells.n * self.row_precision())
+        return Held(tuple(self.design.engine_terms), tuple(factors), self.cells.n * self.row_precision())
 
     @cached_property
     def _dropped(self) -> NDArray[np.intp]:
@@ -618,7 +631,7 @@ class LmmFit(Verbs, Result):
         mean, ss = draw_cells(
             resolve_rng(rng),
             mean=self.design.X[:, self.problem.kept] @ self.kept_params + self.design.offset,
-            terms=engine_terms(self.design),
+            terms=self.design.engine_terms,
             factors=th.unpack(self.theta, self.problem.shapes),
             sigma2=self.scale,
             n=self.cells.n,

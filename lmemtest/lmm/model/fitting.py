@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
+from lmemtest.core.frames import check_numeric
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.core.rounding import written
@@ -24,14 +25,14 @@ from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
-from lmemtest.lmm.formula.design import Design, check_variances, held_by_fixed
-from lmemtest.lmm.model.fit import SINGULAR, LmmFit, engine_terms, strata
+from lmemtest.lmm.formula.design import Design, RandomDesign, held_by_fixed
+from lmemtest.lmm.model.fit import SINGULAR, LmmFit
 from lmemtest.lmm.scope import scope_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.scope import Scope
 
@@ -177,6 +178,9 @@ def fit_parsed(
         by = list(dict.fromkeys([*by, dispersion]))
     if weights is not None:
         check_columns(weights, names, argument="weights")
+    check_numeric(table, parsed.response, argument="score")
+    if weights is not None:
+        check_numeric(table, weights, argument="weights")
     cells = compressed(
         table, tuple(by), score=parsed.response, transform=parsed.response_transform, weights=weights, scope=scope
     )
@@ -227,7 +231,7 @@ def fit_cells(
     try:
         with one_blas_thread():
             problem = build_problem(
-                engine_terms(design),
+                design.engine_terms,
                 design.distinct,
                 cells.mean - design.offset,
                 rows=design.row,
@@ -280,109 +284,20 @@ def fit_cells(
     return dataclasses.replace(fit, notes=notes)
 
 
-def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
-    """Refuse ranks that the fixed part explains by what that means: the order is the same everywhere."""
-    scope = scope_of(data)
-    if scope is None or scope.kind.kind != "ranks":
-        return
-    of_row = np.empty(len(design.distinct))
-    of_row[design.row] = cells.mean
-    if not cells.ss.any() and np.array_equal(of_row[design.row], cells.mean):
-        raise DesignError(
-            f"the levels of {scope.compared!r} have the same ranks wherever they are compared: their order never "
-            "changes, so ranks do not vary, and a model of them has no scatter to judge differences by. An exact test "
-            f"needs none: {advice('rank_by', test='wilcoxon')}. Or compare the scores behind the ranks, which say by "
-            "how much one is ahead."
-        )
+def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
+    """The model with other random terms (of the same response, without new columns) on the cells of the fit."""
+    return with_design(fit, build_design(parsed, fit.cells.columns, fit.cells.n))
 
 
-def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -> None:
-    """Refuse random effects whose variance the rows cannot show, or cannot show beside a residual's that is unknown."""
-    n = int(cells.n.sum())
-    for term in filter(lambda term: term.diagonal, design.random):
-        check_variances(design, term, n)
-    for term in design.random:
-        levels, k = term.n_levels, len(term.names)
-        if levels < 2:
-            raise DesignError(
-                f"the random effect {term.label} has one level, so its variance cannot be estimated. "
-                f"Leave it out, or add data from several levels of '{term.group}'."
-            )
-        if levels * k >= n and not (term.diagonal or residual_known):
-            raise DesignError(
-                f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
-                f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or add "
-                "repeated runs."
-            )
+def with_design(fit: Any, design: Design, *, start: NDArray[np.float64] | None = None) -> Any:
+    """The model of another design of the cells of the fit.
 
-
-def _check_residual(design: Design, cells: Cells, *, reml: bool) -> bool:
-    """Whether the effects reach every row; refused where the likelihood has no limit then."""
-    terms = engine_terms(design)
-    if not no_residual(design.distinct, terms, cells.n, design.row):
-        return False
-    if unbounded(design.X, terms, reml=reml):
-        raise _no_residual(design, cells, "the likelihood grows without limit as the residual variance goes to zero")
-    return True
-
-
-def _no_residual(design: Design, cells: Cells, why: str) -> DesignError:
-    return DesignError(
-        f"{_every_row(design, cells)}, and {why}, so there is nothing to judge differences by. Leave out a random "
-        "effect or a fixed one, or add repeated runs."
-    )
-
-
-def _every_row(design: Design, cells: Cells) -> str:
-    return (
-        f"The fixed effects and {listed(term.label for term in design.random)} together fit every one of the "
-        f"{len(cells.n):,} rows exactly"
-    )
-
-
-def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
-    """Codes of the levels with residual variances of their own; None where there is one level only."""
-    codes, levels = strata(cells, dispersion)
-    if len(levels) == 1:
-        return None
-    rows = np.bincount(codes, cells.n)
-    few = np.flatnonzero(rows < _FEWEST_ROWS)
-    if len(few):
-        apart = advice("argument", name="dispersion")
-        raise DesignError(
-            f"{dispersion}={_plain(levels[few[0]])!r} has {int(rows[few[0]])} "
-            f"row{'' if rows[few[0]] == 1 else 's'}{f', like {len(few) - 1:,} other levels' if len(few) > 1 else ''}: "
-            f"too few for a residual variance of its own. Give {apart} a column with at least {_FEWEST_ROWS} rows "
-            "per level."
-        )
-    mean, spread = _mean_and_spread(cells, codes)
-    constant = np.flatnonzero(spread <= _CONSTANT * np.maximum(mean**2, spread.max()))
-    if len(constant):
-        raise DesignError(
-            f"{dispersion}={_plain(levels[constant[0]])!r} has no residual variation: all its "
-            f"{int(rows[constant[0]]):,} scores are {written(mean[constant[0]], '.6g')}. Leave its rows out, or use "
-            "one residual variance."
-        )
-    return codes
-
-
-def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Mean and variance of the scores at each level."""
-    rows = np.bincount(codes, cells.n)
-    mean = np.bincount(codes, cells.n * cells.mean) / rows
-    return mean, np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
-
-
-def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | None = None) -> Any:
-    """The model with other random terms (of the same response, without new columns) on the cells of the fit.
-
-    With a `start`, a theta of these terms, it is the only one of the search.
+    With a `start`, a theta of its random terms, it is the only one of the search.
     """
-    cells = fit.cells
     return fit_cells(
-        str(parsed),
-        build_design(parsed, cells.columns, cells.n),
-        cells,
+        str(design.parsed),
+        design,
+        fit.cells,
         data=fit.data,
         weights=fit.weights,
         dispersion=fit.dispersion,
@@ -398,19 +313,6 @@ def fitted_quietly(parsed: ParsedFormula, data: Any, dispersion: str | None = No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return fit_parsed(parsed, data, dispersion=dispersion)
-
-
-def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:
-    """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
-    if stratum is None:
-        return optim.criterion.sigma2 < _NO_RESIDUAL
-    left = problem.residual_variances(optim.theta, optim.criterion) / _mean_and_spread(cells, stratum)[1]
-    return bool(np.median(left) < _NO_RESIDUAL)
-
-
-def _plain(level: Any) -> Any:
-    """A level as Python writes it."""
-    return level.item() if isinstance(level, np.generic) else level
 
 
 def notes_of(fit: LmmFit) -> tuple[str, ...]:
@@ -466,6 +368,153 @@ def notes_of(fit: LmmFit) -> tuple[str, ...]:
         warnings.warn(fit.unfinished, ConvergenceWarning, stacklevel=4)
         notes.append(fit.unfinished)
     return tuple(notes)
+
+
+# ------------------------------------------------------------------------------------------------- what refuses a fit
+
+
+def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -> None:
+    """Refuse random effects whose variance the rows cannot show, or cannot show beside a residual's that is unknown."""
+    n = int(cells.n.sum())
+    for term in filter(lambda term: term.diagonal, design.random):
+        check_variances(design, term, n)
+    for term in design.random:
+        levels, k = term.n_levels, len(term.names)
+        if levels < 2:
+            raise DesignError(
+                f"the random effect {term.label} has one level, so its variance cannot be estimated. "
+                f"Leave it out, or add data from several levels of '{term.group}'."
+            )
+        if levels * k >= n and not (term.diagonal or residual_known):
+            raise DesignError(
+                f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
+                f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or add "
+                "repeated runs."
+            )
+
+
+def _check_residual(design: Design, cells: Cells, *, reml: bool) -> bool:
+    """Whether the effects reach every row; refused where the likelihood has no limit then."""
+    if not no_residual(design.distinct, design.engine_terms, cells.n, design.row):
+        return False
+    if unbounded(design.X, design.engine_terms, reml=reml):
+        raise _no_residual(design, cells, "the likelihood grows without limit as the residual variance goes to zero")
+    return True
+
+
+def _no_residual(design: Design, cells: Cells, why: str) -> DesignError:
+    return DesignError(
+        f"{_every_row(design, cells)}, and {why}, so there is nothing to judge differences by. Leave out a random "
+        "effect or a fixed one, or add repeated runs."
+    )
+
+
+def _every_row(design: Design, cells: Cells) -> str:
+    return (
+        f"The fixed effects and {listed(term.label for term in design.random)} together fit every one of the "
+        f"{len(cells.n):,} rows exactly"
+    )
+
+
+def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
+    """Codes of the levels with residual variances of their own; None where there is one level only."""
+    codes, levels = cells.strata(dispersion)
+    if len(levels) == 1:
+        return None
+    rows = np.bincount(codes, cells.n)
+    few = np.flatnonzero(rows < _FEWEST_ROWS)
+    if len(few):
+        apart = advice("argument", name="dispersion")
+        raise DesignError(
+            f"{dispersion}={levels[few[0]]!r} has {int(rows[few[0]])} "
+            f"row{'' if rows[few[0]] == 1 else 's'}{f', like {len(few) - 1:,} other levels' if len(few) > 1 else ''}: "
+            f"too few for a residual variance of its own. Give {apart} a column with at least {_FEWEST_ROWS} rows "
+            "per level."
+        )
+    mean, spread = _mean_and_spread(cells, codes)
+    constant = np.flatnonzero(spread <= _CONSTANT * np.maximum(mean**2, spread.max()))
+    if len(constant):
+        raise DesignError(
+            f"{dispersion}={levels[constant[0]]!r} has no residual variation: all its "
+            f"{int(rows[constant[0]]):,} scores are {written(mean[constant[0]], '.6g')}. Leave its rows out, or use "
+            "one residual variance."
+        )
+    return codes
+
+
+def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Mean and variance of the scores at each level."""
+    rows = np.bincount(codes, cells.n)
+    mean = np.bincount(codes, cells.n * cells.mean) / rows
+    return mean, np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
+
+
+def check_variances(design: Design, term: RandomDesign, n: int) -> None:
+    """Refuse variances of single levels that the rows cannot show, by a `DesignError`."""
+    seen = np.zeros((term.n_levels, len(term.names)), dtype=bool)
+    np.logical_or.at(seen, term.codes, term.basis > 0)
+    few = [f"{name} ({count})" for name, count in zip(term.names, seen.sum(axis=0), strict=True) if count < 2]
+    if few:
+        raise DesignError(
+            f"{term.label} has a variance for each level, which needs at least two levels of {term.group} with rows of "
+            f"it; {listed(few)} {'has' if len(few) == 1 else 'have'} fewer. Leave those rows out, or take one variance "
+            "for all levels."
+        )
+    if seen.sum() >= n:
+        apart = advice("argument", name="dispersion")
+        raise DesignError(
+            f"{term.label} has {seen.sum():,} effects for {n:,} rows, so its variances cannot be distinguished "
+            f"from the residual. Add repeated runs, or give the residual a variance for each level with {apart}."
+        )
+    for other in design.random:
+        if one_variance(other.names, other.codes, term, term.basis, term.codes):
+            raise DesignError(
+                f"{other.label} and {term.label} are about the same groups: one variance for all levels and one for "
+                f"each, which the data cannot separate. Leave out {other.label}."
+            )
+
+
+def one_variance(
+    names: tuple[str, ...], codes: Index, diagonal: RandomDesign, basis: Array, diagonal_codes: Index
+) -> bool:
+    """Whether a term is the one variance of all levels, ``(1 | g:f)``, that `diag(f | g)` has a variance each of."""
+    if not diagonal.diagonal or names != ("Intercept",):
+        return False
+    cells = diagonal_codes.astype(np.int64) * basis.shape[1] + basis.argmax(axis=1)
+    return same_partition(codes, cells)
+
+
+def same_partition(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Do two codings split the rows in the same way, whatever the groups are called?"""
+    if first.min() < 0 or second.min() < 0:
+        return False
+    joint = first.astype(np.int64) * (int(second.max()) + 1) + second
+    n_joint = len(np.unique(joint))
+    return n_joint == len(np.unique(first)) == len(np.unique(second))
+
+
+def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
+    """Refuse ranks that the fixed part explains by what that means: the order is the same everywhere."""
+    scope = scope_of(data)
+    if scope is None or scope.kind.kind != "ranks":
+        return
+    of_row = np.empty(len(design.distinct))
+    of_row[design.row] = cells.mean
+    if not cells.ss.any() and np.array_equal(of_row[design.row], cells.mean):
+        raise DesignError(
+            f"the levels of {scope.compared!r} have the same ranks wherever they are compared: their order never "
+            "changes, so ranks do not vary, and a model of them has no scatter to judge differences by. An exact test "
+            f"needs none: {advice('rank_by', test='wilcoxon')}. Or compare the scores behind the ranks, which say by "
+            "how much one is ahead."
+        )
+
+
+def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:
+    """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
+    if stratum is None:
+        return optim.criterion.sigma2 < _NO_RESIDUAL
+    left = problem.residual_variances(optim.theta, optim.criterion) / _mean_and_spread(cells, stratum)[1]
+    return bool(np.median(left) < _NO_RESIDUAL)
 
 
 # ------------------------------------------------------------------------------------------- how long the search takes

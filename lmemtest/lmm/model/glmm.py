@@ -29,7 +29,7 @@ from lmemtest.lmm.families import Family, check_family, constant_of
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
-from lmemtest.lmm.model.fit import DdfMethod, LmmFit, engine_terms
+from lmemtest.lmm.model.fit import DdfMethod, LmmFit
 from lmemtest.lmm.model.fitting import notes_of, refuse_unidentified, table_for
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def _optimum(
     theta: Array | None = None,
 ) -> tuple[Working, Laplace | None]:
     """The end of pseudo-likelihood, or by maximum likelihood the linear model at the optimum, and that."""
-    terms, X, row = engine_terms(design), design.distinct, design.row
+    terms, X, row = design.engine_terms, design.distinct, design.row
     working = pseudo_likelihood(terms, X, row, design.offset, answers, family, reml=reml, theta=theta)
     if reml:
         ended = working.optimum.converged and working.settled
@@ -499,7 +499,7 @@ class GlmmFit(LmmFit):
 
     def deviance_at(self, row: Array, value: float) -> tuple[float, float]:
         """The least deviance where ``row @ b``, of the kept coefficients, has a value; and its slope in the value."""
-        along, terms, design = row / (row @ row), tuple(engine_terms(self.design)), self.design
+        along, terms, design = row / (row @ row), tuple(self.design.engine_terms), self.design
         X, rest = design.distinct[:, self.problem.kept], null_space(row[None])
         of_held = value * (X @ along)[design.row]
         whole = Likelihood(terms, X, design.row, design.offset, self.answers, self.family, self.quadrature)

@@ -22,7 +22,6 @@ from lmemtest.bench.data import study
 from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core import frames
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm import cells
 from lmemtest.lmm.cells import compress
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
@@ -173,7 +172,7 @@ def test_a_function_of_the_scores_of_a_large_lazy_table_has_another_way(monkeypa
     want = lt.fit_lmm(formula, frame)
     assert lt.fit_lmm(formula, lazy).llf == pytest.approx(want.llf, rel=1e-10)
     assert lt.fit_lmm(FORMULA.replace("loss", "loss_log"), logged).llf == pytest.approx(want.llf, rel=1e-10)
-    monkeypatch.setattr(cells, "MOST_CELLS", 100)
+    monkeypatch.setattr(frames, "MOST_CELLS", 100)
     with pytest.raises(DataError, match=r"every single 'loss', and the 144 rows .* runs\.normalize\('log'\)\.$"):
         lt.fit_lmm(formula, lazy)
 
@@ -259,7 +258,7 @@ def test_the_check_of_the_budget_sees_the_same_few_budgets(monkeypatch):
     few = lt.Runs(frame[frame["epoch"].isin([1, 27])], **ROLES)
     want = lt.check(few, checks=["budget"])["budget"]
     monkeypatch.setattr(study, "MOST_POINTS", 72)
-    for module in (study, frames, cells):
+    for module in (study, frames):
         monkeypatch.setattr(module, "MOST_CELLS", 100)
     found = lt.check(lt.Runs(lazy_polars(frame), **ROLES), checks=["budget"])["budget"]
     assert not found.skipped
@@ -277,6 +276,6 @@ def test_what_tells_the_rows_of_a_run_apart_is_seen_at_a_few_budgets_too(monkeyp
 
     want = refused_lazily()
     monkeypatch.setattr(study, "MOST_POINTS", 72)
-    for module in (study, frames, cells):
+    for module in (study, frames):
         monkeypatch.setattr(module, "MOST_CELLS", 100)
     assert refused_lazily() == want

@@ -13,9 +13,9 @@ from scipy import stats
 from study import table_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.gate.bars import runs_needed
 from lmemtest.bench.gate.decision import CANNOT_SAY, NOT_WORSE, WORSE
 from lmemtest.bench.gate.policy import ADVISORY, CRITICAL, SUPPORTING, read_policy
+from lmemtest.bench.gate.thresholds import runs_needed
 from lmemtest.bench.gate.tiers import over_tiers
 from lmemtest.core.proportions import bounded_mean_interval, bounded_mean_test
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError

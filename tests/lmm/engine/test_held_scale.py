@@ -9,7 +9,6 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.lmm.engine.optimize import optimise
 from lmemtest.lmm.engine.problem import build_problem
-from lmemtest.lmm.model.fit import engine_terms
 
 
 @pytest.mark.parametrize("i", [0, 1])
@@ -19,7 +18,7 @@ def test_the_best_fit_at_a_given_residual_variance_is_lme4s(reference, reference
     cells, best = fit.cells, fit.optim.criterion.value + fit.problem.deviance_shift
     for row in case["rows"]:
         held = build_problem(
-            engine_terms(fit.design),
+            fit.design.engine_terms,
             fit.design.X,
             cells.mean,
             n=cells.n,

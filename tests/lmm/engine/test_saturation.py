@@ -18,7 +18,6 @@ from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.span import independent_columns, no_residual, unbounded
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
-from lmemtest.lmm.model.fit import engine_terms
 
 FORMULAS = (
     "loss ~ algo + (1 | task)",
@@ -74,7 +73,7 @@ def rank(*parts: np.ndarray) -> int:
 def deviance_of(formula: str, frame: pd.DataFrame, *, reml: bool) -> tuple[Callable[[np.ndarray], float], int]:
     """The profiled deviance by dense matrices of all rows, and its number of parameters."""
     design, y, X = design_of(formula, frame)
-    Zs, shapes = columns(design), [term.shape for term in engine_terms(design)]
+    Zs, shapes = columns(design), [term.shape for term in design.engine_terms]
     n, p = X.shape
     m = n - p if reml else n
 
@@ -126,7 +125,7 @@ def test_effects_that_reach_every_row_are_those_of_full_rank() -> None:
         formula, frame = FORMULAS[i % 9], drawn(rng, most=14)
         design, _, _ = design_of(formula, frame)
         full = rank(design.X, *columns(design)) == len(frame)
-        assert no_residual(design.distinct, engine_terms(design), np.ones(len(frame)), design.row) == full, formula
+        assert no_residual(design.distinct, design.engine_terms, np.ones(len(frame)), design.row) == full, formula
         saturated += full
     assert 5 < saturated < 50
 
@@ -146,7 +145,7 @@ def test_the_likelihood_is_unbounded_where_the_dense_one_falls_without_limit(for
             rays = np.vstack([rng.uniform(-1.0, 1.0, size=(4, k)), np.eye(k)])
             near, at = min((_lowest(deviance, 1e3, ray) for ray in rays), key=lambda found: found[0])
             far, _ = min((_lowest(deviance, 1e5, ray) for ray in [*rays, at / 1e3]), key=lambda found: found[0])
-            told = unbounded(design.X, engine_terms(design), reml=reml)
+            told = unbounded(design.X, design.engine_terms, reml=reml)
             if formula != FORMULAS[-1]:
                 assert told == (near - far > 4.0), (near, far)
             else:  # correlated effects beside others: without limit for some scores, not for all
@@ -217,4 +216,4 @@ def test_a_large_table_is_judged_by_sparse_columns() -> None:
     both_shared.loc[1_001, "algo"] = both_shared.loc[1_000, "algo"]  # two rows with the same effects
     for table, reached in ((frame, True), (both_shared, False)):
         design, _, _ = design_of("loss ~ algo + (1 | task) + (1 | seed)", table)
-        assert no_residual(design.distinct, engine_terms(design), np.ones(len(row)), design.row) == reached
+        assert no_residual(design.distinct, design.engine_terms, np.ones(len(row)), design.row) == reached

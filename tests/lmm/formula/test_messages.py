@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from refusals import refusal
 
+from lmemtest.core.sanitize import point
 from lmemtest.errors import ArgumentError, DataError, FormulaError, LmemtestError, UnknownColumnError
 from lmemtest.lmm.formula import build_design, parse_formula
-from lmemtest.lmm.formula.tokens import point
 
 CELLS = pd.DataFrame({"algorithm": list("abab"), "benchmark": list("uuvv"), "budget": [1, 2, 3, 4]})
 ALLOWED = "log, log2, log10, log1p, exp, sqrt, abs, square, pow, I, C, center, scale, poly, bs, ns"

@@ -1,4 +1,4 @@
-"""An absolute bar: at least a share of the runs of the new version reach a score.
+"""An absolute threshold: at least a share of the runs of the new version reach a score.
 
 The share is estimated by that of the runs seen, and tested exactly, at the borders of one-sided limits:
 
