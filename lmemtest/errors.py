@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from lmemtest.core.sanitize import bounded
@@ -23,6 +24,15 @@ class LmemtestError(Exception):
 
 class ArgumentError(LmemtestError, ValueError):
     """An argument breaks its rule."""
+
+    # A table whose columns lack roles, the roles that are known, and the call of Python with ``{}`` for all of them:
+    # until the function that was called says which they are by names and structure.
+    lacks_roles: tuple[Any, Mapping[str, Any], str] | None = None
+
+    def of_columns(self, table: Any, given: Mapping[str, Any], call: str) -> ArgumentError:
+        """The same error with the table whose columns need roles."""
+        self.lacks_roles = table, given, call
+        return self
 
 
 class DataError(LmemtestError, ValueError):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lmemtest.core.options import ROLES
+from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -473,7 +474,8 @@ def _instead(advice: dict[str, str], name: str, names: list[str]) -> str:
 def guided(function: F) -> F:
     """A function that answers an argument it does not know with the one that was meant.
 
-    What it takes as ``**roles`` are the roles of the columns of a table: its signature lists them.
+    What it takes as ``**roles`` are the roles of the columns of a table: its signature lists them. A table whose
+    columns lack roles is answered with those that they probably have.
     """
     signature = _with_roles(inspect.signature(function))
 
@@ -486,6 +488,11 @@ def guided(function: F) -> F:
             if wrong is None:
                 raise
             raise TypeError(wrong) from None
+        except ArgumentError as error:
+            if error.lacks_roles is None:
+                raise
+            without_roles = error
+        raise importlib.import_module("lmemtest.bench.data.guessing").with_guess(without_roles)
 
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

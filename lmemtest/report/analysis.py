@@ -7,14 +7,14 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
-from lmemtest.bench.checks.check import check_rules
+from lmemtest.bench.checks.check import check_rules, of_reduced
 from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
@@ -36,7 +36,7 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.table import Text
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
-from lmemtest.errors import ArgumentError, LmemtestError
+from lmemtest.errors import LmemtestError
 from lmemtest.lmm.means.f_tests import all_equal
 from lmemtest.report.curves import call_of, curves_of
 
@@ -65,8 +65,6 @@ Progress = Callable[[str], None]
 
 # Tables behind the p-values of the diagnostics: the fewest with which one can be 0.01; and their seed, which is stated.
 _SIMULATED, DIAGNOSIS_RNG = 99, 1
-# Findings about rows at different budgets: one score per run is over the same ones.
-_SETTLED = ("single_trials", "irregular_budgets")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -596,14 +594,14 @@ def analyze(
 
     with step("checking the table"):
         table = runs.with_named_algorithms()
-        whole = table.with_conditions()
+        whole = table.study.without_properties
         used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
         check = check_rules(whole, _modelled(parsed), known=sorted(used))
         refuse_unnamed(check.findings)
-        per_run = table if parsed is not None else _reduced(table, curves, dispersion)
-        runs = whole if per_run is table else per_run.with_conditions()
+        per_run = table if parsed is not None else reduced(table, curves, dispersion)
+        runs = whole if per_run is table else per_run.study.without_properties
         if per_run is not table:
-            check = of_reduced(check, check_rules(runs, names=("scales",)))
+            check = of_reduced(check, runs)
     with step("choosing the model"):
         recommendation = model_of(per_run, population)
         if parsed is not None:
@@ -681,34 +679,6 @@ def _timed(seconds: dict[str, float], progress: Progress, step: str) -> Iterator
     start = time.perf_counter()
     yield
     seconds[step] = time.perf_counter() - start
-
-
-def _reduced(table: Runs, curves: str | None, dispersion: str | None) -> Runs:
-    """One score per run; the rows where residual variances belong to something that changes within a run."""
-    lost = dispersion is not None and dispersion not in {*table.study.columns} - {table.budget}
-    if lost and table.budget is not None and curves is None:
-        return table
-    trials = reduced(table, curves)
-    if lost and trials.curve is not None:
-        raise ArgumentError(
-            f"dispersion={dispersion!r} is no column of one score per run. Give it a role, or curves='model', which "
-            "keeps the scores at each budget."
-        )
-    return trials
-
-
-def of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
-    """The checks of a table whose curves were reduced: what concerns scales is judged by what is compared.
-
-    What a mean over rows would do is settled, so it is not found again.
-    """
-    outcomes = []
-    for outcome in table.outcomes:
-        if outcome.check == "scales":
-            outcome = runs["scales"]
-        kept = tuple(finding for finding in outcome.findings if finding.kind not in _SETTLED)
-        outcomes.append(replace(outcome, findings=kept))
-    return replace(table, outcomes=tuple(outcomes), scales=runs.scales, scale_ratio=runs.scale_ratio)
 
 
 def _diagnosed(fit: LmmFit) -> Diagnosis | None:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages
-from lmemtest.bench.checks.check import check_rules
+from lmemtest.bench.checks.check import check_rules, of_reduced
 from lmemtest.bench.checks.rules import refuse_unnamed, role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
@@ -31,7 +31,7 @@ from lmemtest.core.validate import check_choice, check_column, check_fraction
 from lmemtest.core.words import counted, format_level, format_p, listed, suggest
 from lmemtest.errors import ArgumentError, LmemtestError, LmemtestWarning, UnknownColumnError
 from lmemtest.report import wording
-from lmemtest.report.analysis import Analysis, of_reduced
+from lmemtest.report.analysis import Analysis
 from lmemtest.report.document import plain
 from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
@@ -308,10 +308,10 @@ def _warnings() -> Iterator[list[str]]:
 
 def _checks(analysis: Analysis) -> dict[str, Any]:
     """What the rows, and the means on each benchmark, say of the claim: as the first screen of a report has it."""
-    whole, runs = analysis.table.with_conditions(), analysis.runs
+    whole, runs = analysis.table.study.without_properties, analysis.runs
     check = check_rules(whole)
     if runs.curve is not None and runs is not analysis.table:
-        check = of_reduced(check, check_rules(runs, names=("scales",)))
+        check = of_reduced(check, runs)
     effects = observed_advantages(analysis.fit, runs, alpha=analysis.alpha)
     check = with_shared_seeds(check, analysis.fit, runs, analysis.recommendation, analysis.alpha)
     full = replace(analysis, table=whole, check=check, effects=effects)

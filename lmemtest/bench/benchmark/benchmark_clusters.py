@@ -10,6 +10,7 @@ import pandas as pd
 from lmemtest.bench.data.study import BETWEEN
 from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, CONDITION, SEED, RunDesign, run_design
 from lmemtest.core.codes import in_order
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import in_tie_order, written
 from lmemtest.core.threads import one_blas_thread
@@ -27,6 +28,7 @@ STABLE, DISSOLVED = 0.75, 0.5  # mean Jaccard similarity, after Hennig (2007)
 _MOST_CLUSTERS = 6  # that are tried where their number is not given
 
 
+@guided
 @one_blas_thread()
 def benchmark_clusters(
     runs: Runs,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
 
+# Findings about rows at different budgets: one score per run is over the same ones.
+_SETTLED = ("single_trials", "irregular_budgets")
 _BENCHMARKS = 3  # with fewer, nothing sets a benchmark apart from the others
 
 
@@ -218,6 +220,19 @@ def check_rules(
     function and how it is written, and the columns that it uses (`known`)."""
     subject = Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled, known=tuple(known))
     return _checked(subject, names, None)
+
+
+def of_reduced(table: RunsCheck, runs: Runs) -> RunsCheck:
+    """The rules of a table whose curves were reduced to these runs, by which what concerns scales is judged.
+
+    What a mean over rows would do is settled, so it is not found again.
+    """
+    of_runs, outcomes = check_rules(runs, names=("scales",)), list[CheckOutcome]()
+    for found in table.outcomes:
+        found = of_runs["scales"] if found.check == "scales" else found
+        kept = tuple(finding for finding in found.findings if finding.kind not in _SETTLED)
+        outcomes.append(replace(found, findings=kept))
+    return replace(table, outcomes=tuple(outcomes), scales=of_runs.scales, scale_ratio=of_runs.scale_ratio)
 
 
 def _checked(subject: Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:

@@ -20,6 +20,7 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import ScoreKind
 from lmemtest.bench.data.study import Study, labels
 from lmemtest.core.codes import in_order
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_level
@@ -46,6 +47,7 @@ _PAIRS_AT_ONCE = 2_000_000
 _COLUMNS = ["kind", "left", "right", "algorithm", "runs", "equal", "share"]
 
 
+@guided
 def copied_runs(runs: Runs) -> Answer:
     """Find runs whose scores are those of another run; with budgets a run is its whole curve.
 

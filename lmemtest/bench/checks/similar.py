@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below
 from lmemtest.core.validate import check_fraction, check_number
@@ -33,6 +34,7 @@ _AT_ONCE = 1_000_000  # correlations in memory
 _SAME_RHO = 1e-9
 
 
+@guided
 def similar_algorithms(
     runs: Runs, *, margin: float = MARGIN, alpha: float = 0.05, model: LmmFit | None = None
 ) -> Answer:
@@ -117,6 +119,7 @@ def _run_sd(runs: Runs) -> float:
     return float(np.sqrt(ss / df))
 
 
+@guided
 def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> Answer:
     """Test which benchmarks order the algorithms alike, beyond the order that all benchmarks share.
 

@@ -11,6 +11,7 @@ from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.checks.subject import Subject, outcome
 from lmemtest.bench.data.budget_mix import are_single_trials, trials_advice
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number
@@ -27,6 +28,7 @@ _SHARE, _BREAK, _FEWEST_BUDGETS = 0.5, 0.1, 3
 _ROUNDING = 1e-12  # of the largest score: no step
 
 
+@guided
 def broken_traces(runs: Runs) -> Answer:
     """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
 

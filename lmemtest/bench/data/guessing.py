@@ -13,7 +13,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import pandas as pd
@@ -44,7 +44,7 @@ from lmemtest.errors import ArgumentError, LmemtestError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["Guess", "Reading", "guess", "in_its_form", "left_out", "refuse_without_roles"]
+__all__ = ["Guess", "Reading", "guess", "in_its_form", "left_out", "with_guess"]
 
 SINGLE = (*NEEDED, "benchmark", "seed", "budget")
 SEVERAL = ("family", "metafeatures", "ignore")
@@ -597,33 +597,33 @@ def _of_columns(table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[
 # ------------------------------------------------------------------------------------------------------------ refusals
 
 
-def refuse_without_roles(table: Any, given: Mapping[str, Any], function: str, message: str) -> NoReturn:
-    """The error of a call without the roles that are needed: the whole call as names and structure suggest it.
-
-    `function` is the call with ``{}`` for the roles.
-    """
+def with_guess(error: ArgumentError) -> ArgumentError:
+    """The error of a call without the roles that are needed, with the whole call as names and structure suggest it."""
+    assert error.lacks_roles is not None
+    table, given, call = error.lacks_roles
+    message = str(error)
     if not (hasattr(table, "columns") or isinstance(table, Mapping)):
         read = isinstance(table, (str, os.PathLike))
         step = "Read the file: lmemtest.read_runs(path, ...)" if read else "Make it a dataframe: pandas.DataFrame(...)"
-        raise ArgumentError(f"{message} {step}.")
+        return ArgumentError(f"{message} {step}.")
     if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
-        raise ArgumentError(f"{message} Columns: {listed(as_frame(table).collect_schema().names())}.")
+        return ArgumentError(f"{message} Columns: {listed(as_frame(table).collect_schema().names())}.")
     from lmemtest.bench.data.recognised import recognised
 
     frame = _as_pandas(table)
     message += f" Columns: {listed(frame.columns)}."
     known = recognised(frame) if not given else None
-    if known is not None and known.tool != "evaluate":
-        raise ArgumentError(f"{message} {known.in_words('It')}")
     if known is not None:
         message += f" {known.in_words('It')}"
+    if known is not None and known.tool != "evaluate":
+        return ArgumentError(message)
     found = in_its_form(frame, given)
     if known is not None and found.passes_over(known.options.get("score")):
-        raise ArgumentError(message)
-    told = found.told(given, function)
+        return ArgumentError(message)
+    told = found.told(given, call)
     if getattr(getattr(table, "index", None), "names", [None]) != [None]:  # its levels are columns of the frame alone
         told = told.replace("df.melt(", "df.reset_index().melt(")
-    raise ArgumentError(f"{message} {told}".rstrip())
+    return ArgumentError(f"{message} {told}".rstrip())
 
 
 def in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:

@@ -380,24 +380,28 @@ def curve_of(runs: Runs) -> str | None:
     return "area" if overlap(runs) else None
 
 
-def reduced(runs: Runs, curves: str | None = None) -> Runs:
-    """The runs with one score each; as they are where `curves` is "model", or nothing is to be reduced."""
+def reduced(runs: Runs, curves: str | None = None, dispersion: str | None = None) -> Runs:
+    """The runs with one score each; as they are where `curves` is "model", nothing is to be reduced, or residual
+    variances belong to a column `dispersion` that one score per run has not, unless a curve is asked for."""
     if curves is not None:
         check_choice(curves, "curves", CURVE_CHOICES)
-    if curves == "model":
+    lost = dispersion is not None and dispersion not in {*runs.study.columns} - {runs.budget}
+    if lost and curves is None and runs.budget is not None:
         return runs
-    if curves is None:
-        how = curve_of(runs)
-        return runs if how is None else runs.per_run(how)  # type: ignore[arg-type]
-    if runs.budget is None:
-        if runs.curve is not None and runs.curve.how == curves:
-            return runs
+    how = runs.study.curve if curves is None else None if curves == "model" else curves
+    if how is not None and runs.budget is None and (runs.curve is None or runs.curve.how != how):
         done = f"they were reduced already ({runs.curve.how})" if runs.curve else "these have none"
         raise ArgumentError(
             f"{named('curves')} says what the scores of a run over its budget count, so it needs runs with a budget, "
             f"and {done}. Name the column of the budget, or leave {named('curves')} out."
         )
-    return runs.per_run(curves)  # type: ignore[arg-type]
+    one_each = runs if how is None or runs.budget is None else runs.per_run(how)  # type: ignore[arg-type]
+    if lost and one_each.curve is not None:
+        raise ArgumentError(
+            f"dispersion={dispersion!r} is no column of one score per run. Give it a role, or curves='model', which "
+            "keeps the scores at each budget."
+        )
+    return one_each
 
 
 def mean_over_budgets(runs: Runs) -> Runs:

@@ -382,6 +382,11 @@ class Sampled:
         return self.runs.benchmark
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """The names of what the sample is of, in the order of their levels; none without benchmarks."""
+        return () if self.column is None else tuple(map(format_level, self.runs.study.levels(self.column)))
+
+    @property
     def nouns(self) -> str:
         """The plural."""
         return plural(self.noun)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
@@ -347,11 +347,6 @@ class Runs(Guided):
             found = Runs(self.frame, **changed).remembering(curve=self.curve, scale=self.scale)
         return found.following(self, lambda runs: runs.with_metafeatures(*names))
 
-    def with_conditions(self) -> Runs:
-        """The runs without metafeatures that tell kinds of algorithms apart."""
-        kept = tuple(name for name in self.metafeatures if name not in self.study.properties)
-        return self if kept == self.metafeatures else self.with_metafeatures(*kept)
-
     def check(self, **options: Any) -> RunsCheck:
         """Look for what can spoil a comparison: `lmemtest.check` of these runs.
 
@@ -510,7 +505,7 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = ""
         message = "The table has a row for each score: say what its columns mean."
     else:
         message = f"{function} of a dataframe needs {joined([f'{name}=' for name in missing])}: which column is it?"
-    return _refuse(table, f"lmemtest.{function}(df, {asked}{{}})", message, given)
+    raise ArgumentError(message).of_columns(table, given, f"lmemtest.{function}(df, {asked}{{}})")
 
 
 def _has_few_texts(table: Any) -> bool:
@@ -538,10 +533,4 @@ def require_runs(runs: Any, function: str = "{}") -> None:
     """Refuse a table whose columns have no roles, with the call of the function that gives them."""
     if not isinstance(runs, Runs):
         message = f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean."
-        _refuse(runs, function.replace("{}", "lmemtest.Runs(df, {})"), message, {})
-
-
-def _refuse(table: Any, call: str, message: str, given: Mapping[str, Any]) -> NoReturn:
-    """Refuse a table, with the call that its columns suggest."""
-    importlib.import_module("lmemtest.bench.data.guessing").refuse_without_roles(table, given, call, message)
-    raise ArgumentError(message)
+        raise ArgumentError(message).of_columns(runs, {}, function.replace("{}", "lmemtest.Runs(df, {})"))

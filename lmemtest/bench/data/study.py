@@ -541,6 +541,13 @@ class Study:
         return every and (study is self or self.runs.n_rows >= self.count(self.runs.budget) * runs)
 
     @cached_property
+    def curve(self) -> str | None:
+        """What a curve over the budget counts by default; None where each run has one score, or none can be made."""
+        from lmemtest.bench.data.per_run import curve_of
+
+        return curve_of(self.runs)
+
+    @cached_property
     def crossing(self) -> Crossing | None:
         """How many benchmarks each two algorithms have in common; None without benchmarks."""
         from lmemtest.bench.data.requirements import crossing
@@ -558,6 +565,12 @@ class Study:
         """
         algorithm, own = self.runs.algorithm, self.runs.metafeatures
         return tuple(m for m in own if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
+
+    @cached_property
+    def without_properties(self) -> Runs:
+        """The runs without metafeatures that tell kinds of algorithms apart."""
+        kept = tuple(name for name in self.runs.metafeatures if name not in self.properties)
+        return self.runs if kept == self.runs.metafeatures else self.runs.with_metafeatures(*kept)
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:

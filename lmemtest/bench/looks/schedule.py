@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.looks.ledger import Record, ledger_path, not_a_ledger, read_ledger
 from lmemtest.core.caller import named, setting
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import among, check_choice, check_fraction, check_positive_int, several
-from lmemtest.core.words import listed, plural
+from lmemtest.core.words import format_level, listed, plural
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
@@ -287,8 +286,7 @@ def one_look(
                 f"{named('looked')} must be a ledger whose last look is at the {n} {plural(unit)} of these runs: that "
                 f"of {path.name!r} is at {done[-1]}."
             )
-        seen = blocks_of(runs)
-        for now, was in ((seen.algorithms, plan.algorithms), (seen.names, made[-1].units)):
+        for now, was in ((map(format_level, runs.algorithms), plan.algorithms), (sample.units, made[-1].units)):
             if other := sorted({*now} ^ {*was}):
                 raise ArgumentError(
                     f"{named('looked')} must be the ledger of these runs, and {listed(other)} "
@@ -296,7 +294,7 @@ def one_look(
                     f"give all runs that {path.name!r} is of."
                 )
         sizes, spending = (*done, *(m for m in plan.planned if m > n)), plan.spending
-    family = 2 if adjust == "none" else len(runs.levels(runs.algorithm))
+    family = 2 if adjust == "none" else len(runs.algorithms)
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
     found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum}

@@ -20,6 +20,7 @@ from lmemtest.bench.modelling.terms import (
     one_group,
     random_bars,
 )
+from lmemtest.core.hints import guided_arguments
 from lmemtest.core.result import Answer, Result
 from lmemtest.core.words import joined, listed
 from lmemtest.errors import ArgumentError, FormulaError, NestingError
@@ -420,6 +421,9 @@ class ModelBuilder(Result):
 
     def _to(self, spec: ModelSpec) -> ModelBuilder:
         return ModelBuilder.of(self.runs, spec)
+
+
+guided_arguments(ModelBuilder)
 
 
 def _check_some(terms: tuple[str, ...], method: str, example: str) -> None:

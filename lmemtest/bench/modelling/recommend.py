@@ -33,6 +33,7 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import shared_seeds
 from lmemtest.bench.modelling.terms import factor_term, held_in, meaning, of_groups
 from lmemtest.core.caller import advice, named
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
@@ -55,6 +56,7 @@ _MANY_BUDGETS, _MANY_EFFECTS = 50, 200
 _MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
 
 
+@guided
 @one_blas_thread()
 def recommend(runs: Runs, *, population: str | None = None, curves: str | None = None) -> Answer:
     """Recommend a mixed model for a table of runs.
