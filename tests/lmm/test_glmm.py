@@ -299,6 +299,18 @@ def test_differences_within_groups_of_a_zero_variance_keep_their_degrees_of_free
     assert fit.emmeans("model").df == approx([3.0, 3.0])
 
 
+def test_degrees_of_freedom_are_at_least_those_between_the_fewest_groups():
+    table = pd.DataFrame({"right": [34, 28, 49, 44], "asked": 50, "model": ["A", "B"] * 2, "task": list("aabb")})
+    fit = lt.fit_glmm("right ~ model + (1 | task) + (1 | task:model)", table, trials="asked")
+    L = np.array([[0.0, 1.0]])
+    assert curvature(fit.problem, fit.optim).satterthwaite(L)[0] < 0.5  # which would leave no estimate
+    assert (fit.least_df, fit.df(L)[0]) == (1.0, 1.0)  # two tasks
+    pairs = fit.emmeans("model").pairs().to_frame()
+    t = pairs["estimate"] / pairs["se"]
+    assert pairs["p_value"][0] == approx(1.0 - 2.0 / np.pi * np.arctan(abs(t[0])))  # of a Cauchy variable
+    assert any(note.startswith("Degrees of freedom of at least 1") for note in fit.notes)
+
+
 def test_laplace_estimates_have_normal_tests():
     assert np.isinf(fitted("answers 1", method="laplace").emmeans("model").pairs().to_frame()["df"]).all()
 
