@@ -25,6 +25,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
+from lmemtest.lmm.engine.theta import pack, root_of, unpack
 from lmemtest.lmm.families import Family, check_family, constant_of
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
@@ -519,6 +520,25 @@ class GlmmFit(LmmFit):
         point = np.concatenate([found.theta, rest @ found.b + value * along])
         of_fixed = whole.gradient(point, whole.mode(point, working))[whole.n_theta :]
         return found.deviance, float(of_fixed @ along)
+
+    def deviance_with_sd(self, i: int, j: int, value: float) -> tuple[float, float]:
+        """The least deviance where effect ``j`` of random term ``i`` has a standard deviation; its slope in that."""
+        terms, design = engine_terms(self.design), self.design
+        factors = unpack(self.theta, [term.shape for term in terms])
+        first = [j, *(k for k in range(terms[i].k) if k != j)]  # whose standard deviation is an element of theta
+        terms[i] = dataclasses.replace(terms[i], basis=terms[i].basis[:, first])
+        factors[i] = root_of(
+            factors[i][first][:, first] if terms[i].diagonal else factors[i][first], diagonal=terms[i].diagonal
+        )
+        shapes = [term.shape for term in terms]
+        X = design.distinct[:, self.problem.kept]
+        likelihood = Likelihood(tuple(terms), X, design.row, design.offset, self.answers, self.family, self.quadrature)
+        working = pseudo_likelihood(
+            terms, X, design.row, design.offset, self.answers, self.family, reml=False, theta=pack(factors, shapes)
+        )
+        place = sum(shape.n_theta for shape in shapes[:i])
+        found = likelihood.maximise(working, held=(place, value))
+        return found.deviance, float(found.slopes[place])
 
     @property
     def llf(self) -> float:

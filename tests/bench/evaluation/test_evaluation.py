@@ -383,7 +383,7 @@ def test_scores_at_the_ends_of_a_scale_are_right_and_wrong():
 
 
 def test_grades_are_shown_as_grades():
-    table = answers(3).assign(right=lambda t: (0.25 * (t["item"] % 3) + 0.5 * t["right"]))
+    table = answers(3).assign(right=lambda t: 0.25 * (t["item"] % 3) + 0.5 * t["right"])
     of_shares = lt.evaluate(table, **ROLES)
     found = lt.evaluate(table.assign(right=1 + 4 * table["right"]), **ROLES, min_score=1, max_score=5)
     assert found.ends == (1.0, 5.0)
