@@ -616,6 +616,29 @@ def test_moderated_errors_are_those_of_the_linear_model_of_the_working_scores():
         fit.cluster_robust("asked")
 
 
+def test_expected_counts_with_unequal_exposure_are_the_quadrature_by_hand():
+    hours, group = np.array([1.0, 8.0, 2.0, 2.0, 30.0, 5.0, 1.0, 12.0]), np.repeat(np.arange(4), 2)
+    y, b_group = np.array([3, 9, 2, 1, 51, 3, 0, 30]), np.tile([0.0, 1.0], 4)
+    table = {"y": y, "hours": hours, "model": list("AB") * 4, "group": group}
+    fit = lt.fit_glmm("y ~ model + offset(log(hours)) + (1 | group)", table, family="poisson")
+    means = fit.emmeans("model", type="response")
+    variance = fit.covariances[0].item()
+    assert variance > 0.01
+    eta = fit.params.iloc[0] + fit.params.iloc[1] * b_group + np.log(hours)
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    weight = weight / weight.sum()
+
+    def averaged(at):
+        return np.exp(np.atleast_1d(at)[:, None] + variance**0.5 * x) @ weight
+
+    # a group counts by its precision: of its sum, of Poisson variance, and of the effect that its rows share
+    of_group = np.bincount(group, np.exp(eta))
+    w = (1.0 / (1.0 + variance * of_group))[group]
+    moved = optimize.brentq(lambda c: w @ (averaged(eta + c) - y), -5.0, 5.0)
+    at = fit.params.iloc[0] + np.array([0.0, fit.params.iloc[1]]) + np.log(hours).mean() + moved
+    assert means.estimate == approx(averaged(at), rel=1e-7)
+
+
 # ----------------------------------------------------------------------------------------------------------- refusals
 
 ROLES = {"algorithm": "m", "benchmark": "t", "score": "y", "direction": "maximize", "ignore": "n"}
