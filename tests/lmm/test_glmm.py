@@ -298,6 +298,18 @@ def test_differences_within_groups_of_a_zero_variance_keep_their_degrees_of_free
     assert fit.emmeans("model").df == approx([3.0, 3.0])
 
 
+def test_degrees_of_freedom_are_at_least_those_between_the_fewest_groups():
+    table = pd.DataFrame({"right": [34, 28, 49, 44], "asked": 50, "model": ["A", "B"] * 2, "task": list("aabb")})
+    fit = lt.fit_glmm("right ~ model + (1 | task) + (1 | task:model)", table, trials="asked")
+    L = np.array([[0.0, 1.0]])
+    assert curvature(fit.problem, fit.optim).satterthwaite(L)[0] < 0.5  # which would leave no estimate
+    assert (fit.least_df, fit.df(L)[0]) == (1.0, 1.0)  # two tasks
+    pairs = fit.emmeans("model").pairs().to_frame()
+    t = pairs["estimate"] / pairs["se"]
+    assert pairs["p_value"][0] == approx(1.0 - 2.0 / np.pi * np.arctan(abs(t[0])))  # of a Cauchy variable
+    assert any(note.startswith("Degrees of freedom of at least 1") for note in fit.notes)
+
+
 def test_laplace_estimates_have_normal_tests():
     assert np.isinf(fitted("answers 1", method="laplace").emmeans("model").pairs().to_frame()["df"]).all()
 
@@ -558,14 +570,72 @@ def test_a_likelihood_ratio_is_of_the_likelihood():
         lt.glrt(null, fitted("cbpp"), "bootstrap")
 
 
-@pytest.mark.parametrize("question", ["cluster_robust", "diagnose", "influence", "moderated", "ranova", "r2", "icc"])
+@pytest.mark.parametrize("question", ["diagnose", "influence", "ranova", "r2", "icc"])
 def test_questions_about_residuals_are_refused_with_what_to_do(question):
     with pytest.raises(ArgumentError, match=r"is for linear mixed models, and this fit is binomial\. "):
-        getattr(fitted("cbpp"), question)(
-            *(["herd"] if question in ("cluster_robust", "influence", "moderated") else [])
-        )
+        getattr(fitted("cbpp"), question)(*(["herd"] if question == "influence" else []))
     with pytest.raises(ArgumentError, match="ddf='satterthwaite'"):
         fitted("cbpp").to_frame(ddf="kenward-roger")
+
+
+# ---------------------------------------------------------------------------------------------- errors from the scatter
+
+
+def test_the_cluster_robust_covariance_is_the_sandwich_of_the_working_scores():
+    fit = fitted("cbpp")
+    frame, X = fit.cells.frame, fit.design.distinct[fit.design.row]
+    herd = np.eye(15)[pd.Categorical(frame["herd"]).codes]
+    V_inverse = np.linalg.inv(np.diag(1.0 / fit.working.weight) + fit.covariances[0].item() * herd @ herd.T)
+    M = np.linalg.inv(X.T @ V_inverse @ X)
+    scores = (X.T @ V_inverse * (fit.working.z - X @ fit.params.to_numpy())) @ herd  # of each herd
+    assert fit.cluster_robust("herd", kind="CR0").cov_params().to_numpy() == approx(M @ scores @ scores.T @ M, rel=1e-6)
+
+
+def test_moderated_errors_are_those_of_the_linear_model_of_the_working_scores():
+    table = pd.DataFrame({
+        "right": [18, 15, 19, 14, 12, 9, 17, 17, 20, 15, 16, 11, 3, 16, 12], "asked": 20, "model": list("ABC") * 5,
+        "task": np.repeat(list("pqrst"), 3),
+    })  # fmt: skip
+    formula = "model + (1 | task) + (1 | task:model)"
+    fit = lt.fit_glmm(f"right ~ {formula}", table, trials="asked")
+    working = fit.cells.frame.assign(z=fit.working.z, w=fit.working.weight)
+    linear = lt.fit_lmm(f"z ~ {formula}", working, weights="w", residual_variance=1.0)
+    got, want = (
+        own.emmeans("model", ddf="satterthwaite", vcov=own.moderated("task")).pairs().to_frame()
+        for own in (fit, linear)
+    )
+    for column in ("estimate", "se", "df", "p_value"):
+        assert got[column].to_numpy() == approx(want[column].to_numpy(), rel=1e-4), column
+    assert (np.abs(got["se"] / fit.emmeans("model").pairs().to_frame()["se"] - 1.0) > 0.01).any()
+    with pytest.raises(ArgumentError, match=r"vcov= is for means on the scale of the link, logit\(right\)"):
+        fit.emmeans("model", type="response", vcov=fit.moderated("task"))
+    with pytest.raises(ArgumentError, match=r"this fit is by maximum likelihood\. Take fit.refit\(reml=True\)"):
+        fit.refit(reml=False).moderated("task")
+    with pytest.raises(UnknownColumnError, match="cluster"):
+        fit.cluster_robust("asked")
+
+
+def test_expected_counts_with_unequal_exposure_are_the_quadrature_by_hand():
+    hours, group = np.array([1.0, 8.0, 2.0, 2.0, 30.0, 5.0, 1.0, 12.0]), np.repeat(np.arange(4), 2)
+    y, b_group = np.array([3, 9, 2, 1, 51, 3, 0, 30]), np.tile([0.0, 1.0], 4)
+    table = {"y": y, "hours": hours, "model": list("AB") * 4, "group": group}
+    fit = lt.fit_glmm("y ~ model + offset(log(hours)) + (1 | group)", table, family="poisson")
+    means = fit.emmeans("model", type="response")
+    variance = fit.covariances[0].item()
+    assert variance > 0.01
+    eta = fit.params.iloc[0] + fit.params.iloc[1] * b_group + np.log(hours)
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    weight = weight / weight.sum()
+
+    def averaged(at):
+        return np.exp(np.atleast_1d(at)[:, None] + variance**0.5 * x) @ weight
+
+    # a group counts by its precision: of its sum, of Poisson variance, and of the effect that its rows share
+    of_group = np.bincount(group, np.exp(eta))
+    w = (1.0 / (1.0 + variance * of_group))[group]
+    moved = optimize.brentq(lambda c: w @ (averaged(eta + c) - y), -5.0, 5.0)
+    at = fit.params.iloc[0] + np.array([0.0, fit.params.iloc[1]]) + np.log(hours).mean() + moved
+    assert means.estimate == approx(averaged(at), rel=1e-7)
 
 
 # ----------------------------------------------------------------------------------------------------------- refusals
@@ -642,14 +712,49 @@ def test_a_profile_under_separation_ends_where_the_likelihood_with_pseudo_answer
     assert points["zeta"].tolist() == approx(zeta, abs=1e-6)
 
 
-def test_a_profile_of_variances_or_of_pseudo_likelihood_is_refused():
+@pytest.mark.level(2)
+@pytest.mark.parametrize("case", values("glmm_profile")["cases"], ids=lambda case: case["name"])
+def test_profiles_of_standard_deviations_are_those_of_lme4(case):
+    found = fitted(case["name"], method="laplace").profile("sd")
+    table = found.to_frame().set_index("group")
+    for i, of_lme4 in enumerate(case["sds"]):
+        row = table.loc[of_lme4["group"]]
+        assert row["estimate"] == approx(of_lme4["estimate"], abs=5e-4)  # bobyqa's
+        assert [row["ci_low"], row["ci_high"]] == approx([of_lme4["low"], of_lme4["high"]], abs=1e-4)
+        ends = [np.atleast_1d(case[f"lme4_{end}"])[i] for end in ("low", "high")]  # of splines
+        assert [row["ci_low"], row["ci_high"]] == approx(ends, abs=1e-3)
+    assert any("Zero is not excluded" in note for note in found.notes) == (table["ci_low"] == 0.0).any()
+
+
+def test_the_profile_of_a_standard_deviation_is_that_of_the_likelihood_by_hand():
+    total = np.array([9, 4, 7, 2, 8])
+    fit = lt.fit_glmm(
+        "y ~ 1 + (1 | g)", {"y": total, "n": [10] * 5, "g": list("abcde")}, trials="n", method="quadrature"
+    )
+    x, weight = np.polynomial.hermite_e.hermegauss(150)
+
+    def least(sd):
+        def deviance(eta):
+            return -2.0 * np.log(stats.binom.pmf(total[:, None], 10, special.expit(eta + sd * x)) @ weight).sum()
+
+        return optimize.minimize_scalar(deviance, bounds=(-2.0, 3.0), method="bounded", options={"xatol": 1e-9}).fun
+
+    found = fit.profile("sd").to_frame("curves")
+    best = least(fit.covariances[0].item() ** 0.5)
+    rise = [np.sign(row.zeta) * row.zeta**2 for row in found.itertuples()]
+    at = fit.covariances[0].item() ** 0.5
+    by_hand = [np.sign(value - at) * (least(value) - best) for value in found["value"]]
+    assert rise == approx(by_hand, abs=2e-4)  # of 25 nodes
+
+
+def test_a_profile_of_correlations_or_of_pseudo_likelihood_is_refused():
     fit = fitted("cbpp")
-    with pytest.raises(ArgumentError, match=r"parameters='fixed', .* For its variances take fit.bootstrap"):
-        fit.profile("sd")
     with pytest.raises(ArgumentError, match="which the restricted likelihood does not hold"):
         fit.profile("fixed", reml=True)
-    with pytest.raises(ArgumentError, match="profiles of a generalised model are of its fixed effects"):
+    with pytest.raises(ArgumentError, match="are of its fixed effects and standard deviations, by maximum likelihood"):
         fit.profile(reml=True)
+    with pytest.raises(ArgumentError, match=r"For correlations take fit.bootstrap"):
+        fitted("epil slope").profile("corr")
 
 
 @pytest.mark.parametrize("method", ["pseudo", "laplace", "quadrature"])

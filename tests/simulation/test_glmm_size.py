@@ -79,6 +79,17 @@ def held_on_unequal(rng: np.random.Generator, *, accuracy: float) -> dict[str, f
     return {"held": low <= true <= high}
 
 
+def held_on_exposures(rng: np.random.Generator) -> dict[str, float]:
+    """Whether the interval of an expected count holds that of further groups, where exposures are of 1 to 30 hours."""
+    group, hours = np.repeat(np.arange(6), 2), np.round(np.geomspace(1.0, 30.0, 12))[rng.permutation(12)]
+    rate = np.log(2.0) + rng.normal(0.0, 0.5, 6)[group]
+    table = {"y": rng.poisson(hours * np.exp(rate)), "hours": hours, "model": list("AB") * 6, "group": group}
+    fit = lt.fit_glmm("y ~ model + offset(log(hours)) + (1 | group)", table, family="poisson")
+    row = fit.emmeans("model", type="response").to_frame().loc[0]
+    true = 2.0 * np.exp(np.log(hours).mean() + 0.5 * 0.5**2)
+    return {"held": row["ci_low"] <= true <= row["ci_high"], "ratio": row["response"] / true}
+
+
 # The grid: a fraction of 3 to 20 tasks, 10 to 200 items, accuracies of 0.5 to 0.99, and 2 to 10 models that are equal,
 # equal but for one that is erratic (three times the standard deviation between tasks), or graded.
 Cell = tuple[int, int, float, int, str, float]
@@ -210,6 +221,13 @@ def test_the_interval_of_a_probability_holds_that_of_further_tasks(accuracy, tas
 def test_the_interval_of_a_probability_is_of_further_tasks_where_one_has_most_answers(accuracy):
     n = 400
     assert at_least(rate_of(lambda rng: held_on_unequal(rng, accuracy=accuracy), n, each(3))["held"], n, 0.93)
+
+
+def test_the_interval_of_an_expected_count_is_of_further_groups_where_exposures_are_unequal():
+    n = 400
+    found = rate_of(held_on_exposures, n, each(4))
+    assert at_least(found["held"], n, 0.93)
+    assert abs(found["ratio"] - 1.0) < 0.05  # four standard errors
 
 
 @pytest.mark.parametrize("accuracy", [0.7, 0.95])

@@ -6,7 +6,7 @@ rows: scores are ``(n_models, n_items)``, with NaN where a model has no answer, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,18 @@ def has_counts(blocks: Blocks) -> bool:
     """Whether the scores of a model at an item add up to a number of right answers, as means over judges need not."""
     right = blocks.means * blocks.n_runs
     return bool(np.nanmax(np.abs(right - np.rint(right))) < 1e-6)
+
+
+def as_shares(
+    blocks: Blocks, judges: Mapping[str, Array], scale: tuple[float, float]
+) -> tuple[Blocks, dict[str, Array]]:
+    """Scores at the ends of a scale, and means of them, as 0, 1 and shares of 1; and those of the judges."""
+    low, high = scale
+
+    def of(scores: Array) -> Array:
+        return (scores - low) / (high - low)
+
+    return replace(blocks, runs=of(blocks.runs)), {name: of(scores) for name, scores in judges.items()}
 
 
 def without_tasks(blocks: Blocks) -> dict[str, list[str]]:
@@ -177,7 +189,6 @@ def read_answers(
         frame, done = scored.frame, scored.failures
     if scale != (0.0, 1.0):
         refuse_off_scale(frame, score, scale)
-        frame = frame.with_columns((nw.col(score).cast(nw.Float64()) - scale[0]) / (scale[1] - scale[0]))
     repeats = 0
     if drop_duplicates is not None:
         frame, repeats = _without_repeats(frame, list(used.values()), score, drop_duplicates)
@@ -192,14 +203,14 @@ def read_answers(
             f"models are compared, and column {model!r} has one: {levels['model'][0]}. Add the answers of another "
             "model to the same items."
         )
-    refuse_scores(groups, score, codes["model"], levels["model"])
+    refuse_scores(groups, score, codes["model"], levels["model"], scale)
     refuse_copies(groups, used)
     blocks, by_judge, disagreement = _blocks(codes, levels, groups, score, direction)
     about = {
         "n_rows": int(groups.n.sum()),
         "rows_are_items": rows_are_items,
         "repeated": len(blocks.block) > len(levels["item"]),
-        "graded": bool(((groups.mean > 0.0) & (groups.mean < 1.0)).any()),
+        "graded": bool(((groups.mean > scale[0]) & (groups.mean < scale[1])).any()),
         "n_families": len(levels.get("family", ())),
         "n_dropped": repeats,
         "disagreement": disagreement,

@@ -200,7 +200,7 @@ def repeated_attempts(
                 variances = variances or variances_of(fit, blocks, {}, per_row)
         compared = {question: own.pairs(adjust=adjust, alpha=alpha) for question, own in means.items()}
         models.append(models_table(part, means, compared, of_item, alpha).assign(statistic=name, k=n))
-        pairs.append(pairs_table(part, compared, alpha, "estimate").assign(statistic=name, k=n))
+        pairs.append(pairs_table(part, compared, alpha).assign(statistic=name, k=n))
     tables = {"models": _stacked(models), "pairs": _stacked(pairs), "noise": _noise(blocks)}
     errors = _errors(blocks, first, variances if of_item is None else {})
     tables["repeats"], best = _repeats(errors, len(blocks.instances)), _plan(blocks, errors, costs)
@@ -251,19 +251,18 @@ def repeated_attempts(
 
 def _right(blocks: Blocks, threshold: float | None, scale: tuple[float, float]) -> Array:
     """Attempts as right (1) and wrong (0), ``(n_items, n_models, n_attempts)``; NaN where there is none."""
-    y = blocks.runs
+    y, (low, high) = blocks.runs, scale
     if threshold is not None:
-        least = (threshold - scale[0]) / (scale[1] - scale[0])
-        return np.where(np.isnan(y), np.nan, y >= least - 1e-12)  # a mean over judges may be a digit below
-    graded = y[(y > 0.0) & (y < 1.0)]
+        least = threshold - 1e-12 * (high - low)  # a mean over judges may be a digit below
+        return np.where(np.isnan(y), np.nan, y >= least)
+    graded = y[(y > low) & (y < high)]
     if len(graded):
-        low, high = scale
         raise DataError(
             f"An attempt must be right (1) or wrong (0), and {len(graded):,} of {int(blocks.n_runs.sum()):,} scores in "
-            f"column {blocks.score!r} are between, such as {written(low + graded[0] * (high - low), '.6g')}. Say from "
+            f"column {blocks.score!r} are between, such as {written(graded[0], '.6g')}. Say from "
             f"which score on it is right, such as {advice('value', name='threshold', value=(low + high) / 2.0)}."
         )
-    return y
+    return (y - low) / (high - low)
 
 
 def _fewest(blocks: Blocks, k: int) -> int:

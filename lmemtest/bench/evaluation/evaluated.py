@@ -46,10 +46,10 @@ class Evaluation(Answer):
     pairs : pandas.DataFrame
         One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
         every question, ending in ``_these``, ``_like`` and ``_items``: ``estimate`` (left - right, a risk difference
-        for 0/1 scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at -1 and 1; they exclude zero where
-        `differ` is true) and ``differ``, the decision (missing where there is no test). With ``scale="odds"``
-        ``odds_ratio`` (left over right) in place of ``estimate``, its ends, which exclude one, and ``se`` of its
-        logarithm.
+        for 0/1 scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at the largest
+        possible; they exclude zero where `differ` is true) and ``differ``, the decision (missing where there is no
+        test). With ``scale="odds"`` ``odds_ratio`` (left over right) in place of ``estimate``, its ends, which exclude
+        one, and ``se`` of its logarithm.
     models : pandas.DataFrame
         One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for every question ``accuracy``,
         ``ci_low``, ``ci_high`` (not simultaneous), ``rank_low`` and ``rank_high`` (the set of ranks that the decisions
@@ -94,6 +94,8 @@ class Evaluation(Answer):
         their number, and the tasks of each (mean).
     alpha, power : float
     adjust, score, direction : str
+    ends : (2,) float
+        Of the scale of the scores, and of the results: 0 and 1 of right and wrong answers.
     noun : str
         What the mean scores are called.
     scale, effect : str

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, has_counts, read_answers, without_tasks
+from lmemtest.bench.evaluation.answers import (
+    FEWEST_JUDGES,
+    answered,
+    as_shares,
+    has_counts,
+    read_answers,
+    without_tasks,
+)
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.evaluation.failed import failures_table, notes_on_failures, under_policies
 from lmemtest.bench.evaluation.log_odds import same_ratios
@@ -111,7 +118,8 @@ def evaluate(
         Column of what items of a task have in common, such as the passage or conversation that they are about; each is
         of one task. Items of one are no independent draws: they are the sample of the first question then.
     min_score, max_score : float
-        The ends of the scale of the scores, such as 1 and 10 of ratings, which count as 0 and 1.
+        The ends of the scale of the scores, such as 1 and 10 of ratings, on which all results are. Where all scores are
+        at its ends, these are wrong and right.
     scale : {"accuracy", "odds"}
         "odds" compares models by the odds of a right answer in place of the accuracy: for scores of 0 and 1 on tasks
         of unequal difficulty near 1 or 0, where a difference of accuracies is large on hard tasks alone.
@@ -219,6 +227,9 @@ def evaluate(
     roles |= {"family": family, "cluster": cluster, "scale": ends, "drop_duplicates": drop_duplicates}
     roles |= {"failed": failed, "score_failures": score_failures}
     blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
+    given_ends = ends
+    if not about["graded"]:
+        (blocks, judges), ends = as_shares(blocks, judges, ends), (0.0, 1.0)
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
     graded = about["graded"] or not (odds or has_counts(blocks))
@@ -256,7 +267,7 @@ def evaluate(
         return other.like or other.these
 
     effect = "odds_ratio" if odds else "estimate"
-    compared = pairs_table(blocks, pairs, alpha, effect)
+    compared = pairs_table(blocks, pairs, alpha, effect, ends)
     detectable = [{"question": question, **detectable_of(own, alpha, power)} for question, own in pairs.items()]
     evaluation = Evaluation(
         question="evaluate",
@@ -264,7 +275,7 @@ def evaluate(
         f"{counted(len(blocks.names), 'task')}, by {blocks.score}",
         tables={
             "pairs": compared,
-            "models": models_table(blocks, means, pairs, of_item, alpha),
+            "models": models_table(blocks, means, pairs, of_item, alpha, ends),
             "noise": noise_floor(blocks) if "epoch" in design else pd.DataFrame(),
             "detectable": pd.DataFrame(detectable),
             "sources": sources_table(variances, "epoch" in design) if variances else pd.DataFrame(),
@@ -280,12 +291,13 @@ def evaluate(
             "power": power,
             "adjust": adjust,
             "score": blocks.score,
+            "ends": ends,
             "scale": scale,
             "method": "binomial" if binomial else "linear",
             "effect": effect,
             "direction": direction,
             "n_tasks": len(blocks.names),
-            "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, ends, alpha),
+            "sensitivity": under_policies(done, pairs.get(LIKE, pairs[THESE]), again, given_ends, alpha),
         },
         notes=(
             *notes_on(

@@ -68,8 +68,10 @@ def refuse_off_scale(frame: Any, score: str, scale: tuple[float, float]) -> None
         )
 
 
-def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: Sequence[str]) -> None:
-    """Scores that are missing, or no shares of 1."""
+def refuse_scores(
+    groups: Groups, score: str, model: NDArray[np.intp], models: Sequence[str], scale: tuple[float, float]
+) -> None:
+    """Scores that are missing, or beyond the ends of a scale: no shares of 1 where none was given."""
     if groups.n_bad.any():
         missing, rows = int(groups.n_bad.sum()), int(groups.n.sum())
         of = joined([models[i] for i in np.unique(model[groups.n_bad > 0])])
@@ -80,7 +82,7 @@ def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: S
         )
     y = groups.mean
     low, high = float(groups.low.min()), float(groups.high.max())
-    if low >= 0.0 and high <= 1.0:
+    if low >= scale[0] and high <= scale[1]:
         return
     if low < 0.0:
         raise DataError(

@@ -39,11 +39,8 @@ def notes_on(
     """`about`: what was read of the table, and the arguments that it was read by."""
     counts, items, (low, high) = answered(blocks), len(blocks.block), about["scale"]
     here, notes = "this task" if len(blocks.names) == 1 else "these tasks", []
-    if about["scale"] != (0.0, 1.0):
-        notes.append(
-            f"Scores from {low:g} to {high:g} count as 0 to 1: a difference of 0.1 is {0.1 * (high - low):g} on their "
-            "scale."
-        )
+    if about["scale"] != (0.0, 1.0) and not about["graded"]:
+        notes.append(f"All scores are {low:g} or {high:g}, which count as 0 and 1: accuracies are shares of {high:g}.")
     if about["n_dropped"]:
         keep = about["drop_duplicates"]
         kept, rows = (

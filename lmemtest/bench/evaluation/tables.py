@@ -44,8 +44,15 @@ _MEANING = {
 }
 
 
-def pairs_table(blocks: Blocks, pairs: Mapping[str, Comparisons], alpha: float, effect: str) -> pd.DataFrame:
-    """One row per pair; `effect` is "estimate", of differences, or "odds_ratio"."""
+def pairs_table(
+    blocks: Blocks,
+    pairs: Mapping[str, Comparisons],
+    alpha: float,
+    effect: str = "estimate",
+    ends: tuple[float, float] = (0.0, 1.0),
+) -> pd.DataFrame:
+    """One row per pair; `effect` is "estimate", of differences of scores between two `ends`, or "odds_ratio"."""
+    largest = ends[1] - ends[0]
     i, j = np.triu_indices(len(blocks.algorithms), k=1)
     names, y = np.array(blocks.algorithms, dtype=object), blocks.means.T
     differ: list[int | None] = []
@@ -60,7 +67,7 @@ def pairs_table(blocks: Blocks, pairs: Mapping[str, Comparisons], alpha: float, 
             if column in ("estimate", "ci_low", "ci_high") and effect == "odds_ratio":
                 values = np.exp(values)
             elif column in ("ci_low", "ci_high"):
-                values = values.clip(-1.0, 1.0)
+                values = values.clip(-largest, largest)
             out[f"{effect if column == 'estimate' else column}_{suffix}"] = values
         p = out[f"p_value_{suffix}"]
         out[f"differ_{suffix}"] = pd.array(below(p.to_numpy(), alpha), dtype="boolean")
@@ -74,11 +81,12 @@ def models_table(
     pairs: Mapping[str, Comparisons],
     cluster: Index | None,
     alpha: float,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> pd.DataFrame:
     counts, units = answered(blocks), sampled(blocks, cluster)
     has, of_tasks = counts > 0, task_means(blocks).mean(axis=1)
     out = pd.DataFrame({"model": list(blocks.algorithms), "n_tasks": has.sum(axis=1), "n_items": counts.sum(axis=1)})
-    # a mean of scores in [0, 1] varies at most as one of so many right and wrong answers
+    # a mean of scores between two ends varies at most as one of so many right and wrong answers
     fewest = {THESE: len(blocks.names) * np.where(units > 0, units, units.max()).min(axis=1), LIKE: has.sum(axis=1)}
     fewest[ITEMS] = counts.sum(axis=1)
     if blocks.family is not None:
@@ -93,7 +101,7 @@ def models_table(
         else:
             mean = estimates.estimate if question == LIKE else of_tasks
             items = len(blocks.names) * counts.min(axis=1) if question == THESE else np.inf
-            low, high = _accuracy_interval(estimates, fewest[question], alpha, items)
+            low, high = _accuracy_interval(estimates, fewest[question], alpha, ends, items)
         out[f"accuracy_{suffix}"] = mean
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
         hidden = {} if question == LIKE else outside
@@ -113,14 +121,17 @@ def groups_column(models: pd.DataFrame, suffix: str) -> list[str]:
     return [rank_span(*ends) for ends in zip(models[f"rank_low_{suffix}"], models[f"rank_high_{suffix}"], strict=True)]
 
 
-def _accuracy_interval(means: Estimates, fewest: Any, alpha: float, items: Any = np.inf) -> tuple[Any, Any]:
+def _accuracy_interval(
+    means: Estimates, fewest: Any, alpha: float, ends: tuple[float, float], items: Any
+) -> tuple[Any, Any]:
     """Wilson's interval of as many answers as the variance of the mean amounts to, `fewest` at least.
 
     A variance of few items is too small where those that would raise it were not drawn: of pass@k near 1, an item that
     is hardly ever solved. So it is that of one item more, half right and half wrong, beside so many `items`; scores of
     0 and 1 on one task tell as much as their items then, whatever their mean. Infinitely many: the variance as it is.
     """
-    p, V = np.clip(means.estimate, 0.0, 1.0), np.asarray(means.se) ** 2
+    floor, width = ends[0], ends[1] - ends[0]
+    p, V = np.clip((means.estimate - floor) / width, 0.0, 1.0), (np.asarray(means.se) / width) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         half = 0.5 / (items + 1.0)
         m = p + half * (1.0 - 2.0 * p)  # mean of items + 1
@@ -128,7 +139,7 @@ def _accuracy_interval(means: Estimates, fewest: Any, alpha: float, items: Any =
         size = np.fmax(m * (1.0 - m) / np.where(np.isinf(items), V, squares / (items + 1.0)), fewest)
     size = np.where(np.isfinite(size) & (V > 0.0), size, fewest)
     quantile: Any = t_quantile(0.5 * alpha, means.df)
-    low, high = wilson(p, size, quantile)
+    low, high = (floor + width * end for end in wilson(p, size, quantile))
     known = np.isfinite(means.se) & np.isfinite(means.estimate)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 

@@ -65,11 +65,12 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
     if odds:
         noun = f"{'accuracy' if maximize else 'share of ones'} at the mean log odds"
     drawn = "items" if read["cluster"] is None else f"{plural(str(read['cluster']))} of items"
+    ends = "" if evaluation.ends == (0.0, 1.0) else " (from {:g} to {:g})".format(*evaluation.ends)
     where = f"{'over' if odds or noun == 'mean score' else 'as the mean over'} these tasks"
     where, judges = "on this task" if one else where, " and judges" * read["judges_are_sample"]
     populations = {"these": "this task" if one else "these tasks"}
     samples = {
-        "these": f"{noun} {where}; {drawn}{judges} are the sample. Separate standard errors for each pair"
+        "these": f"{noun}{ends} {where}; {drawn}{judges} are the sample. Separate standard errors for each pair"
         f"{' (delta method)' * odds}, Satterthwaite degrees of freedom."
     }
     if evaluation.fit is not None:
@@ -247,10 +248,11 @@ def _smallest(evaluation: Evaluation) -> Iterator[str]:
                 f"{' and of '.join(ratios)}{which}."
             )
         return
-    within = [f"{points(size)} {words[str(question)]}" for question, size in smallest.items() if size <= 1.0]
-    beyond = [words[str(question)] for question, size in smallest.items() if size > 1.0]
+    largest = evaluation.ends[1] - evaluation.ends[0]
+    within = [f"{points(size)} {words[str(question)]}" for question, size in smallest.items() if size <= largest]
+    beyond = [words[str(question)] for question, size in smallest.items() if size > largest]
     if within:
-        also = f"; {joined(beyond)} not even one of 1" if beyond else ""
+        also = f"; {joined(beyond)} not even one of {largest:g}" if beyond else ""
         yield (
             f"With {percent(evaluation.power)} power such an evaluation finds a difference of {' and of '.join(within)}"
             f"{which}{also}."
@@ -258,7 +260,7 @@ def _smallest(evaluation: Evaluation) -> Iterator[str]:
     elif beyond:
         yield (
             f"With {percent(evaluation.power)} power such an evaluation finds no difference {joined(beyond)}, not even "
-            f"one of 1{which}."
+            f"one of {largest:g}{which}."
         )
 
 

@@ -246,11 +246,11 @@ def between_within(problem: Problem, optimum: Optimum, L: Array, terms: Sequence
         weight = np.stack([np.bincount(term.codes, w, term.n_levels) for w in squares], axis=1)
         between = np.einsum("lkc,lk->c", sums[i] ** 2, 1.0 / np.maximum(weight, np.finfo(float).tiny))
         met = between > _BETWEEN * residual
-        out[met] = np.minimum(out[met], _groups_left(problem, i, row, X))
+        out[met] = np.minimum(out[met], groups_left(problem, i, row, X))
     return out
 
 
-def _groups_left(problem: Problem, i: int, row: Index, X: Array) -> float:
+def groups_left(problem: Problem, i: int, row: Index, X: Array) -> float:
     """Groups of a term beyond what is constant in them: of the fixed effects, and the terms that it is nested in."""
     terms = cast(CellColumns, problem.system.source).terms
     codes, q = terms[i].codes, terms[i].n_levels

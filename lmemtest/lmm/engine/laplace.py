@@ -70,6 +70,7 @@ class Laplace:
     """The optimum: the criterion up to the family's constant, where it is, and how the search ended."""
 
     deviance: float
+    slopes: Array  # of it in theta and the fixed effects
     theta: Array  # user's scale
     b: Array  # kept fixed effects
     eta: Array
@@ -193,8 +194,11 @@ class Likelihood:
         of_level = np.stack([summed(values) for values in at.value.T], axis=1)
         return v, at, of_level + np.log(c)[:, None] + _LOG_WEIGHTS + 0.5 * (x**2 - v**2)
 
-    def maximise(self, working: Working) -> Laplace:
-        """The optimum from that of pseudo-likelihood: trust-region steps whose curvature is learned on the way."""
+    def maximise(self, working: Working, held: tuple[int, float] | None = None) -> Laplace:
+        """The optimum from that of pseudo-likelihood: trust-region steps whose curvature is learned on the way.
+
+        With an element of theta `held` at a value the optimum over all others.
+        """
         problem, n = working.problem, self.n_theta
         factors = []
         for L in th.unpack(problem.to_user(working.optimum.theta), self.shapes):
@@ -203,9 +207,12 @@ class Likelihood:
             factors.append(L)
         b, U = problem.fixed_effects(working.optimum.criterion)
         point = np.concatenate([th.pack(factors, self.shapes), b])
+        fixed = [] if held is None else [held[0]]
+        point[fixed] = [] if held is None else [held[1]]
         here = self.mode(point, working)
         g, evaluations = self.gradient(point, here), 1
         unit = np.concatenate([np.full(n, 0.3), np.sqrt(np.einsum("ij,ij->i", U, U))])
+        unit[fixed] = 0.0  # no step changes it
         H = np.zeros((len(point),) * 2)
         root = U / unit[n:, None]
         H[n:, n:] = 2.0 * np.linalg.inv(root @ root.T)
@@ -213,6 +220,7 @@ class Likelihood:
             step = np.eye(len(point))[i] * _STEP
             there = point + step * unit
             H[i] = H[:, i] = (self.gradient(there, self.mode(there, here)) - g) * unit / _STEP
+        H[fixed, fixed] = 1.0
         evaluations += n
         radius, promised = 2.0, np.inf
         for _ in range(_MOST_STEPS):
@@ -238,6 +246,7 @@ class Likelihood:
                 point, here, g = point + step * unit, trial, there
         return Laplace(
             deviance=here.value,
+            slopes=g,
             theta=th.pack([th.lower_root(L) for L in th.unpack(point[:n], self.shapes)], self.shapes),
             b=point[n:],
             eta=here.eta,

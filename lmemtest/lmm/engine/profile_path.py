@@ -264,12 +264,18 @@ class _Walk:
 
 
 def follow_deviance(
-    deviance: Callable[[float], tuple[float, float]], best: float, estimate: float, se: float, *, cut: float
+    deviance: Callable[[float], tuple[float, float]],
+    best: float,
+    estimate: float,
+    se: float,
+    *,
+    cut: float,
+    lowest: float = -np.inf,
 ) -> Path:
-    """Profile of a value without bounds; ``best`` is the least deviance, `deviance` that at a value, with its slope."""
-    points, ends, reasons = [(estimate, estimate, 0.0, 1.0 / se)], list[float](), list[str]()
+    """Profile of a value; ``best`` is the least deviance, `deviance` that at a value, with its slope."""
+    points, ends, reasons, bounded = [(estimate, estimate, 0.0, 1.0 / se)], list[float](), list[str](), False
     for sign in (-1.0, 1.0):
-        inner, outer, u = estimate, np.inf * sign, estimate + sign * cut * se
+        inner, outer, u = estimate, np.inf * sign, max(lowest, estimate + sign * cut * se)
         end, reason = float("nan"), "no end was found"
         for _ in range(_MOST):
             try:
@@ -281,6 +287,10 @@ def follow_deviance(
                 reason = f"a better optimum than the fit's was found at {written(u, '.4g')}, so there is no interval"
                 break
             zeta = float(np.sqrt(max(value - best, 0.0)))
+            if u == lowest and zeta < cut:
+                end, reason, bounded = u, "", True
+                points += [] if u == estimate else [(u, u, sign * zeta, points[0][3])]
+                break
             slope = 0.5 * slope / zeta if zeta > 0.0 else sign / se
             points.append((u, u, sign * zeta, slope * sign))
             newton = u + (cut - zeta) / slope if slope else np.nan
@@ -288,10 +298,11 @@ def follow_deviance(
                 end, reason = newton, ""
                 break
             inner, outer = (u, outer) if zeta < cut else (inner, u)
-            reach = outer if np.isfinite(outer) else inner + sign * 10.0 * cut * se
+            reach = outer if np.isfinite(outer) else max(lowest, inner + sign * 10.0 * cut * se)
             u = newton if min(inner, reach) < newton < max(inner, reach) else 0.5 * (inner + reach)
         ends.append(end)
         reasons += [reason] * bool(reason)
     low, high = ends
     evaluations = len(points) - 1
-    return Path(estimate, low, high, reasons=tuple(reasons), points=tuple(sorted(points)), evaluations=evaluations)
+    points, bounds = sorted(points), (bounded, False)
+    return Path(estimate, low, high, bounds, reasons=tuple(reasons), points=tuple(points), evaluations=evaluations)

@@ -22,7 +22,7 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
 from lmemtest.lmm.means.f_tests import FTest
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear, name_tuple
+from lmemtest.lmm.means.reference_grid import check_fit, check_working, name_tuple
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -248,8 +248,9 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     Parameters
     ----------
     fit : LmmFit
-        A fitted model, with or without random effects, `weights` and `dispersion`. Its covariance is the working
-        model: it weighs the data and corrects for few clusters, but the standard errors do not rest on it.
+        A fitted model (a `GlmmFit` by pseudo-likelihood, on the scale of the link), with or without random effects,
+        `weights` and `dispersion`. Its covariance is the working model: it weighs the data and corrects for few
+        clusters, but the standard errors do not rest on it.
     cluster : str or sequence of str
         Column whose levels are independent of each other, as a rule the benchmark; of several columns, every
         combination is a cluster. Every random effect of the fit must belong to one cluster.
@@ -301,9 +302,9 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     2  algorithm[T.C]      4.00  0.408  3.0
     """
     check_fit(fit, "fit")
-    check_linear(fit, "cluster_robust()", "Take the tests of means, fit.emmeans() and fit.anova().")
     check_choice(kind, "kind", KINDS)
     names = name_tuple(cluster, "cluster")
+    check_working(fit, "cluster_robust()", names)
     if not names:
         raise ArgumentError("cluster must name at least one column, for instance cluster='benchmark'.")
     if not {*names} <= {*fit.cells.names}:

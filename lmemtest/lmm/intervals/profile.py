@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 KINDS = ("sd", "corr", "residual sd", "fixed", "linear")
 _RESTARTS = 3  # better optima to go on from before giving up
 _FEW = 10  # levels up to which the likelihood's intervals of a variance are too short (docs/developers/intervals.md)
+# First steps that measure the curvature at a standard deviation of a generalised model: a share of it, the least.
+_STEP_OF_SD, _SMALLEST_STEP = 0.02, 0.05
 _KEYS = ("kind", "group", "name1", "name2")
 
 
@@ -79,9 +81,9 @@ def profile(
     Parameters
     ----------
     fit : LmmFit
-        A fitted model. Of a `GlmmFit` fixed effects and linear functions of them have profiles, of Laplace's likelihood
-        or quadrature, with the size of a negative binomial held; where effects are separated, with the pseudo-answers
-        that keep their estimates finite (Heinze & Schemper 2002).
+        A fitted model. Of a `GlmmFit` all but correlations have profiles, of Laplace's likelihood or quadrature, with
+        the size of a negative binomial held; where effects are separated, with the pseudo-answers that keep their
+        estimates finite (Heinze & Schemper 2002).
     parameters : str or sequence of str, optional
         What to profile: a kind (``"sd"``, ``"corr"``, ``"residual sd"``, ``"fixed"``), a group of the random part
         (``"benchmark:seed"``), a fixed effect (``"algorithm[T.PB]"``), or a label as the result prints it
@@ -258,14 +260,14 @@ def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Para
             "emmeans() for intervals with degrees of freedom."
         )
     if fit.distribution != "normal":
-        chosen = (
-            [p for p in parameters_of_fit if p[0][0] == "fixed"] if chosen is None and not functions else chosen or []
-        )
-        if reml or any(key[0] != "fixed" for key, *_ in chosen):
+        if reml or any(key[0] == "corr" for key, *_ in chosen or ()):
             raise ArgumentError(
-                "profiles of a generalised model are of its fixed effects: parameters='fixed', or one of "
-                f"{listed(fit.design.x_names)}. For its variances take fit.bootstrap(...)."
+                "profiles of a generalised model are of its fixed effects and standard deviations, by maximum "
+                "likelihood: parameters='fixed', 'sd', or one of their names. For correlations take fit.bootstrap(...)."
             )
+        if chosen is None and not functions:
+            chosen = [p for p in parameters_of_fit if p[0][0] != "corr"]
+        return [*(chosen or ()), *functions]
     if chosen is None:
         return functions or [p for p in parameters_of_fit if not (reml and p[0][0] == "fixed")]
     return chosen + functions
@@ -369,7 +371,7 @@ def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
 def _followed_answers(
     fit: Any, wanted: list[_Parameter], *, cut: float, progress: bool | None
 ) -> tuple[_Found, list[str]]:
-    """Profiles of the fixed effects of a generalised model, with pseudo-answers where effects are separated."""
+    """Profiles of a generalised model, with pseudo-answers where effects are separated."""
     paths: _Found = []
     kept = fit.problem.kept
     best, b, V = (
@@ -379,15 +381,31 @@ def _followed_answers(
     )
     with progress_bar(len(wanted), progress, "Profiles") as advance:
         for parameter in wanted:
-            row = None if parameter[1] is None else parameter[1].row
-            if row is None:
+            held = parameter[1]
+            if held is None:
                 paths.append((parameter, None))
+            elif held.kind == "sd":
+                paths.append((parameter, _path_of_sd(fit, held, best, cut)))
             else:
-                deviance, se = partial(fit.deviance_at, row), float(np.sqrt(row @ V @ row))
-                paths.append((parameter, follow_deviance(deviance, best, float(row @ b), se, cut=cut)))
+                deviance, se = partial(fit.deviance_at, held.row), float(np.sqrt(held.row @ V @ held.row))
+                paths.append((parameter, follow_deviance(deviance, best, float(held.row @ b), se, cut=cut)))
             advance(1)
     prior = "The profile is of the likelihood with the pseudo-answers that keep separated effects finite."
     return paths, [prior] * bool(fit.prior.any())
+
+
+def _path_of_sd(fit: Any, held: Target, best: float, cut: float) -> Path:
+    """The profile of a standard deviation, whose standard error is that of the deviance as a parabola."""
+    i, (j,) = held.term, held.effects
+    deviance, sd = partial(fit.deviance_with_sd, i, j), float(np.sqrt(fit.covariances[i][j, j]))
+    step = max(_STEP_OF_SD * sd, _SMALLEST_STEP)
+    try:
+        inside = sd > step
+        second = (deviance(sd + step)[1] - (deviance(sd - step)[1] if inside else 0.0)) / (step * (1 + inside))
+    except np.linalg.LinAlgError as error:
+        return Path(estimate=sd, reasons=(str(error),))
+    se = float(np.sqrt(2.0 / second)) if second > 0.0 else max(sd, _SMALLEST_STEP)
+    return follow_deviance(deviance, best, sd, se, cut=cut, lowest=0.0)
 
 
 # ---------------------------------------------------------------------- tables and words
@@ -440,7 +458,8 @@ def _few_levels(fit: Any, paths: _Found) -> list[str]:
     if not few:
         return []
     counts = listed(f"{group} has {n}" for group, n in few.items())
+    closer = "reml=True comes" if fit.distribution == "normal" else "Estimates of method='pseudo' come"
     return [
         f"Few levels ({counts}): the likelihood takes their standard deviations for smaller than they are, and the "
-        "intervals hold the truth less often than stated. reml=True comes closer."
+        f"intervals hold the truth less often than stated. {closer} closer."
     ]

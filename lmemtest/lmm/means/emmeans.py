@@ -185,6 +185,11 @@ def emmeans(
     means = marginal_means(fit, *asked, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
     if type in (None, "link"):
         return means
+    if means.errors != "model" and hasattr(fit, "family"):
+        raise ArgumentError(
+            f"vcov= is for means on the scale of the link, {fit.score}, and type={type!r} asks for another. Leave one "
+            "of them out."
+        )
     means = on_response(fit, means)
     return on_logarithms(means) if type == "log" else means
 

@@ -21,7 +21,7 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust, sandwiched
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear, name_tuple
+from lmemtest.lmm.means.reference_grid import check_fit, check_working, name_tuple
 from lmemtest.lmm.model.fitting import with_design
 
 if TYPE_CHECKING:
@@ -299,8 +299,9 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     Parameters
     ----------
     fit : LmmFit
-        A fitted model. What random effects that reach over several clusters (shared seeds) add to the variance of a
-        comparison stays as the model has it; the rest is moderated.
+        A fitted model (a `GlmmFit` by pseudo-likelihood, on the scale of the link). What random effects that reach over
+        several clusters (shared seeds) add to the variance of a comparison stays as the model has it; the rest is
+        moderated.
     cluster : str or sequence of str, optional
         Column whose levels are independent of each other; default: of the `Runs` behind the fit the benchmark, or the
         families of benchmarks between which the model lets advantages of algorithms vary.
@@ -350,7 +351,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
 
 def check_moderated(fit: Any) -> None:
     """Refuse a fit whose standard errors cannot be moderated."""
-    check_linear(fit, "moderated()", "Take the tests of means, fit.emmeans() and fit.anova().")
+    check_working(fit, "moderated()", ())
 
 
 def moderated_by_scope(fit: Any) -> Moderated:

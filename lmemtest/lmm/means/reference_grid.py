@@ -11,7 +11,7 @@ import numpy as np
 
 from lmemtest.core.codes import Keys
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import several
+from lmemtest.core.validate import check_columns, several
 from lmemtest.core.words import format_level, suggest
 from lmemtest.errors import ArgumentError, UnknownColumnError
 
@@ -244,6 +244,18 @@ def check_linear(fit: Any, question: str, instead: str) -> None:
     """Refuse a generalised model where a question is answered for scores with a residual variance only."""
     if getattr(fit, "distribution", "normal") != "normal":
         raise ArgumentError(f"{question} is for linear mixed models, and this fit is {fit.distribution}. {instead}")
+
+
+def check_working(fit: Any, question: str, columns: Sequence[str]) -> None:
+    """Refuse a generalised model whose working scores cannot be summed by clusters: of another method, or columns."""
+    if getattr(fit, "distribution", "normal") == "normal":
+        return
+    if not fit.reml:
+        raise ArgumentError(
+            f"{question} stands on the linear model of the working scores of method='pseudo', and this fit is by "
+            "maximum likelihood. Take fit.refit(reml=True)."
+        )
+    check_columns(columns, fit.cells.names, argument="cluster")
 
 
 def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:

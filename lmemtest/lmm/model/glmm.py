@@ -20,11 +20,12 @@ from lmemtest.core.validate import check_choice, check_columns, check_flag, reso
 from lmemtest.core.words import format_level, joined, listed
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compress, regroup
-from lmemtest.lmm.engine.ddf import between_within
+from lmemtest.lmm.engine.ddf import between_within, groups_left
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
+from lmemtest.lmm.engine.theta import pack, root_of, unpack
 from lmemtest.lmm.families import Family, check_family, constant_of
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
@@ -41,6 +42,8 @@ METHODS = ("pseudo", "laplace", "quadrature")
 _EXAMPLES = 3
 # Where the logarithm of the size of a negative binomial is looked for: beyond, counts are Poisson's for all purposes.
 _LOG_SIZES = (-6.0, 9.0)
+# Degrees of freedom between groups up to which a note says that there are no fewer.
+_FEW_DF = 3
 _UNITS = {"binomial": "answers", "poisson": "rows of counts", "negative-binomial": "rows of counts"}
 
 
@@ -394,6 +397,12 @@ def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
         notes.append(
             "Where a variance is zero, degrees of freedom are at most those between its groups (between-within)."
         )
+    if fit.reml and 0.0 < fit.least_df <= _FEW_DF:
+        few = min(fit.design.random, key=lambda term: term.n_levels)
+        notes.append(
+            f"Degrees of freedom of at least {fit.least_df:g} are taken, those between the {few.n_levels} groups of "
+            f"{few.group} (between-within), since Satterthwaite's are rough with so few."
+        )
     return tuple(notes)
 
 
@@ -512,6 +521,25 @@ class GlmmFit(LmmFit):
         of_fixed = whole.gradient(point, whole.mode(point, working))[whole.n_theta :]
         return found.deviance, float(of_fixed @ along)
 
+    def deviance_with_sd(self, i: int, j: int, value: float) -> tuple[float, float]:
+        """The least deviance where effect ``j`` of random term ``i`` has a standard deviation; its slope in that."""
+        terms, design = engine_terms(self.design), self.design
+        factors = unpack(self.theta, [term.shape for term in terms])
+        first = [j, *(k for k in range(terms[i].k) if k != j)]  # whose standard deviation is an element of theta
+        terms[i] = dataclasses.replace(terms[i], basis=terms[i].basis[:, first])
+        factors[i] = root_of(
+            factors[i][first][:, first] if terms[i].diagonal else factors[i][first], diagonal=terms[i].diagonal
+        )
+        shapes = [term.shape for term in terms]
+        X = design.distinct[:, self.problem.kept]
+        likelihood = Likelihood(tuple(terms), X, design.row, design.offset, self.answers, self.family, self.quadrature)
+        working = pseudo_likelihood(
+            terms, X, design.row, design.offset, self.answers, self.family, reml=False, theta=pack(factors, shapes)
+        )
+        place = sum(shape.n_theta for shape in shapes[:i])
+        found = likelihood.maximise(working, held=(place, value))
+        return found.deviance, float(found.slopes[place])
+
     @property
     def llf(self) -> float:
         """Largest log-likelihood: by quadrature of such a fit, else by Laplace's approximation."""
@@ -537,23 +565,31 @@ class GlmmFit(LmmFit):
     def df(self, L: Array | Functions, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``, as `LmmFit.df`; at most those between the groups of a zero variance.
 
-        Infinite at Laplace's optimum, whose tests are normal.
+        At least `least_df`. Infinite at Laplace's optimum, whose tests are normal.
         """
         values = super().df(L, method if self.reml else "asymptotic")
-        zero = [i for i, term in enumerate(self.design.random) if term.label in self.singular_terms]
-        if method != "satterthwaite" or not self.reml or not zero or not len(values):
+        if method != "satterthwaite" or not self.reml or not self.design.random or not len(values):
             return values
-        kept = self.problem.kept
-        rows = self._checked(L).only(kept)
-        most = between_within(
-            self.problem,
-            self.optim,
-            rows.times(np.eye(len(kept))),
-            zero,
-            self.design.row,
-            self.design.distinct[:, kept],
-        )
-        return np.minimum(values, most)
+        zero = [i for i, term in enumerate(self.design.random) if term.label in self.singular_terms]
+        if zero:
+            kept, row = self.problem.kept, self.design.row
+            rows = self._checked(L).only(kept).times(np.eye(len(kept)))
+            X = self.design.distinct[:, kept]
+            values = np.minimum(values, between_within(self.problem, self.optim, rows, zero, row, X))
+        return np.maximum(values, self.least_df)
+
+    @cached_property
+    def least_df(self) -> float:
+        """Degrees of freedom between the groups of the random factor with the fewest, 0 without any.
+
+        Satterthwaite's of a sum of mean squares are not below the fewest of these, but those of a pseudo-likelihood
+        that is far from a parabola, as with three tasks, may be.
+        """
+        terms, X = self.design.random, self.design.distinct[:, self.problem.kept]
+        if not terms:
+            return 0.0
+        fewest = min(range(len(terms)), key=lambda i: terms[i].n_levels)
+        return groups_left(self.problem, fewest, self.design.row, X)
 
     # -- predictions --------------------------------------------------------------------------------------------
 

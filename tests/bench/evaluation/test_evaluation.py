@@ -365,12 +365,12 @@ def test_models_that_lack_a_task_are_named_outside_of_the_ranking():
     assert models["letters_these"].drop("Z").map(len).to_dict() == others.map(len).to_dict()
 
 
-def test_scores_on_a_scale_are_those_divided_by_hand():
+def test_scores_at_the_ends_of_a_scale_are_right_and_wrong():
     table = answers(3).assign(right=lambda t: 1 + 9 * t["right"])
     by_hand = lt.evaluate(answers(3), **ROLES)
     found = lt.evaluate(table, **ROLES, min_score=1, max_score=10)
     pd.testing.assert_frame_equal(found.to_frame(), by_hand.to_frame())
-    assert found.notes[0] == "Scores from 1 to 10 count as 0 to 1: a difference of 0.1 is 0.9 on their scale."
+    assert found.notes[0] == "All scores are 1 or 10, which count as 0 and 1: accuracies are shares of 10."
     for name, value, message in (
         ("max_score", 0.0, "max_score must be above min_score, got 0 and 0."),
         ("min_score", math.nan, "min_score must be a finite number, got nan."),
@@ -380,6 +380,25 @@ def test_scores_on_a_scale_are_those_divided_by_hand():
             lt.evaluate(table, **ROLES, **{name: value})
     with pytest.raises(DataError, match=r"from 1 to 9 \(min_score and max_score\), got 10\."):
         lt.evaluate(table, **ROLES, min_score=1, max_score=9)
+
+
+def test_grades_are_shown_as_grades():
+    table = answers(3).assign(right=lambda t: 0.25 * (t["item"] % 3) + 0.5 * t["right"])
+    of_shares = lt.evaluate(table, **ROLES)
+    found = lt.evaluate(table.assign(right=1 + 4 * table["right"]), **ROLES, min_score=1, max_score=5)
+    assert found.ends == (1.0, 5.0)
+    assert "mean score (from 1 to 5) over these tasks" in found.samples["these"]
+    assert not any("count as" in note for note in found.notes)
+    for part, level, spread in (("pairs", 0.0, ("estimate", "se", "ci_low", "ci_high")),
+                                ("models", 1.0, ("accuracy", "ci_low", "ci_high")),
+                                ("sources", 0.0, ("sd",)), ("detectable", 0.0, ("se", "smallest"))):  # fmt: skip
+        by_hand, got = of_shares.to_frame(part), found.to_frame(part)
+        columns = [name for name in by_hand if name.startswith(spread)]
+        pd.testing.assert_frame_equal(got[columns], level + 4.0 * by_hand[columns], rtol=1e-6)
+        rest = [name for name in by_hand if name not in columns]
+        pd.testing.assert_frame_equal(got[rest], by_hand[rest], rtol=1e-5)
+    lead = of_shares.models["accuracy_these"][0]
+    assert f"the highest mean score, {1 + 4 * lead:.3f}" in found.sentences()[0]
 
 
 def test_rows_are_the_items_where_models_have_columns_and_nothing_names_items():
