@@ -13,7 +13,7 @@ from scipy import special, stats
 from study import NAMES, runs_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW
+from lmemtest.bench.looks.sample import FEW_OF_SEEDS
 from lmemtest.lmm.means.adjust import level_of_pairs, range_p, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
@@ -153,44 +153,51 @@ def of_luck(k: int, sizes: Sequence[int], seeds: int, noise: float, luck: float,
     """Studies with a false pair where seeds share luck, in closed form: without it in the errors, with it, by e-values.
 
     Advantages have the standard deviation 1, runs `noise`, luck that seeds share over benchmarks `luck`. Differences
-    have the pooled variance of means over seeds, to which that of the luck is added where its F-test asks for it.
+    have the pooled variance of means over seeds, to which that of the luck is added, by moments. "Of these seeds" has
+    algorithms that are equal with just these seeds: their luck is without its mean.
     """
 
     def off(z: Array) -> Array:
         z = z - z.mean(-1, keepdims=True)
         return np.asarray(z - z.mean(-2, keepdims=True))
 
-    rng, (i, j), names = np.random.default_rng(1), np.triu_indices(k, 1), ("without", "with", "e-values")
+    rng, pairs, names = np.random.default_rng(1), k * (k - 1) // 2, ("without", "with", "e-values", "of these seeds")
     false = {name: np.zeros(n, dtype=bool) for name in names}
     df_luck = (k - 1) * (seeds - 1)
     for part in np.array_split(np.arange(n), 20):
         shape = (len(part), sizes[-1], k)
         x = rng.standard_normal((*shape, 1)) + noise * rng.standard_normal((*shape, seeds))
-        x += luck * rng.standard_normal((len(part), 1, k, seeds))
+        of_seed = luck * rng.standard_normal((len(part), 1, k, seeds))
         for look, b in enumerate(sizes):
-            y, means = x[:, :b], x[:, :b].mean(axis=3)
+            y = x[:, :b] + of_seed
+            means = y.mean(axis=3)
             of_seeds = b * np.square(off(y.mean(axis=1))).sum(axis=(1, 2)) / df_luck
             rest = np.square(off(y)).sum(axis=(1, 2, 3)) / df_luck - of_seeds
             rest, df_rest = rest / (b - 1), (b - 1) * df_luck
             f = of_seeds / rest
-            held = stats.f.sf(f, df_luck, df_rest) < (LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL)
-            added = np.where(held, np.maximum(of_seeds - rest, 0.0) * 2.0 / b / seeds, 0.0)
+            added = np.maximum(of_seeds - rest, 0.0) * 2.0 / b / seeds
             df_added = (f - 1.0) ** 2 / (f**2 / df_luck + 1.0 / df_rest)
             df_own = (b - 1.0) * (k - 1.0)
             own = 2.0 * np.square(off(means)).sum(axis=(1, 2)) / df_own / b
-            t = np.ptp(means.mean(axis=1), axis=1)  # the pair that is furthest apart
             df = (own + added) ** 2 / (own**2 / df_own + added**2 / df_added)
-            p_without = 2.0 * stats.t.sf(t / np.sqrt(own), df_own)
+            t, of_these = (  # of the pair that is furthest apart
+                np.ptp(z.mean(axis=1), axis=1) for z in (means, means - of_seed.mean(axis=3))
+            )
             p_with = 2.0 * stats.t.sf(t / np.sqrt(own + added), df)
-            for name, p in (("without", p_without), ("with", p_with)):
-                false[name][part] |= repeated_p(p, sizes[: look + 1], sizes[-1]) * len(i) < ALPHA
-            false["e-values"][part] |= log_evalue(stats.t.isf(0.5 * p_with, b - 1), b, 1.0) > np.log(len(j) / ALPHA)
+            for name, p in (
+                ("without", 2.0 * stats.t.sf(t / np.sqrt(own), df_own)),
+                ("with", p_with),
+                ("of these seeds", 2.0 * stats.t.sf(of_these / np.sqrt(own + added), df)),
+            ):
+                false[name][part] |= repeated_p(p, sizes[: look + 1], sizes[-1]) * pairs < ALPHA
+            false["e-values"][part] |= log_evalue(stats.t.isf(0.5 * p_with, b - 1), b, 1.0) > np.log(pairs / ALPHA)
     return {name: float(rate.mean()) for name, rate in false.items()}
 
 
 LUCKY = {
     f"{k} algorithms, {seeds} seeds, noise {noise:g}, luck {luck:g}": (k, sizes, seeds, noise, luck)
     for k, sizes, seeds in ((2, range(6, 25, 6), 3), (3, range(6, 21), 3), (5, range(6, 41, 2), 3),
+                            (4, range(6, 21, 2), 3), (3, range(6, 21), 5), (2, range(6, 25, 6), 7),
                             (4, range(10, 41, 10), 5), (10, range(5, 21, 5), 5))
     for noise, luck in ((0.5, 0.0), (0.5, 0.1), (0.5, 1.0), (3.0, 0.3), (3.0, 1.0))
 } | {"2 algorithms, 2 seeds, noise 0.5, luck 1": (2, range(6, 25, 6), 2, 0.5, 1.0)}  # fmt: skip
@@ -198,8 +205,10 @@ LUCKY = {
 
 @pytest.mark.parametrize("design", LUCKY)
 def test_luck_in_the_errors_keeps_the_level(design: str) -> None:
+    """Of equal algorithms; with few degrees of freedom, where the claim is about these seeds, of those equal on them."""
     found, (k, _, seeds, _, luck) = of_luck(*LUCKY[design]), LUCKY[design]
-    few = (k - 1) * (seeds - 1) < 6  # the claim is then about these seeds
+    few = (k - 1) * (seeds - 1) < FEW_OF_SEEDS
+    assert at_most(found["of these seeds"], 2000, 0.055)
     assert at_most(found["e-values"], 2000, 0.08 if few else ALPHA)
     assert at_most(found["with"], 2000, 0.14 if few else 0.055)
     if luck == 1.0:

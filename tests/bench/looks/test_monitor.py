@@ -262,6 +262,16 @@ def test_more_benchmarks_promise_little_where_seeds_share_luck() -> None:
     assert shared.to_frame()["predicted_power"].max() < new.to_frame()["predicted_power"].max()
 
 
+def test_luck_that_no_test_shows_is_in_the_errors_as_well() -> None:
+    x = scores(12, seeds=6, rng=2)
+    of_seeds, rest, df = mean_squares(x)
+    assert 1.0 < of_seeds / rest < stats.f.isf(0.2, df, 11 * df)
+    shared, new = (lt.monitor(runs_of_scores(x, seed_shared=is_shared), maximum=20) for is_shared in (True, False))
+    added = shared.to_frame()["se"] ** 2 - new.to_frame()["se"] ** 2
+    np.testing.assert_allclose(added, 2.0 * (of_seeds - rest) / 12 / 6, rtol=1e-6)
+    assert not any("share an effect" in note for note in shared.notes)
+
+
 def test_luck_that_few_seeds_may_hide_is_said() -> None:
     hidden = (
         "The claim is about benchmarks like these, run with these seeds: an effect that runs with the same seed "
