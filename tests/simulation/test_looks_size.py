@@ -14,7 +14,10 @@ from study import NAMES, runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.looks.sample import FEW_OF_SEEDS
+from lmemtest.bench.ranking.classical import FEWEST_MODERATED
+from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import level_of_pairs, range_p, step_down
+from lmemtest.lmm.means.empirical_bayes import moderation
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
@@ -147,6 +150,69 @@ def of_calls(k: int, sizes: Sequence[int], kind: str, n: int = 200, **options: A
 @pytest.mark.parametrize("design", CALLS)
 def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
+
+
+def moderated_p(x: Array) -> Array:
+    """P-values of all pairs, of tables x benchmarks x algorithms: what `monitor` tests by, of many tables at once."""
+    n, k = x.shape[1:]
+    left, right = np.triu_indices(k, 1)
+    gaps = x[:, :, left] - x[:, :, right]
+    own, df = gaps.var(axis=1, ddof=1), np.full((len(x), len(left)), n - 1.0)
+    if n >= FEWEST_MODERATED:
+        common = own.mean(axis=1, keepdims=True)
+        found = moderation(own / common, df, left, right, np.ones(k))
+        pairs = Functions(np.stack([left, right]), np.ones((2, len(left))), k)
+        ratio, df = found.ratios(pairs, own / common, df, (k - 1) * df)
+        own = ratio * common
+    return np.asarray(2.0 * stats.t.sf(np.abs(gaps.mean(axis=1)) / np.sqrt(own / n), df))
+
+
+def of_many(k: int, sizes: Sequence[int], kind: str, n: int = 2000) -> dict[str, float]:
+    """The rule of `monitor` on arrays: studies with a false pair, by both spendings; the first ones are as by the call.
+
+    Of one run on each benchmark, or of the means of families of two.
+    """
+    m, studies = k * (k - 1) // 2, [scores_of(np.random.default_rng([i, 32]), k, sizes[-1], kind) for i in range(n)]
+    x = np.array([study.reshape(sizes[-1], -1, k, study.shape[-1]).mean(axis=(1, 3)) for study in studies])
+    smallest = {spending: np.ones((n, m)) for spending in SPENDING}
+    for look, size in enumerate(sizes):
+        p = np.concatenate([moderated_p(part[:, :size]) for part in np.array_split(x, 20)])
+        for spending, p_least in smallest.items():
+            np.minimum(p_least, repeated_p(p, sizes[: look + 1], sizes[-1], spending), out=p_least)
+    for spending, p_least in smallest.items():
+        for i in range(2):
+            each = 1 + (kind == "families")
+            family = {"family": np.repeat(np.arange(sizes[-1]), 2)[:, None, None]} if each > 1 else {}
+            found = None
+            for size in sizes:
+                table = runs_of_scores(
+                    (studies[i] if each > 1 else x[i][:, :, None])[: size * each],
+                    seed_shared=False,
+                    **{name: levels[: size * each] for name, levels in family.items()},
+                )
+                found = lt.monitor(table, maximum=sizes[-1], spending=spending, earlier=found)
+            np.testing.assert_allclose(found.pairs["p_repeated"], p_least[i], rtol=1e-5, atol=2e-9)
+    return {spending: float((p_least.min(axis=1) * m < ALPHA).mean()) for spending, p_least in smallest.items()}
+
+
+MANY = {
+    "3 algorithms, looks every 1 of 6 to 40 benchmarks": (3, range(6, 41), ""),
+    "4 algorithms, looks every 2 of 6 to 40 benchmarks": (4, range(6, 41, 2), ""),
+    "5 algorithms, two variants of one, looks every 1 of 6 to 40 benchmarks": (5, range(6, 41), "correlated"),
+    "5 algorithms, one erratic, looks every 1 of 6 to 40 benchmarks": (5, range(6, 41), "erratic"),
+    "10 algorithms, looks every 5 of 5 to 40 benchmarks": (10, range(5, 41, 5), ""),
+    "20 algorithms, looks every 2 of 6 to 40 benchmarks": (20, range(6, 41, 2), ""),
+    "20 algorithms, one erratic, looks every 2 of 6 to 40 benchmarks": (20, range(6, 41, 2), "erratic"),
+    "4 algorithms, looks every 1 of 6 to 20 families of 2 benchmarks": (4, range(6, 21), "families"),
+    "10 algorithms, looks every 2 of 6 to 20 families of 2 benchmarks": (10, range(6, 21, 2), "families"),
+}
+
+
+@pytest.mark.parametrize("design", MANY)
+def test_the_rule_of_the_call_keeps_the_level_in_many_studies(design: str) -> None:
+    found = of_many(*MANY[design])
+    assert at_most(found["obrien_fleming"], 2000)
+    assert at_most(found["pocock"], 2000)
 
 
 def of_luck(k: int, sizes: Sequence[int], seeds: int, noise: float, luck: float, n: int = 2000) -> dict[str, float]:
