@@ -271,7 +271,7 @@ LUCKY = {
 
 @pytest.mark.parametrize("design", LUCKY)
 def test_luck_in_the_errors_keeps_the_level(design: str) -> None:
-    """Of equal algorithms; with few degrees of freedom, where the claim is about these seeds, of those equal on them."""
+    """Of equal algorithms; where degrees of freedom are few the claim is about these seeds: of those equal with them."""
     found, (k, _, seeds, _, luck) = of_luck(*LUCKY[design]), LUCKY[design]
     few = (k - 1) * (seeds - 1) < FEW_OF_SEEDS
     assert at_most(found["of these seeds"], 2000, 0.055)

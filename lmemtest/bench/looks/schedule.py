@@ -47,6 +47,8 @@ class Look:
         Units of the sample so far.
     units : tuple of str
         Their names.
+    instances : float
+        Benchmarks of a unit, in the mean: more than one where units are families.
     means : dict of str to float
         Mean scores of the algorithms that ran on all of them.
     spread : dict of str to (float, float)
@@ -68,6 +70,7 @@ class Look:
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shared: float = 0.0
     hidden: str = ""
+    instances: float = 1.0
 
     def information(self, n: Array | int) -> Array:
         """Of n units over that of these: effects of shared seeds are as large with more units."""
