@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import ALPHA, Array, at_least, at_most, covers, each, printed, rate_of
+from references import values
 from scipy import special, stats
 from study import NAMES, runs_of_scores
 
@@ -271,7 +272,7 @@ LUCKY = {
 
 @pytest.mark.parametrize("design", LUCKY)
 def test_luck_in_the_errors_keeps_the_level(design: str) -> None:
-    """Of equal algorithms; where degrees of freedom are few the claim is about these seeds: of those equal with them."""
+    """Where degrees of freedom are few the claim is about these seeds: of algorithms that are equal with them."""
     found, (k, _, seeds, _, luck) = of_luck(*LUCKY[design]), LUCKY[design]
     few = (k - 1) * (seeds - 1) < FEW_OF_SEEDS
     assert at_most(found["of these seeds"], 2000, 0.055)
@@ -618,6 +619,47 @@ def test_a_race_by_t_tests_seldom_loses_the_best(design: str) -> None:
     assert found["F-Race, runs"] < found["runs"] <= 1.0
 
 
+def of_seeds(name: str, n: int | None = None) -> dict[str, float]:
+    """Agents on one task, 5 seeds at a look, 25 at most: studies in which adastop was run, by `monitor` and `.next()`.
+
+    Studies in which equal agents are called different, unlike pairs found, and runs made, of all that were planned.
+    """
+    adastop = values("adastop_seeds")
+    theirs, group, looks = adastop["designs"][name], adastop["group"], adastop["looks"]
+    ahead, end = np.array(theirs["ahead"]), group * looks
+    i, j = np.triu_indices(len(ahead), 1)
+    equal, k = ahead[i] == ahead[j], iter(range(n or adastop["studies"]))
+
+    def study(_: np.random.Generator) -> dict[str, float]:
+        x = np.random.default_rng([next(k), 44]).standard_normal((end, len(ahead))) + ahead
+        kept, active, found = np.zeros((1, len(ahead), end), dtype=bool), np.ones(len(ahead), dtype=bool), None
+        for size in range(group, end + 1, group):
+            kept[:, active, size - group : size] = True
+            runs = runs_of_scores(x.T[None, :, :size], kept=kept[:, :, :size], direction="maximize")
+            found = lt.monitor(runs, unit="seed", maximum=end, looks=group, earlier=found)
+            if found.decision in ("stop", "undecided at the end"):
+                break
+            active = found.next(group).to_frame()["run"].to_numpy()
+        decided = found.pairs["decided"].to_numpy()
+        power = float(decided[~equal].mean()) if not equal.all() else 0.0
+        return {"false": bool((decided & equal).any()), "power": power, "runs": float(kept.mean())}
+
+    mine = dict(rate_of(study, n or adastop["studies"], 0))
+    return mine | {f"adastop, {key}": theirs[key] for key in ("false", "power", "runs")}
+
+
+SEEDS = (
+    "3 equal agents", "5 equal agents", "3 agents, one 1 sd ahead", "5 agents, 0 to 2 sd ahead",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_seeds_of_one_task_keep_the_level_beside_adastop(name: str) -> None:
+    found = of_seeds(name)
+    assert at_most(found["false"], 200)
+    assert found["power"] > found["adastop, power"] - 0.1
+
+
 def extended(n: int = 400) -> float:
     """Two equal algorithms, looks at 5 and 10 of 20 benchmarks; who sees nothing then adds 15 and tests them alone."""
 
@@ -739,7 +781,9 @@ if __name__ == "__main__":
     printed(coverage_of_pairs, PAIRS_COVERED)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
+    printed(of_many, MANY)
     printed(of_luck, LUCKY)
+    printed(of_seeds, [(name,) for name in SEEDS])
     printed(of_shared_seeds, SHARED)
     printed(of_pairs, PAIRS)
     printed(of_range_tests, RANGES)

@@ -549,7 +549,8 @@ def monitor(
     runs : Runs
         All runs so far. From look to look benchmarks (or seeds) are added, and nothing else changes.
     maximum : int >= 2, optional
-        Units at the end, planned before the first look. Required unless `method` is "evalue".
+        Units at the end, planned before the first look. Required there unless `method` is "evalue"; at later looks it
+        and `looks` are those of the first, if left out.
     looks : int, or sequence of int, optional
         Planned looks: every so many units, or at these numbers of them. They need not be kept to, as long as results do
         not move them; each look spends by what there is.
@@ -628,6 +629,11 @@ def monitor(
     path = None if ledger is None else ledger_path(ledger)
     so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
     made, looked, extended = so_far if path is None else read_study(path)
+    if made is not None:
+        maximum, looks = (
+            made.maximum if maximum is None else maximum,
+            (made.planned or None) if looks is None else looks,
+        )
     blocks = sample_of(runs, unit)
     schedule = schedule_of(
         algorithms=made.algorithms if made else blocks.algorithms,

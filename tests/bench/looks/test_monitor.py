@@ -567,6 +567,15 @@ def test_a_ledger_is_the_memory_of_the_looks(tmp_path: Path) -> None:
     assert [json.loads(line)["look"]["n"] for line in lines[1:]] == [6, 12]
 
 
+def test_at_a_later_look_the_plan_may_be_left_out() -> None:
+    first = lt.monitor(runs(6), maximum=20, looks=6)
+    assert lt.monitor(runs(12), earlier=first).schedule == first.schedule
+    endless = lt.monitor(runs(6), method="evalue")
+    assert lt.monitor(runs(12), method="evalue", earlier=endless).schedule.maximum is None
+    with pytest.raises(ArgumentError, match=r"planned was 6, 12, 18, 20, and is 5, 10, 15, 20 now"):
+        lt.monitor(runs(12), looks=5, earlier=first)
+
+
 def test_a_ledger_whose_last_line_lost_its_end_is_added_to_on_a_line_of_its_own(tmp_path: Path) -> None:
     ledger = tmp_path / "looks.jsonl"
     lt.monitor(runs(6), maximum=24, ledger=ledger)
