@@ -36,7 +36,7 @@ from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, in_tie_order, tolerance
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import among, check_choice, check_number, check_positive_int, several
+from lmemtest.core.validate import check_choice, check_number, check_positive_int, several
 from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import (
     capitalised,
@@ -496,23 +496,19 @@ def _over(looks: tuple[Look, ...], unit: str) -> DesignError:
 
 def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
     """What an algorithm on one unit costs, by its name."""
-    by_name = {format_level(name): cost for name, cost in costs.items()} if isinstance(costs, Mapping) else None
-    given = dict.fromkeys(names, costs) if by_name is None else by_name
-    for name, cost in given.items():
-        if not among(name, names):
-            raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(str(name), names)}")
-        check_number(cost, "costs", low=0.0, open="low", meaning=f"of {name} on one unit")
-    return {name: float(given.get(name, 1.0)) for name in names}
+    given = _priced(costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs), "costs")
+    for name in given:
+        if name not in names:
+            raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(name, names)}")
+    return dict.fromkeys(names, 1.0) | given
 
 
-def _priced(benchmarks: Any) -> dict[str, float]:
-    """What each benchmark costs, by its name."""
-    if isinstance(benchmarks, str) or not several(benchmarks) or not len(benchmarks):
-        raise ArgumentError(
-            f"{named('benchmarks')} must be names of benchmarks, or map them to costs, got {benchmarks!r:.60}."
-        )
-    costs = benchmarks if isinstance(benchmarks, Mapping) else dict.fromkeys(benchmarks, 1.0)
-    return {format_level(name): check_number(cost, "benchmarks", low=0.0, open="low", meaning=f"cost of {name}")
+def _priced(given: Any, called: str = "benchmarks") -> dict[str, float]:
+    """What each costs, by its name."""
+    if isinstance(given, str) or not several(given) or not len(given):
+        raise ArgumentError(f"{named(called)} must be names, or map them to costs, got {given!r:.60}.")
+    costs = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
+    return {format_level(name): check_number(cost, called, low=0.0, open="low", meaning=f"of {name}")
             for name, cost in costs.items()}  # fmt: skip
 
 
