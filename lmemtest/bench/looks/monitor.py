@@ -242,11 +242,13 @@ class Monitoring(Result):
         units = unit if n == 1 else plural(unit)
         findings = [f"Run {joined(needed)} on {n:,} further {units}." if needed else "No further runs."]
         findings += [f"{joined(left)} cannot change the answer any more." for _ in left[:1] if needed]
-        if unit_cost is not None and unit == "seed":
-            findings.append("A further seed has one run on each benchmark: its cost leaves nothing to choose.")
-        elif unit_cost is not None and needed:
+        if unit_cost is not None and needed:
             numbers = joined([f"{name} {counted(seeds[name][0], 'seed')}" for name in needed])
-            findings.append(f"Most informative for the cost on each further {unit}: {numbers}.")
+            findings.append(
+                "A further seed has one run on each benchmark: its cost leaves nothing to choose."
+                if unit == "seed"
+                else f"Most informative for the cost on each further {unit}: {numbers}."
+            )
         if len(needed) > 2:
             ratios = table[table["run"]].assign(ratio=table["expected"] / table["cost"]).to_dict("records")
             first = in_tie_order(ratios, lambda row: float(row["ratio"]), descending=True)[0]
@@ -273,7 +275,7 @@ class Monitoring(Result):
             offered = {format_level(family): _priced(of_it) for family, of_it in benchmarks.items()}
         else:
             offered = {name: {name: cost} for name, cost in _priced(benchmarks).items()}
-        if (seen := [name for name in offered if name in last.units]) or len(offered) < n:
+        if (seen := [name for name in offered if name in last.units]) or len(offered) < max(n, 1):
             fault = f"{listed(seen)} ran already" if seen else f"{len(offered)} are fewer than the next {n}"
             raise ArgumentError(f"{named('benchmarks')} must be {plural(unit)} not yet run, for {n} at least: {fault}.")
         most = max(round(last.instances), 1)
@@ -626,10 +628,8 @@ def monitor(
     so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
     made, looked, extended = so_far if path is None else read_study(path)
     if made is not None:
-        maximum, looks = (
-            made.maximum if maximum is None else maximum,
-            (made.planned or None) if looks is None else looks,
-        )
+        maximum = made.maximum if maximum is None else maximum
+        looks = (made.planned or None) if looks is None else looks
     blocks = sample_of(runs, unit)
     schedule = schedule_of(
         algorithms=made.algorithms if made else blocks.algorithms,
