@@ -9,12 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from harness import ALPHA, Array, at_least, at_most, covers, each, printed, rate_of
+from references import values
 from scipy import special, stats
 from study import NAMES, runs_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW
+from lmemtest.bench.looks.sample import FEW_OF_SEEDS
+from lmemtest.bench.ranking.classical import FEWEST_MODERATED
+from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import level_of_pairs, range_p, step_down
+from lmemtest.lmm.means.empirical_bayes import moderation
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
@@ -149,48 +153,118 @@ def test_the_call_keeps_the_level(design: str) -> None:
     assert at_most(of_calls(*CALLS[design]), 200)
 
 
+def moderated_p(x: Array) -> Array:
+    """P-values of all pairs, of tables x benchmarks x algorithms: what `monitor` tests by, of many tables at once."""
+    n, k = x.shape[1:]
+    left, right = np.triu_indices(k, 1)
+    gaps = x[:, :, left] - x[:, :, right]
+    own, df = gaps.var(axis=1, ddof=1), np.full((len(x), len(left)), n - 1.0)
+    if n >= FEWEST_MODERATED:
+        common = own.mean(axis=1, keepdims=True)
+        found = moderation(own / common, df, left, right, np.ones(k))
+        pairs = Functions(np.stack([left, right]), np.ones((2, len(left))), k)
+        ratio, df = found.ratios(pairs, own / common, df, (k - 1) * df)
+        own = ratio * common
+    return np.asarray(2.0 * stats.t.sf(np.abs(gaps.mean(axis=1)) / np.sqrt(own / n), df))
+
+
+def of_many(k: int, sizes: Sequence[int], kind: str, n: int = 2000) -> dict[str, float]:
+    """The rule of `monitor` on arrays: studies with a false pair, by both spendings; the first ones are as by the call.
+
+    Of one run on each benchmark, or of the means of families of two.
+    """
+    m, studies = k * (k - 1) // 2, [scores_of(np.random.default_rng([i, 32]), k, sizes[-1], kind) for i in range(n)]
+    x = np.array([study.reshape(sizes[-1], -1, k, study.shape[-1]).mean(axis=(1, 3)) for study in studies])
+    smallest = {spending: np.ones((n, m)) for spending in SPENDING}
+    for look, size in enumerate(sizes):
+        p = np.concatenate([moderated_p(part[:, :size]) for part in np.array_split(x, 20)])
+        for spending, p_least in smallest.items():
+            np.minimum(p_least, repeated_p(p, sizes[: look + 1], sizes[-1], spending), out=p_least)
+    for spending, p_least in smallest.items():
+        for i in range(2):
+            each = 1 + (kind == "families")
+            family = {"family": np.repeat(np.arange(sizes[-1]), 2)[:, None, None]} if each > 1 else {}
+            found = None
+            for size in sizes:
+                table = runs_of_scores(
+                    (studies[i] if each > 1 else x[i][:, :, None])[: size * each],
+                    seed_shared=False,
+                    **{name: levels[: size * each] for name, levels in family.items()},
+                )
+                found = lt.monitor(table, maximum=sizes[-1], spending=spending, earlier=found)
+            np.testing.assert_allclose(found.pairs["p_repeated"], p_least[i], rtol=1e-5, atol=2e-9)
+    return {spending: float((p_least.min(axis=1) * m < ALPHA).mean()) for spending, p_least in smallest.items()}
+
+
+MANY = {
+    "3 algorithms, looks every 1 of 6 to 40 benchmarks": (3, range(6, 41), ""),
+    "4 algorithms, looks every 2 of 6 to 40 benchmarks": (4, range(6, 41, 2), ""),
+    "5 algorithms, two variants of one, looks every 1 of 6 to 40 benchmarks": (5, range(6, 41), "correlated"),
+    "5 algorithms, one erratic, looks every 1 of 6 to 40 benchmarks": (5, range(6, 41), "erratic"),
+    "10 algorithms, looks every 5 of 5 to 40 benchmarks": (10, range(5, 41, 5), ""),
+    "20 algorithms, looks every 2 of 6 to 40 benchmarks": (20, range(6, 41, 2), ""),
+    "20 algorithms, one erratic, looks every 2 of 6 to 40 benchmarks": (20, range(6, 41, 2), "erratic"),
+    "4 algorithms, looks every 1 of 6 to 20 families of 2 benchmarks": (4, range(6, 21), "families"),
+    "10 algorithms, looks every 2 of 6 to 20 families of 2 benchmarks": (10, range(6, 21, 2), "families"),
+}
+
+
+@pytest.mark.parametrize("design", MANY)
+def test_the_rule_of_the_call_keeps_the_level_in_many_studies(design: str) -> None:
+    found = of_many(*MANY[design])
+    assert at_most(found["obrien_fleming"], 2000)
+    assert at_most(found["pocock"], 2000)
+
+
 def of_luck(k: int, sizes: Sequence[int], seeds: int, noise: float, luck: float, n: int = 2000) -> dict[str, float]:
     """Studies with a false pair where seeds share luck, in closed form: without it in the errors, with it, by e-values.
 
     Advantages have the standard deviation 1, runs `noise`, luck that seeds share over benchmarks `luck`. Differences
-    have the pooled variance of means over seeds, to which that of the luck is added where its F-test asks for it.
+    have the pooled variance of means over seeds, to which that of the luck is added, by moments. "Of these seeds" has
+    algorithms that are equal with just these seeds: their luck is without its mean.
     """
 
     def off(z: Array) -> Array:
         z = z - z.mean(-1, keepdims=True)
         return np.asarray(z - z.mean(-2, keepdims=True))
 
-    rng, (i, j), names = np.random.default_rng(1), np.triu_indices(k, 1), ("without", "with", "e-values")
+    rng, pairs, names = np.random.default_rng(1), k * (k - 1) // 2, ("without", "with", "e-values", "of these seeds")
     false = {name: np.zeros(n, dtype=bool) for name in names}
     df_luck = (k - 1) * (seeds - 1)
     for part in np.array_split(np.arange(n), 20):
         shape = (len(part), sizes[-1], k)
         x = rng.standard_normal((*shape, 1)) + noise * rng.standard_normal((*shape, seeds))
-        x += luck * rng.standard_normal((len(part), 1, k, seeds))
+        of_seed = luck * rng.standard_normal((len(part), 1, k, seeds))
         for look, b in enumerate(sizes):
-            y, means = x[:, :b], x[:, :b].mean(axis=3)
+            y = x[:, :b] + of_seed
+            means = y.mean(axis=3)
             of_seeds = b * np.square(off(y.mean(axis=1))).sum(axis=(1, 2)) / df_luck
             rest = np.square(off(y)).sum(axis=(1, 2, 3)) / df_luck - of_seeds
             rest, df_rest = rest / (b - 1), (b - 1) * df_luck
             f = of_seeds / rest
-            held = stats.f.sf(f, df_luck, df_rest) < (LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL)
-            added = np.where(held, np.maximum(of_seeds - rest, 0.0) * 2.0 / b / seeds, 0.0)
+            added = np.maximum(of_seeds - rest, 0.0) * 2.0 / b / seeds
             df_added = (f - 1.0) ** 2 / (f**2 / df_luck + 1.0 / df_rest)
             df_own = (b - 1.0) * (k - 1.0)
             own = 2.0 * np.square(off(means)).sum(axis=(1, 2)) / df_own / b
-            t = np.ptp(means.mean(axis=1), axis=1)  # the pair that is furthest apart
             df = (own + added) ** 2 / (own**2 / df_own + added**2 / df_added)
-            p_without = 2.0 * stats.t.sf(t / np.sqrt(own), df_own)
+            t, of_these = (  # of the pair that is furthest apart
+                np.ptp(z.mean(axis=1), axis=1) for z in (means, means - of_seed.mean(axis=3))
+            )
             p_with = 2.0 * stats.t.sf(t / np.sqrt(own + added), df)
-            for name, p in (("without", p_without), ("with", p_with)):
-                false[name][part] |= repeated_p(p, sizes[: look + 1], sizes[-1]) * len(i) < ALPHA
-            false["e-values"][part] |= log_evalue(stats.t.isf(0.5 * p_with, b - 1), b, 1.0) > np.log(len(j) / ALPHA)
+            for name, p in (
+                ("without", 2.0 * stats.t.sf(t / np.sqrt(own), df_own)),
+                ("with", p_with),
+                ("of these seeds", 2.0 * stats.t.sf(of_these / np.sqrt(own + added), df)),
+            ):
+                false[name][part] |= repeated_p(p, sizes[: look + 1], sizes[-1]) * pairs < ALPHA
+            false["e-values"][part] |= log_evalue(stats.t.isf(0.5 * p_with, b - 1), b, 1.0) > np.log(pairs / ALPHA)
     return {name: float(rate.mean()) for name, rate in false.items()}
 
 
 LUCKY = {
     f"{k} algorithms, {seeds} seeds, noise {noise:g}, luck {luck:g}": (k, sizes, seeds, noise, luck)
     for k, sizes, seeds in ((2, range(6, 25, 6), 3), (3, range(6, 21), 3), (5, range(6, 41, 2), 3),
+                            (4, range(6, 21, 2), 3), (3, range(6, 21), 5), (2, range(6, 25, 6), 7),
                             (4, range(10, 41, 10), 5), (10, range(5, 21, 5), 5))
     for noise, luck in ((0.5, 0.0), (0.5, 0.1), (0.5, 1.0), (3.0, 0.3), (3.0, 1.0))
 } | {"2 algorithms, 2 seeds, noise 0.5, luck 1": (2, range(6, 25, 6), 2, 0.5, 1.0)}  # fmt: skip
@@ -198,8 +272,10 @@ LUCKY = {
 
 @pytest.mark.parametrize("design", LUCKY)
 def test_luck_in_the_errors_keeps_the_level(design: str) -> None:
+    """Where degrees of freedom are few the claim is about these seeds: of algorithms that are equal with them."""
     found, (k, _, seeds, _, luck) = of_luck(*LUCKY[design]), LUCKY[design]
-    few = (k - 1) * (seeds - 1) < 6  # the claim is then about these seeds
+    few = (k - 1) * (seeds - 1) < FEW_OF_SEEDS
+    assert at_most(found["of these seeds"], 2000, 0.055)
     assert at_most(found["e-values"], 2000, 0.08 if few else ALPHA)
     assert at_most(found["with"], 2000, 0.14 if few else 0.055)
     if luck == 1.0:
@@ -543,6 +619,47 @@ def test_a_race_by_t_tests_seldom_loses_the_best(design: str) -> None:
     assert found["F-Race, runs"] < found["runs"] <= 1.0
 
 
+def of_seeds(name: str, n: int | None = None) -> dict[str, float]:
+    """Agents on one task, 5 seeds at a look, 25 at most: studies in which adastop was run, by `monitor` and `.next()`.
+
+    Studies in which equal agents are called different, unlike pairs found, and runs made, of all that were planned.
+    """
+    adastop = values("adastop_seeds")
+    theirs, group, looks = adastop["designs"][name], adastop["group"], adastop["looks"]
+    ahead, end = np.array(theirs["ahead"]), group * looks
+    i, j = np.triu_indices(len(ahead), 1)
+    equal, k = ahead[i] == ahead[j], iter(range(n or adastop["studies"]))
+
+    def study(_: np.random.Generator) -> dict[str, float]:
+        x = np.random.default_rng([next(k), 44]).standard_normal((end, len(ahead))) + ahead
+        kept, active, found = np.zeros((1, len(ahead), end), dtype=bool), np.ones(len(ahead), dtype=bool), None
+        for size in range(group, end + 1, group):
+            kept[:, active, size - group : size] = True
+            runs = runs_of_scores(x.T[None, :, :size], kept=kept[:, :, :size], direction="maximize")
+            found = lt.monitor(runs, unit="seed", maximum=end, looks=group, earlier=found)
+            if found.decision in ("stop", "undecided at the end"):
+                break
+            active = found.next(group).to_frame()["run"].to_numpy()
+        decided = found.pairs["decided"].to_numpy()
+        power = float(decided[~equal].mean()) if not equal.all() else 0.0
+        return {"false": bool((decided & equal).any()), "power": power, "runs": float(kept.mean())}
+
+    mine = dict(rate_of(study, n or adastop["studies"], 0))
+    return mine | {f"adastop, {key}": theirs[key] for key in ("false", "power", "runs")}
+
+
+SEEDS = (
+    "3 equal agents", "5 equal agents", "3 agents, one 1 sd ahead", "5 agents, 0 to 2 sd ahead",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_seeds_of_one_task_keep_the_level_beside_adastop(name: str) -> None:
+    found = of_seeds(name)
+    assert at_most(found["false"], 200)
+    assert found["power"] > found["adastop, power"] - 0.1
+
+
 def extended(n: int = 400) -> float:
     """Two equal algorithms, looks at 5 and 10 of 20 benchmarks; who sees nothing then adds 15 and tests them alone."""
 
@@ -664,7 +781,9 @@ if __name__ == "__main__":
     printed(coverage_of_pairs, PAIRS_COVERED)
     printed(power_and_size, {"four algorithms, the last one worse": ()})
     printed(of_calls, CALLS)
+    printed(of_many, MANY)
     printed(of_luck, LUCKY)
+    printed(of_seeds, [(name,) for name in SEEDS])
     printed(of_shared_seeds, SHARED)
     printed(of_pairs, PAIRS)
     printed(of_range_tests, RANGES)

@@ -1,7 +1,8 @@
 """A ledger: a file with a line for what is planned and one for each look, to which lines are added and nothing else.
 
-Each line has the digest of the lines before it, so that a line that was changed or taken out is found. A new line is
-written into a copy that then takes the name of the ledger: whoever is killed on the way leaves the ledger as it was.
+Each line has the digest of the lines before it, so that a line that was changed or taken out is found, unless it is at
+the end. A new line is written into a copy that then takes the name of the ledger: whoever is killed on the way leaves
+the ledger as it was.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ def ledger_path(ledger: Any, called: str = "ledger") -> Path:
     """The path of a ledger, checked."""
     if not isinstance(ledger, str | os.PathLike) or Path(ledger).suffix not in (".json", ".jsonl"):
         number = "a number of looks, or " if called == "looked" else ""
-        raise ArgumentError(f"{named(called)} must be {number}the path of a file .jsonl or .json, got {ledger!r:.60}.")
+        raise ArgumentError(
+            f"{named(called)} must be {number}the path of a file .jsonl or .json, got {_shown(ledger)}."
+        )
     try:
         there = Path(ledger).exists() or Path(ledger).resolve().parent.is_dir()
     except (OSError, ValueError) as error:  # too long, or a zero byte
         raise ArgumentError(
-            f"{named(called)} must be a path that the system takes, got {ledger!r:.60}: {error}."
+            f"{named(called)} must be a path that the system takes, got {_shown(ledger)}: {error}."
         ) from None
     if not there:
         raise ArgumentError(f"{named(called)}: there is no folder {str(Path(ledger).parent)!r}.")
@@ -92,6 +95,10 @@ def require_kept(last: Iterable[str], now: Collection[str], unit: str, of: str) 
             f"{counted(len(lost), unit)} of the last look {'is' if len(lost) == 1 else 'are'} not in {of}: "
             f"{listed(lost)}. Looks go forward: give all runs of the last look and the new ones."
         )
+
+
+def _shown(ledger: Any) -> str:
+    return repr(os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger)[:60]
 
 
 def _digest(text: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.blocks import Blocks
-from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES, check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path, require_kept
 from lmemtest.bench.looks.sample import pair_tests, sample_of, seed_effects, spread_of
@@ -36,7 +36,7 @@ from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, in_tie_order, tolerance
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import among, check_choice, check_number, check_positive_int
+from lmemtest.core.validate import check_choice, check_number, check_positive_int, several
 from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import (
     capitalised,
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 _LEAST_BETWEEN = 0.01  # of the variance of a unit's difference: what is never taken to be of runs alone
 _MOST_SEEDS = 100
+_SOME = 0.01  # pairs that a look is expected to decide, below which it is said to decide none
 
 
 @result
@@ -159,12 +160,18 @@ class Monitoring(Result):
         return pd.DataFrame(rows, columns=["left", "right", "n", "estimate", "ci_low", "ci_high", "p_value"])
 
     def next(
-        self, n: int | None = None, *, costs: float | Mapping[str, float] = 1.0, unit_cost: float | None = None
+        self,
+        n: int | None = None,
+        *,
+        costs: float | Mapping[str, float] = 1.0,
+        unit_cost: float | None = None,
+        benchmarks: Mapping[Any, Any] | Sequence[Any] | None = None,
     ) -> Answer:
-        """The runs that the next look needs: of algorithms that can still change the answer, and with how many seeds.
+        """The runs that the next look needs: of algorithms that can still change the answer, where, and how many.
 
-        New units are alike before they are run, so that none tells more than another. Algorithms differ in what they
-        tell, and on each new benchmark as many seeds as on the earlier ones need not be best.
+        New units are exchangeable before they are run: none tells more than another, and only costs order them.
+        Algorithms differ in what they tell, and on each new benchmark as many seeds as on the earlier ones need not be
+        best.
 
         Parameters
         ----------
@@ -174,7 +181,10 @@ class Monitoring(Result):
             Of an algorithm on one unit, with as many seeds as so far.
         unit_cost : float > 0, optional
             What a further benchmark costs beside its runs, in the unit of `costs`. With it the numbers of seeds are
-            those that tell most for the cost; without it they stay.
+            those that tell most for the cost; without it they stay. A further seed has one run on each benchmark,
+            whatever it costs.
+        benchmarks : sequence, or mapping to float > 0, optional
+            Those not yet run, with what each costs. Where families are the units, a mapping of new families to these.
 
         Returns
         -------
@@ -182,14 +192,16 @@ class Monitoring(Result):
             One row per algorithm: ``algorithm``, ``run`` (whether a pair of it that matters is open),
             ``predicted_power`` (to be decided at the end, the largest of these pairs), ``expected`` (how many of these
             pairs the next look decides, in the mean), ``n_new`` (units on which it is to run), ``seeds`` (its runs on
-            each benchmark; 1 where they were not counted), ``cost``.
+            each benchmark; 1 where they were not counted), ``cost``. With `benchmarks` there is a table of these:
+            ``unit``, ``benchmark``, ``cost`` of the unit, ``run``, the cheapest units first, and of each family at most
+            as many benchmarks as families have so far, its cheapest: families count the same, however many they have.
 
         Raises
         ------
         ArgumentError
             If an argument breaks its rule, or more units than the maximum would be had.
         DesignError
-            If the runs do not show what a seed adds: a single run on each benchmark, or seeds that are the units.
+            If the runs do not show what a seed adds: a single run on each benchmark.
 
         Notes
         -----
@@ -227,20 +239,57 @@ class Monitoring(Result):
         table, unit = pd.DataFrame(rows), plan.unit
         needed = table.loc[table["run"], "algorithm"].tolist()
         left = table.loc[~table["run"], "algorithm"].tolist()
-        findings = [f"Run {joined(needed)} on {counted(n, f'further {unit}')}." if needed else "No further runs."]
+        units = unit if n == 1 else plural(unit)
+        findings = [f"Run {joined(needed)} on {n:,} further {units}." if needed else "No further runs."]
         findings += [f"{joined(left)} cannot change the answer any more." for _ in left[:1] if needed]
         if unit_cost is not None and needed:
             numbers = joined([f"{name} {counted(seeds[name][0], 'seed')}" for name in needed])
-            findings.append(f"Most informative for the cost on each further {unit}: {numbers}.")
+            findings.append(
+                "A further seed has one run on each benchmark: its cost leaves nothing to choose."
+                if unit == "seed"
+                else f"Most informative for the cost on each further {unit}: {numbers}."
+            )
         if len(needed) > 2:
             ratios = table[table["run"]].assign(ratio=table["expected"] / table["cost"]).to_dict("records")
             first = in_tie_order(ratios, lambda row: float(row["ratio"]), descending=True)[0]
             findings.append(
                 f"{first['algorithm']} is the most informative for its cost: on average "
                 f"{format_number(first['expected'], 2)} of its pairs will be decided at that look."
+                if first["expected"] >= _SOME
+                else "No pair is likely to be decided at that look."
             )
-        return Answer(question="monitor", title="The next runs", tables={"runs": table}, findings=tuple(findings),
+        tables = {"runs": table}
+        if benchmarks is not None:
+            tables["benchmarks"], where = self._where(n, benchmarks)
+            findings += [where] if needed else []
+        return Answer(question="monitor", title="The next runs", tables=tables, findings=tuple(findings),
                       values={"unit": unit, "n": n})  # fmt: skip
+
+    def _where(self, n: int, benchmarks: Any) -> tuple[pd.DataFrame, str]:
+        """The units that may be run next, the cheapest first, and in words which of them to take."""
+        last, unit = self.looks[-1], self.schedule.unit
+        if unit == "seed" or (unit == "family" and not isinstance(benchmarks, Mapping)):
+            rule = "be left out where seeds are added" if unit == "seed" else "map new families to their benchmarks"
+            raise ArgumentError(f"{named('benchmarks')} must {rule}, got {benchmarks!r:.60}.")
+        if unit == "family":
+            offered = {format_level(family): _priced(of_it) for family, of_it in benchmarks.items()}
+        else:
+            offered = {name: {name: cost} for name, cost in _priced(benchmarks).items()}
+        if (seen := [name for name in offered if name in last.units]) or len(offered) < max(n, 1):
+            fault = f"{listed(seen)} ran already" if seen else f"{len(offered)} are fewer than the next {n}"
+            raise ArgumentError(f"{named('benchmarks')} must be {plural(unit)} not yet run, for {n} at least: {fault}.")
+        most = max(round(last.instances), 1)
+        chosen = {name: in_tie_order(of_it, of_it.__getitem__)[:most] for name, of_it in offered.items()}
+        cost = {name: sum(offered[name][one] for one in chosen[name]) for name in offered}
+        order = sorted(in_tie_order(offered, cost.__getitem__), key=lambda name: len(chosen[name]) < most)
+        rows = [{"unit": name, "benchmark": one, "cost": cost[name], "run": i < n}
+                for i, name in enumerate(order) for one in chosen[name]]  # fmt: skip
+        alike = f"Further {plural(unit)} are exchangeable before they are run"
+        if np.ptp([*cost.values()]) <= tolerance([*cost.values()]):
+            return pd.DataFrame(rows), f"{alike}, and cost the same: draw {n} of them at random."
+        return pd.DataFrame(rows), (
+            f"{alike}; the cheapest are {listed(order[:n])}. If these may differ from the others, draw at random."
+        )
 
     def _seeds(
         self, names: Sequence[str], cost_of: Mapping[str, float], unit_cost: float | None
@@ -254,7 +303,9 @@ class Monitoring(Result):
         if unit_cost is None:
             return seeds, 1.0
         check_number(unit_cost, "unit_cost", low=0.0, open="low", meaning=f"of a further {plan.unit} beside its runs")
-        if plan.unit != "benchmark" or not set(names) <= set(spread):
+        if plan.unit == "seed":
+            return seeds, 1.0
+        if plan.unit == "family" or not set(names) <= set(spread):
             raise DesignError(
                 f"{named('unit_cost')} asks for numbers of seeds on benchmarks, which needs several runs of each "
                 "algorithm on some benchmark, and benchmarks as what is added. Leave it out."
@@ -447,13 +498,20 @@ def _over(looks: tuple[Look, ...], unit: str) -> DesignError:
 
 def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
     """What an algorithm on one unit costs, by its name."""
-    by_name = {format_level(name): cost for name, cost in costs.items()} if isinstance(costs, Mapping) else None
-    given = dict.fromkeys(names, costs) if by_name is None else by_name
-    for name, cost in given.items():
-        if not among(name, names):
-            raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(str(name), names)}")
-        check_number(cost, "costs", low=0.0, open="low", meaning=f"of {name} on one unit")
-    return {name: float(given.get(name, 1.0)) for name in names}
+    given = _priced(costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs), "costs")
+    for name in given:
+        if name not in names:
+            raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(name, names)}")
+    return dict.fromkeys(names, 1.0) | given
+
+
+def _priced(given: Any, called: str = "benchmarks") -> dict[str, float]:
+    """What each costs, by its name."""
+    if isinstance(given, str) or not several(given) or not len(given):
+        raise ArgumentError(f"{named(called)} must be names, or map them to costs, got {given!r:.60}.")
+    costs = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
+    return {format_level(name): check_number(cost, called, low=0.0, open="low", meaning=f"of {name}")
+            for name, cost in costs.items()}  # fmt: skip
 
 
 def _require_within(n: int, plan: Schedule) -> None:
@@ -489,7 +547,8 @@ def monitor(
     runs : Runs
         All runs so far. From look to look benchmarks (or seeds) are added, and nothing else changes.
     maximum : int >= 2, optional
-        Units at the end, planned before the first look. Required unless `method` is "evalue".
+        Units at the end, planned before the first look. Required there unless `method` is "evalue"; at later looks it
+        and `looks` are those of the first, if left out.
     looks : int, or sequence of int, optional
         Planned looks: every so many units, or at these numbers of them. They need not be kept to, as long as results do
         not move them; each look spends by what there is.
@@ -568,6 +627,9 @@ def monitor(
     path = None if ledger is None else ledger_path(ledger)
     so_far = (None, (), None) if earlier is None else (earlier.schedule, earlier.looks, None)
     made, looked, extended = so_far if path is None else read_study(path)
+    if made is not None:
+        maximum = made.maximum if maximum is None else maximum
+        looks = (made.planned or None) if looks is None else looks
     blocks = sample_of(runs, unit)
     schedule = schedule_of(
         algorithms=made.algorithms if made else blocks.algorithms,
@@ -601,6 +663,7 @@ def monitor(
     look = Look(
         n=n,
         units=blocks.names,
+        instances=len(blocks.instances) / n,
         means={name: float(x.mean()) for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True)
                if np.isfinite(x).all()},
         pairs=pairs,
@@ -653,6 +716,12 @@ def _maximum_of(plan: Any, unit: str, maximum: Any) -> int:
 
 def _require_same_plan(now: Schedule, plan: Schedule) -> None:
     was, given = asdict(plan), asdict(now)
+    if {plan.unit, now.unit} == {"benchmark", "family"}:
+        raise ArgumentError(
+            f"the looks so far are by {plan.unit}, and these runs are a sample of {plural(now.unit)}: families are the "
+            f"units from {FEWEST_FAMILIES} on. Name no family, so that the claim is about benchmarks; or begin another "
+            f"study, whose first look has {FEWEST_FAMILIES} families."
+        )
     for name in was:
         if was[name] != given[name]:
             raise ArgumentError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.looks.schedule import Schedule
     from lmemtest.core.arrays import Array
 
-_LEAST_DF = 6  # of the effects of seeds: with less their variance is often estimated as zero
+FEW_OF_SEEDS = 6  # degrees of freedom of their effects: with less their variance is often estimated as zero
 
 
 def sample_of(runs: Runs, unit: str) -> Blocks:
@@ -94,8 +94,9 @@ def seed_effects(runs: Runs, blocks: Blocks) -> tuple[Array, float, str, str]:
     """What effects that seeds share across benchmarks add to the errors of means over units that are benchmarks.
 
     The variance of the mean of each algorithm, ``(k,)``, which stays however many benchmarks are added, and its degrees
-    of freedom: by moments, of one variance for all, where the recommended model has it as well. Then the test that
-    shows it, in words, and why it may be missed.
+    of freedom: by moments, of one variance for all. It is added whether or not a test shows it: to ask one first lets
+    up to 6.2 % of studies pass where runs vary much. Then the test if it shows the effect, in words, and why the effect
+    may be missed.
     """
     none = np.zeros(len(blocks.algorithms))
     if blocks.unit == "seed" or blocks.seeds is None or not runs.study.seeds_cross:
@@ -109,8 +110,8 @@ def seed_effects(runs: Runs, blocks: Blocks) -> tuple[Array, float, str, str]:
         return none, np.inf, "", str(error).removesuffix(".")
     if np.isnan(found.variance):
         return none, np.inf, "", found.test
-    hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < _LEAST_DF)
-    if found.verdict == "not shown" or not found.variance > 0.0:
+    hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < FEW_OF_SEEDS)
+    if not found.variance > 0.0:
         return none, np.inf, "", hidden
     # seeds weigh as the means over units weight their runs
     share = 1.0 / (len(blocks.names) * np.bincount(blocks.block)[blocks.block][:, None] * np.maximum(blocks.n_runs, 1))

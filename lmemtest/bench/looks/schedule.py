@@ -46,6 +46,8 @@ class Look:
         Units of the sample so far.
     units : tuple of str
         Their names.
+    instances : float
+        Benchmarks of a unit, in the mean: more than one where units are families.
     means : dict of str to float
         Mean scores of the algorithms that ran on all of them.
     spread : dict of str to (float, float)
@@ -67,6 +69,7 @@ class Look:
     spread: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     shared: float = 0.0
     hidden: str = ""
+    instances: float = 1.0
 
     def information(self, n: Array | int) -> Array:
         """Of n units over that of these: effects of shared seeds are as large with more units."""
@@ -134,11 +137,6 @@ class Schedule:
         """What the first pair of the family is tested at."""
         return self.alpha / len(self.family)
 
-    def half_widths(self, sizes: tuple[int, ...], df: Array) -> Array:
-        """Of intervals that hold at every look and for all pairs, in standard errors."""
-        tail = special.ndtr(-self.critical(sizes, self.first_level)[-1])
-        return np.where(tail > 0.0, t_quantile(np.maximum(tail, 1e-300), df), np.inf)
-
     def at_look(self, sizes: tuple[int, ...], look: Look) -> Array:
         """p-values of a look that allow for all looks so far, in the order of its pairs."""
         p = np.array([pair[5] for pair in look.pairs], dtype=float)
@@ -166,9 +164,10 @@ class Schedule:
             table["p_value"] = step_down(p_repeated, len(self.algorithms), first_by_range=False)
         else:
             table["p_value"] = adjust_raw(p_repeated, "holm", len(table))
-        half = self.half_widths(sizes, table["df"].to_numpy(dtype=float)) * table["se"]
-        now = table["n"] == sizes[-1]
-        table["ci_low"], table["ci_high"] = (table["estimate"] + sign * half.where(now) for sign in (-1.0, 1.0))
+        tail = special.ndtr(-self.critical(sizes, self.first_level)[-1])
+        ratio = t_quantile(np.maximum(tail, 1e-300), table["df"].to_numpy(dtype=float)) if tail > 0.0 else np.inf
+        half = ratio * table["se"].where(table["n"] == sizes[-1])
+        table["ci_low"], table["ci_high"] = (table["estimate"] + sign * half for sign in (-1.0, 1.0))
         table["decided"] = below(table["p_value"], self.alpha)
         return table
 
@@ -213,13 +212,12 @@ def read_study(path: Path) -> tuple[Schedule | None, tuple[Look, ...], Record | 
     lists = ("algorithms", "planned", "benchmarks")
     try:
         schedule = Schedule(**{**plan, **{name: tuple(plan[name]) for name in lists}})
-        return schedule, tuple(_look(record) for record in looks), extension
+        made = (
+            Look(**{**look, "units": tuple(look["units"]), "pairs": tuple(map(tuple, look["pairs"]))}) for look in looks
+        )
+        return schedule, tuple(made), extension
     except (KeyError, TypeError) as error:
         raise not_a_ledger(path, error) from None
-
-
-def _look(record: Record) -> Look:
-    return Look(**{**record, "units": tuple(record["units"]), "pairs": tuple(map(tuple, record["pairs"]))})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,12 +278,6 @@ def one_look(
                 f"{named('looked')}: {path.name!r} holds an extension, which spent what was left of alpha. What it "
                 "decided is the end of the study."
             )
-        done = tuple(look.n for look in made)
-        if n != done[-1]:
-            raise ArgumentError(
-                f"{named('looked')} must be a ledger whose last look is at the {n} {plural(unit)} of these runs: that "
-                f"of {path.name!r} is at {done[-1]}."
-            )
         for now, was in ((map(format_level, runs.algorithms), plan.algorithms), (sample.units, made[-1].units)):
             if other := sorted({*now} ^ {*was}):
                 raise ArgumentError(
@@ -293,7 +285,7 @@ def one_look(
                     f"{'is' if len(other) == 1 else 'are'} in only one of the two. Name the ledger of this study, and "
                     f"give all runs that {path.name!r} is of."
                 )
-        sizes, spending = (*done, *(m for m in plan.planned if m > n)), plan.spending
+        sizes, spending = (*(look.n for look in made), *(m for m in plan.planned if m > n)), plan.spending
     family = 2 if adjust == "none" else len(runs.algorithms)
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]

@@ -523,7 +523,7 @@ class GlmmFit(LmmFit):
 
     def deviance_with_sd(self, i: int, j: int, value: float) -> tuple[float, float]:
         """The least deviance where effect ``j`` of random term ``i`` has a standard deviation; its slope in that."""
-        terms, design = engine_terms(self.design), self.design
+        terms, design = self.design.engine_terms, self.design
         factors = unpack(self.theta, [term.shape for term in terms])
         first = [j, *(k for k in range(terms[i].k) if k != j)]  # whose standard deviation is an element of theta
         terms[i] = dataclasses.replace(terms[i], basis=terms[i].basis[:, first])

@@ -262,6 +262,16 @@ def test_more_benchmarks_promise_little_where_seeds_share_luck() -> None:
     assert shared.to_frame()["predicted_power"].max() < new.to_frame()["predicted_power"].max()
 
 
+def test_luck_that_no_test_shows_is_in_the_errors_as_well() -> None:
+    x = scores(12, seeds=6, rng=2)
+    of_seeds, rest, df = mean_squares(x)
+    assert 1.0 < of_seeds / rest < stats.f.isf(0.2, df, 11 * df)
+    shared, new = (lt.monitor(runs_of_scores(x, seed_shared=is_shared), maximum=20) for is_shared in (True, False))
+    added = shared.to_frame()["se"] ** 2 - new.to_frame()["se"] ** 2
+    np.testing.assert_allclose(added, 2.0 * (of_seeds - rest) / 12 / 6, rtol=1e-6)
+    assert not any("share an effect" in note for note in shared.notes)
+
+
 def test_luck_that_few_seeds_may_hide_is_said() -> None:
     hidden = (
         "The claim is about benchmarks like these, run with these seeds: an effect that runs with the same seed "
@@ -352,7 +362,7 @@ def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next
     for costs, words in (
         ({"Z": 1.0}, r"costs are by algorithm \(A, B, C, D\), got 'Z'"),
         (0, r"costs must be a finite number above 0, got 0"),
-        ({"A": "x"}, r"costs must be a finite number above 0, got 'x': of A on one unit"),
+        ({"A": "x"}, r"costs must be a finite number above 0, got 'x': of A\."),
     ):
         with pytest.raises(ArgumentError, match=words):
             found.next(costs=costs)
@@ -399,6 +409,74 @@ def test_numbers_of_seeds_need_runs_that_show_what_a_seed_adds() -> None:
     for value in (0.0, -1.0, "x"):
         with pytest.raises(ArgumentError, match=r"unit_cost must be a finite number above 0"):
             study((8,), maximum=20, looks=10).next(2, unit_cost=value)  # type: ignore[arg-type]
+
+
+def by_families(n: int) -> lt.Runs:
+    """Three algorithms on n families of two benchmarks."""
+    x, family = np.random.default_rng(1).normal(size=(2 * n, 3, 2)), np.repeat(np.arange(n), 2)
+    return runs_of_scores(x, family=family[:, None, None], seed_shared=False)
+
+
+def test_further_benchmarks_are_exchangeable_and_the_cheapest_come_first() -> None:
+    found = lt.monitor(runs(8), maximum=20, looks=4)
+    costs = {"x": 3.0, "y": 0.3, "z": 0.1 + 0.2, "w": 2.0, "v": 0.1}
+    answer = found.next(3, benchmarks=costs)
+    table = answer.to_frame("benchmarks")
+    assert table["benchmark"].tolist() == ["v", "y", "z", "w", "x"]  # costs that differ by rounding are one
+    assert table["run"].tolist() == [True, True, True, False, False]
+    assert answer.sentences()[-1] == (
+        "Further benchmarks are exchangeable before they are run; the cheapest are v, y, z. If these may differ from "
+        "the others, draw at random."
+    )
+    alike = found.next(1, benchmarks=["y", "x"])
+    assert alike.to_frame("benchmarks")["benchmark"].tolist() == ["y", "x"]
+    assert alike.sentences()[-1].endswith("and cost the same: draw 1 of them at random.")
+    assert "benchmarks" not in found.next().tables
+    seeds = lt.monitor(runs_of_scores(scores(3, seeds=8)), unit="seed", maximum=20, looks=10)
+    with pytest.raises(ArgumentError, match=r"benchmarks must be left out where seeds are added"):
+        seeds.next(benchmarks=["y"])
+    assert (
+        "A further seed has one run on each benchmark: its cost leaves nothing to choose."
+        in seeds.next(unit_cost=5.0).sentences()
+    )
+
+
+def test_further_families_have_as_many_benchmarks_as_those_so_far() -> None:
+    found = lt.monitor(by_families(6), maximum=20, looks=2)
+    offered = {"p": {"a": 1.0, "b": 2.0, "c": 9.0}, "q": ["d"], "r": {"e": 0.1, "f": 1.5}}
+    answer = found.next(benchmarks=offered)
+    table = answer.to_frame("benchmarks")
+    assert table["benchmark"].tolist() == ["e", "f", "a", "b", "d"]  # q has one, which tells less than two
+    assert table["cost"].tolist() == [1.6, 1.6, 3.0, 3.0, 1.0]
+    assert table["run"].tolist() == [True, True, True, True, False]
+    assert answer.sentences()[0] == "Run A, B and C on 2 further families."
+    assert "No pair is likely to be decided at that look." in answer.sentences()
+    with pytest.raises(ArgumentError, match=r"benchmarks must map new families to their benchmarks, got \['a'\]"):
+        found.next(benchmarks=["a"])
+
+
+@pytest.mark.parametrize(
+    ("benchmarks", "words"),
+    [
+        ("xy", r"benchmarks must be names, or map them to costs, got 'xy'"),
+        ([], r"benchmarks must be names, or map them to costs, got \[\]"),
+        (3, r"benchmarks must be names, or map them to costs, got 3"),
+        ({"x": -1.0, "y": 1.0}, r"benchmarks must be a finite number above 0, got -1\.0: of x"),
+        (["x", 7], r"benchmarks must be benchmarks not yet run, for 2 at least: 7 ran already"),
+        (["x"], r"benchmarks must be benchmarks not yet run, for 2 at least: 1 are fewer than the next 2"),
+    ],
+    ids=str,
+)
+def test_benchmarks_that_cannot_be_next_are_refused(benchmarks: Any, words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        lt.monitor(runs(8), maximum=20, looks=4).next(2, benchmarks=benchmarks)
+
+
+def test_looks_that_begin_with_too_few_families_do_not_become_looks_by_family() -> None:
+    first = lt.monitor(by_families(4), maximum=20)
+    assert first.schedule.unit == "benchmark"
+    with pytest.raises(ArgumentError, match=r"the looks so far are by benchmark, .* Name no family, .* has 5 families"):
+        lt.monitor(by_families(6), maximum=20, earlier=first)
 
 
 # ---------------------------------------------------------------------- extension
@@ -487,6 +565,15 @@ def test_a_ledger_is_the_memory_of_the_looks(tmp_path: Path) -> None:
     lines = ledger.read_text().splitlines()
     assert len(lines) == 3
     assert [json.loads(line)["look"]["n"] for line in lines[1:]] == [6, 12]
+
+
+def test_at_a_later_look_the_plan_may_be_left_out() -> None:
+    first = lt.monitor(runs(6), maximum=20, looks=6)
+    assert lt.monitor(runs(12), earlier=first).schedule == first.schedule
+    endless = lt.monitor(runs(6), method="evalue")
+    assert lt.monitor(runs(12), method="evalue", earlier=endless).schedule.maximum is None
+    with pytest.raises(ArgumentError, match=r"planned was 6, 12, 18, 20, and is 5, 10, 15, 20 now"):
+        lt.monitor(runs(12), looks=5, earlier=first)
 
 
 def test_a_ledger_whose_last_line_lost_its_end_is_added_to_on_a_line_of_its_own(tmp_path: Path) -> None:
