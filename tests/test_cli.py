@@ -448,7 +448,10 @@ def test_piped_progress_is_a_line_now_and_then(
     assert capsys.readouterr() == ("", "")  # nothing after the end
 
 
-def test_a_quick_command_that_is_piped_says_nothing_of_its_progress(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_quick_command_that_is_piped_says_nothing_of_its_progress(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "INTERVAL", 1e6)  # quick on a busy machine, too
     with rendering.progress() as step:
         step("fitting the model")
     assert capsys.readouterr() == ("", "")

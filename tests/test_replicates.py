@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
-import time
 import warnings
 
 import numpy as np
@@ -67,22 +65,6 @@ def test_minus_one_is_all_processors():
     assert check_jobs(3) == 3
 
 
-@pytest.mark.parametrize("progress", [True, False])
-def test_the_bar_is_on_standard_error_after_some_patience(progress, monkeypatch):
-    monkeypatch.setattr(module, "_PATIENCE", 0.05)
-    monkeypatch.setattr(sys, "stderr", err := io.StringIO())
-    monkeypatch.setattr(sys, "stdout", out := io.StringIO())
-    replicate(lambda _: time.sleep(0.04), 5, rng=1, progress=progress, label="Bootstrap")
-    assert ("Bootstrap" in err.getvalue()) == progress
-    assert out.getvalue() == ""
-
-
-def test_short_work_shows_no_bar(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", err := io.StringIO())
-    replicate(draw, 5, rng=np.random.default_rng(1), progress=True)
-    assert err.getvalue() == ""
-
-
 # ------------------------------------------------------------------ how long it will take
 
 
@@ -112,6 +94,20 @@ def clock(monkeypatch) -> Clock:
     monkeypatch.setattr(module, "clock", clock)
     monkeypatch.setattr(module, "check_jobs", lambda n: 4 if n == -1 else n)
     return clock
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_the_bar_is_on_standard_error_after_some_patience(progress, clock, capsys):
+    replicate(clock.takes(0.6), 5, rng=1, progress=progress, label="Bootstrap")
+    out, err = capsys.readouterr()
+    assert ("Bootstrap" in err) == progress
+    assert out == ""
+
+
+@pytest.mark.usefixtures("clock")
+def test_short_work_shows_no_bar(capsys):
+    replicate(draw, 5, rng=np.random.default_rng(1), progress=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_long_time_is_said_once_as_soon_as_five_seconds_are_measured(clock, caplog):

@@ -578,14 +578,14 @@ def progress_bar(
     console = Console(stderr=True, force_terminal=True if progress else None)
     bar = Progress(*columns, console=console, transient=True)
     row = bar.add_task(label, total=total)
-    begin = time.monotonic()
+    begin = clock()
     drawn_bar = False
 
     def advance(n: int) -> None:
         nonlocal drawn_bar
         bar.advance(row, n)
         foresee(n)
-        if not drawn_bar and time.monotonic() - begin > _PATIENCE:
+        if not drawn_bar and clock() - begin > _PATIENCE:
             bar.start()
             drawn_bar = True
 

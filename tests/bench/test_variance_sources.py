@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from growth import calls
+from levels import half
 from pytest import approx
 from refusals import refusal
 from scipy import optimize, special
@@ -95,8 +96,7 @@ def test_the_estimates_from_mean_squares_are_stationary(squares: list[float], un
     assert found == approx(unit * balanced(squares).estimate(), rel=1e-9)
 
 
-@pytest.mark.parametrize("squares", SQUARES)
-@pytest.mark.parametrize("term", range(4))
+@pytest.mark.parametrize(("squares", "term"), half(SQUARES, range(4)))
 def test_the_ends_of_an_interval_have_the_deviance_of_its_level(squares: list[float], term: int) -> None:
     """The other variances are found again by another optimiser, from many starts."""
     model = balanced(squares)
