@@ -190,3 +190,19 @@ def test_a_design_can_be_pickled():
     again = pickle.loads(pickle.dumps(design))
     np.testing.assert_array_equal(again.rows(CELLS), design.X)
     assert again.parsed == design.parsed
+
+
+def test_a_design_with_some_of_its_terms_is_that_of_the_shorter_formula():
+    cells = pd.DataFrame({"a": list("uvuvuvuv"), "g": list("ppqqrrss"), "s": [1, 2, 3, 4] * 2})
+    text = "y ~ a + (1 | g) + (a | s) + (1 | g:s)"
+    found = build_design(parse_formula(text), cells, np.ones(8)).with_terms([0, 2])
+    want = build_design(parse_formula("y ~ a + (1 | g) + (1 | g:s)"), cells, np.ones(8))
+    assert found.parsed.bars == want.parsed.bars
+    assert found.parsed.text == "y ~ a + (1 | g) + (1 | g:s)"
+    np.testing.assert_array_equal(found.X, want.X)
+    for one, other in zip(found.random, want.random, strict=True):
+        assert (one.label, one.levels) == (other.label, other.levels)
+        np.testing.assert_array_equal(one.codes, other.codes)
+        np.testing.assert_array_equal(one.basis, other.basis)
+    codes = found.random_rows(1, cells)[1]  # of new data, by its place among the terms that are left
+    np.testing.assert_array_equal(codes, want.random[1].codes)
