@@ -20,12 +20,12 @@ from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
-from lmemtest.bench.modelling.compared import check_formula, checked_options, fitted, pairs_of
-from lmemtest.bench.modelling.recommend import model_of
+from lmemtest.bench.modelling.recommend import fitted, model_of
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.populations import populations_compared, undeclared_families
 from lmemtest.bench.robustness.scores import on_another_score
+from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
 from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided

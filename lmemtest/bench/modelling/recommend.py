@@ -41,11 +41,13 @@ from lmemtest.core.words import counted, plural, spoken
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.formula import Bar, Term
 from lmemtest.lmm.formula.tokens import quote_name
+from lmemtest.lmm.model.fitting import fitted_quietly
 from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.formula import ParsedFormula
+    from lmemtest.lmm.model import LmmFit
 
     Level = tuple[str, ...]
 
@@ -202,6 +204,13 @@ def model_of(runs: Runs, population: str | None = None) -> Answer:
 def as_written(model: Answer) -> ParsedFormula:
     """The recommended model ready to be fitted, with the formula in which it is shown."""
     return replace(model.spec.parsed, text=model.formula)
+
+
+def fitted(model: Answer, runs: Runs, parsed: ParsedFormula | None = None, dispersion: str | None = None) -> LmmFit:
+    """The recommended model, or one's own; residual variances are one's own too, or as recommended."""
+    if parsed is None:
+        parsed, dispersion = as_written(model), dispersion or model.spec.dispersion
+    return fitted_quietly(parsed, runs, dispersion)
 
 
 def _nothing_repeated(runs: Runs) -> DesignError:

@@ -14,8 +14,7 @@ from lmemtest.bench.data.failures import (
     rows_or_runs,
 )
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.compared import compared
-from lmemtest.bench.robustness.variants import Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, compared, side_by_side
 from lmemtest.core.rounding import written
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError

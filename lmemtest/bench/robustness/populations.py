@@ -13,8 +13,7 @@ import pandas as pd
 
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.compared import compared
-from lmemtest.bench.robustness.variants import Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, compared, side_by_side
 from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.modelling.adequacy import shape_of
-from lmemtest.bench.modelling.compared import compared, pairs_by
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.variants import Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, compared, pairs_by, side_by_side
 from lmemtest.core.result import Answer
 from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.lmm.means.comparisons import Comparisons

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
-from lmemtest.bench.modelling.compared import checked_options, compared
 from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.bench.robustness.variants import checked_options, compared
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction

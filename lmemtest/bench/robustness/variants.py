@@ -9,16 +9,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
+from lmemtest.bench.modelling.recommend import fitted, model_of, recommend
+from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
+from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text, plural
+from lmemtest.errors import ArgumentError, FormulaError
+from lmemtest.lmm.formula.bars import parse_formula
+from lmemtest.lmm.means.emmeans import marginal_means
+from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Codes
+    from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.model import LmmFit, ModelSpec
 
     Way = tuple[str, str, Comparisons, str]
 
@@ -247,3 +258,81 @@ def _changes(variants: Variants, p_values: Array) -> tuple[str, ...]:
         parts = [head + joined(ways[code], most=_MOST) for code, head in heads.items() if code in ways]
         sentences.append(f"{'; '.join(parts)}.")
     return tuple(sentences)
+
+
+# ---------------------------------------------------------------------- one way
+
+
+def compared(
+    runs: Runs,
+    options: Mapping[str, Any],
+    *,
+    population: str | None = None,
+    curves: str | None = None,
+    parsed: ParsedFormula | None = None,
+) -> tuple[Answer, LmmFit, Comparisons]:
+    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs."""
+    if parsed is None:
+        runs = reduced(runs, curves)
+    model = model_of(runs, population)
+    if parsed is not None:
+        check_formula(parsed, runs)
+    fit = fitted(model, runs, parsed, options.get("dispersion"))
+    return model, fit, pairs_of(fit, runs, options)
+
+
+def pairs_by(spec: ModelSpec, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
+    """All pairs by a given model of these runs, such as that of the same runs with another score."""
+    return pairs_of(fitted_quietly(spec.parsed, runs, spec.dispersion), runs, options)
+
+
+def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
+    """All pairs of the algorithms by the options of an analysis: `alpha`, and `adjust`, `vcov`, `ddf` where given."""
+    ddf = options.get("ddf", "satterthwaite")
+    means = marginal_means(fit, (runs.algorithm,), ddf=ddf, alpha=options["alpha"])
+    return means.pairs(adjust=options.get("adjust"), vcov=options.get("vcov"))
+
+
+# ------------------------------------------------------------------------------------------------- the options of one
+
+
+def checked_options(options: Mapping[str, Any]) -> ParsedFormula | None:
+    """Each option of an analysis by its rule, as far as it needs no table; a formula of one's own, read."""
+    formula, population, curves, dispersion = (
+        options[name] for name in ("formula", "population", "curves", "dispersion")
+    )
+    choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
+    for name, allowed in choices.items():
+        if name == "ddf" or options[name] is not None:
+            check_choice(options[name], name, allowed)
+    if not (dispersion is None or isinstance(dispersion, str)):
+        raise ArgumentError(f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter.")
+    if formula is None:
+        return None
+    parsed = parse_formula(formula)
+    if population is not None:
+        raise ArgumentError(
+            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
+            "effect of families and algorithms makes families the sample."
+        )
+    if curves not in (None, "model"):
+        raise ArgumentError(
+            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
+            f"are: give one of them, or the formula for runs.per_run({curves!r})."
+        )
+    return parsed
+
+
+def check_formula(parsed: ParsedFormula, runs: Runs) -> None:
+    """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
+    if parsed.response != runs.score:
+        raise FormulaError(
+            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"{runs.score!r} on the left, or give the runs another score."
+        )
+    parsed.check_columns(runs.columns)
+    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
+        raise FormulaError(
+            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
+            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
+        )
