@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmemtest.core.caller import named
@@ -466,6 +466,13 @@ def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argum
                 f"Columns: {listed(available)}.{suggest(name, map(str, available))}"
             )
     return names
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name for a new column of a table: with underlines where its columns have it already."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def check_column(name: Any, available: Iterable[Any], *, argument: str) -> str:

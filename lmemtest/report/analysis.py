@@ -616,7 +616,7 @@ def analyze(
         agreement, on_ranks = on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
-            undeclared = undeclared_families(fit, runs, pairs, options)
+            undeclared = undeclared_families(runs, pairs, options)
         if parsed is None and fit.dispersion is None:
             populations = populations_compared(runs, recommendation, pairs, options)
     with step("comparing policies for failed runs"):

@@ -20,7 +20,7 @@ from lmemtest.bench.checks.rules import refuse_unnamed, role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import with_shared_seeds
-from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.bench.robustness.scores import normalized, raw_runs
 from lmemtest.bench.robustness.variant import varied
 from lmemtest.core.options import (
     DIRECTIONS,
@@ -100,7 +100,7 @@ def explorer(
         if key not in scaled:
             raw = raw_runs(table) or table
             with _warnings() as texts:
-                made = raw.normalize(arguments["scale"], name=free_name(raw, arguments["scale"]))
+                made = normalized(raw, arguments["scale"])
             scaled[key] = made, texts
         whole, texts = scaled[key]
         parts = {column for place in ("without", "only") for column in arguments.get(place, ())}

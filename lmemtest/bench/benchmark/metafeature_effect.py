@@ -26,7 +26,7 @@ from lmemtest.bench.benchmark.pair_scores import (
 from lmemtest.core.hints import guided
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
+from lmemtest.core.validate import check_choice, check_fraction, free_name, resolve_rng
 from lmemtest.core.words import format_level, format_number, p_text, percent
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
@@ -200,9 +200,8 @@ def _by_model(
     y, there = np.nansum(losses, axis=4) / n_budgets(losses)[:, None, None, None], ran(losses)
     first, second = map(format_level, axes["algorithm"])
     _check_difference(y, there, first, second)
-    half = "half"  # 1/2 for the first algorithm and -1/2 for the second: its random slope is the difference
-    while half in runs.columns:
-        half += "_"
+    # 1/2 for the first algorithm and -1/2 for the second: its random slope is the difference
+    half = free_name("half", runs.columns)
     b, v, a, s = np.nonzero(there)
     table = {
         runs.benchmark: _factor(b, axes["benchmark"]),

@@ -25,7 +25,7 @@ from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_METHODS, DDF_NAMES, VCOV
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.validate import check_choice, check_fraction, free_name
 from lmemtest.core.words import format_number, listed, p_text
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import two_sided_p
@@ -396,9 +396,7 @@ def compare_changes(
     """
     fits: dict[tuple[int, int], LmmFit | None] = {}
     notes: list[str] = []
-    name = f"{runs.score}_change"
-    while name in keys.columns:
-        name += "_"
+    name = free_name(f"{runs.score}_change", keys.columns)
     for i, j in combinations(range(len(places)), 2):
         early, late = places[i], places[j]
         if early.within(late) or late.within(early):

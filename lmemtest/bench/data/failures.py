@@ -23,7 +23,7 @@ from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import check_numeric, collected, example_value, supported
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import among, check_number, is_number
+from lmemtest.core.validate import among, check_number, free_name, is_number
 from lmemtest.core.words import counted, format_level, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
@@ -192,9 +192,7 @@ def words_as_kinds(frame: Any, score: str) -> tuple[Any, str]:
         number = _FLAG.get(str(cell).strip().lower(), number if form == "plain" else math.nan)
         values.append(number)
         kinds.append("ok" if number == number else "missing" if form == "missing" else str(cell).strip())
-    column = f"{score}_failed"
-    while column in frame.columns:
-        column += "_"
+    column = free_name(f"{score}_failed", frame.columns)
     new = {score: (values, nw.Float64()), column: (kinds, nw.String())}
     backend = frame.implementation
     return frame.with_columns(*(nw.new_series(name, *of, backend=backend) for name, of in new.items())), column
@@ -220,18 +218,14 @@ def counted_kinds(runs: Runs, without: Collection[str] = ()) -> str:
 
 def of_kinds(runs: Runs, kinds: Collection[str]) -> Runs:
     """The runs of which only those count as failed that failed in one of these ways."""
-    flag = f"{runs.failed}_"
-    while flag in runs.columns:
-        flag += "_"
+    flag = free_name(f"{runs.failed}_", runs.columns)
     frame = runs.frame.with_columns((failed_rows(runs) & _kind(runs).is_in(list(kinds))).alias(flag))
     return runs.restricted(frame, (), failed=flag, ignore=(*runs.ignore, runs.failed))
 
 
 def failure_indicator(runs: Runs) -> Runs:
     """The runs with 1 as the score of those that failed and 0 as that of the others, to minimize."""
-    name = INDICATOR
-    while name in runs.columns:
-        name += "_"
+    name = free_name(INDICATOR, runs.columns)
     columns = (*runs.ignore, runs.score, *((runs.failed,) if runs.failed in runs.columns else ()))
     frame = runs.frame.with_columns(failed_rows(runs).cast(nw.Float64).alias(name))
     roles: dict[str, Any] = {"score": name, "direction": "minimize", "failed": None}

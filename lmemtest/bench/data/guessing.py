@@ -37,7 +37,7 @@ from lmemtest.bench.data.roles import (
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED
-from lmemtest.core.validate import as_frame
+from lmemtest.core.validate import as_frame, free_name
 from lmemtest.core.words import counted, joined, listed, plural
 from lmemtest.errors import ArgumentError, LmemtestError
 
@@ -427,9 +427,7 @@ def _with_structure(
     from lmemtest.bench.data.runs import Runs
 
     found = {**roles, "algorithm": algorithm}
-    score = "score"
-    while score in table.columns:
-        score += "_"
+    score = free_name("score", table.columns)
     asked = {**found, "score": score, "direction": "minimize", "failed": None}
     if found["benchmark"] is None:  # a family waits until its benchmarks are known
         asked["family"] = ()

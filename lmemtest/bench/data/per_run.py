@@ -21,7 +21,7 @@ from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import first_rows
 from lmemtest.core.frames import MOST_CELLS
 from lmemtest.core.options import CURVE_CHOICES, CURVES
-from lmemtest.core.validate import check_choice
+from lmemtest.core.validate import check_choice, free_name
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import of_failures
@@ -322,12 +322,13 @@ def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean",
             "per_run needs the column of the budget (epochs, steps, seconds) at which each score was taken: "
             "Runs(..., budget=...)."
         )
-    score = _free(runs, f"{runs.score}_{how}") if name is None else new_column(runs, name, name)
+    # a model of the reduced score must not fit the rows of the table
+    score = free_name(f"{runs.score}_{how}", runs.columns) if name is None else new_column(runs, name, name)
     frame, done, notes = one_score_each(runs, how, score)
     scale = runs.scale
     if scale is not None:  # the score that it was made of goes along
         own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
-        raw = _free(runs, f"{scale.score}_{how}")
+        raw = free_name(f"{scale.score}_{how}", runs.columns)
         frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
         scale = scale._replace(score=raw)
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
@@ -347,13 +348,6 @@ def one_score_each(runs: Runs, how: str, score: str) -> tuple[pd.DataFrame, Curv
     done = _described(runs, how)
     frame = study.groups(columns).keys.frame().assign(**{score: values})
     return frame, done, tuple(filter(None, (done.sentence, done.early, note)))
-
-
-def _free(runs: Runs, name: str) -> str:
-    """A name that no column of the table has: a model of the reduced score must not fit the rows of the table."""
-    while name in runs.columns:
-        name += "_"
-    return name
 
 
 def curve_of(runs: Runs) -> str | None:

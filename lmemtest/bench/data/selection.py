@@ -24,7 +24,7 @@ from lmemtest.bench.data.requirements import SINGLE_ROLES
 from lmemtest.bench.data.study import subset
 from lmemtest.core.caller import named
 from lmemtest.core.frames import collected, supported
-from lmemtest.core.validate import check_choice, check_columns, real
+from lmemtest.core.validate import check_choice, check_columns, free_name, real
 from lmemtest.core.words import joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
@@ -415,9 +415,7 @@ def last_rows(frame: Any, keys: Sequence[str], budget: str, wanted: Iterable[flo
     """For every wanted budget the last rows of each run at or before it, with the wanted budget in their place."""
     kind, wanted = frame.collect_schema()[budget], [float(value) for value in wanted]
     whole = kind.is_integer() and all(value.is_integer() for value in wanted)
-    parts, latest = [], "latest"
-    while latest in frame.collect_schema().names():
-        latest += "_"
+    parts, latest = [], free_name("latest", frame.collect_schema().names())
     for value in wanted:
         reached = frame.filter(nw.col(budget) <= value)
         last = reached.with_columns(nw.col(budget).max().over(*keys).alias(latest))

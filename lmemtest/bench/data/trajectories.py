@@ -28,6 +28,7 @@ from lmemtest.core.validate import (
     check_names,
     check_number,
     check_positive_int,
+    free_name,
     is_finite,
 )
 from lmemtest.core.words import listed, suggest
@@ -527,13 +528,6 @@ def read_log(
     budget = (time if cost is None else f"{cost}_total") + ("" if full_budget is None else "_fraction")
     at = partial(seen_by, log, keys=tuple(keys), benchmark=benchmark, sign=sign, flags=flags)
     return at, free_name(budget, keys), full_budget is None and schema[time if cost is None else cost].is_integer()
-
-
-def free_name(name: str, taken: Sequence[str]) -> str:
-    """A name for a new column."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def _is_rule(full_budget: Any) -> bool:

@@ -18,13 +18,13 @@ import pandas as pd
 from lmemtest.bench.data.normalise import ALL_METHODS
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.bench.robustness.scores import raw_runs
 from lmemtest.bench.robustness.variants import advantages
 from lmemtest.core.caller import advice
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
-from lmemtest.core.validate import check_choice
+from lmemtest.core.validate import check_choice, free_name
 from lmemtest.core.words import counted, p_text
 from lmemtest.errors import ArgumentError, DataWarning, DesignError
 from lmemtest.lmm.means.emmeans import emmeans
@@ -78,7 +78,7 @@ def by_algorithms(runs: Runs, method: str | None, reference: Any, alpha: float, 
     labels: list[str] = []
     left_out: list[Left] = []
     for name, groups, options in kinds:
-        of_score = raw.score if name is None else free_name(raw, name)
+        of_score = raw.score if name is None else free_name(f"{raw.score}_{name}", raw.columns)
         scale = partial(_scaled, method=name, by=groups, name=of_score, options=options)
         whole = scale(raw)
         model = recommend(whole)

@@ -11,12 +11,11 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.robustness.variants import Variants, compared, side_by_side
-from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
+from lmemtest.core.validate import free_name
 from lmemtest.core.words import format_level, joined, p_text, plural
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.lmm.hypotheses.mean_vectors import between_groups
@@ -24,7 +23,6 @@ from lmemtest.lmm.hypotheses.mean_vectors import between_groups
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.model import LmmFit
 
 __all__ = ["by_populations", "name_groups", "populations_compared", "undeclared_families"]
 
@@ -82,7 +80,7 @@ def populations_compared(runs: Runs, used: Answer, pairs: Comparisons, options: 
 # ---------------------------------------------------------------------- families that nobody named
 
 
-def undeclared_families(fit: LmmFit, runs: Runs, pairs: Comparisons, options: Mapping[str, Any]) -> Answer | None:
+def undeclared_families(runs: Runs, pairs: Comparisons, options: Mapping[str, Any]) -> Answer | None:
     """Do benchmarks that nobody called families share their advantages? Groups by names and columns, and their test.
 
     Benchmarks named ``space1-adult``, ``space1-bank``, or with a column that is the same on several of them, may be
@@ -103,8 +101,7 @@ def undeclared_families(fit: LmmFit, runs: Runs, pairs: Comparisons, options: Ma
     moderate, alpha = pairs.estimates.moderate, options["alpha"]
     if runs.family or moderate is None or moderate.robust.cluster != (runs.benchmark,):
         return None
-    keys = group_codes([fit.cells.frame[str(runs.benchmark)]], len(fit.cells.n))[1]
-    benchmarks = list(keys.frame()[str(runs.benchmark)])
+    benchmarks = list(runs.study.levels(str(runs.benchmark)))  # in the order of the clusters
     groupings = _groupings(runs, benchmarks)
     L = moderate.L[np.isfinite(moderate.L).all(axis=1)]
     if not groupings or len(L) < 2:
@@ -142,7 +139,7 @@ def _significant_with(
     """Pairs that differ with these groups as families; None where they have no model: a report is not lost by that."""
     frame, roles = runs.frame, runs.roles()
     if column is None:
-        column = new_column(runs, None, f"{runs.benchmark}_family")
+        column = free_name(f"{runs.benchmark}_family", runs.columns)
         groups = [families[b] for b in frame[str(runs.benchmark)].to_list()]
         frame = frame.with_columns(nw.new_series(column, groups, nw.String(), backend=frame.implementation))
     roles["metafeatures"] = tuple(name for name in roles["metafeatures"] if name != column)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.modelling.adequacy import shape_of
-from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.variants import Variants, compared, pairs_by, side_by_side
+from lmemtest.bench.modelling.recommend import fitted, recommend
+from lmemtest.bench.robustness.variants import Variants, compared, pairs_of, side_by_side
 from lmemtest.core.result import Answer
+from lmemtest.core.validate import free_name
 from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.model import ModelSpec
@@ -29,7 +30,15 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.estimates import Estimates
 
-__all__ = ["by_scores", "free_name", "hypothesis_on", "on_another_score", "raw_runs", "scores_compared", "what_differs"]
+__all__ = [
+    "by_scores",
+    "hypothesis_on",
+    "normalized",
+    "on_another_score",
+    "raw_runs",
+    "scores_compared",
+    "what_differs",
+]
 
 _NULL = {
     "rank": "mean ranks are equal, so that the runs of either algorithm are ahead of equally many others{within}",
@@ -95,17 +104,22 @@ def by_scores(runs: Runs, methods: Sequence[str] | None, alpha: float) -> Varian
     """
     raw = raw_runs(runs)
     if methods is None:
-        scaled = [runs if raw is not None else runs.normalize("rank", name=free_name(runs, "rank"))]
+        scaled = [runs if raw is not None else normalized(runs, "rank")]
     else:
         source = runs if raw is None else raw
         scaled = [
             runs if runs.scale is not None and method == runs.scale.method
-            else source.normalize(method, name=free_name(source, method))
+            else normalized(source, method)
             for method in methods
         ]  # fmt: skip
     raw = runs if raw is None else raw
     decided = [(one, _decided(one, alpha, raw)) for one in scaled]
     return scores_compared(decided, _decided(raw, alpha), alpha)
+
+
+def normalized(runs: Runs, method: str) -> Runs:
+    """The runs normalised under a name that their table does not have yet."""
+    return runs.normalize(method, name=free_name(f"{runs.score}_{method}", runs.columns))
 
 
 def raw_runs(runs: Runs) -> Runs | None:
@@ -139,17 +153,9 @@ def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
     if raw is None or not runs.study.several_benchmarks or runs.study.count(runs.benchmark) <= MOST_FIXED:
         return compared(runs, {"alpha": alpha})[-1]
-    reduced = recommend(runs).runs
-    spec = replace(recommend(raw).spec, response=reduced.score, dispersion=None)
-    return pairs_by(spec, reduced, {"alpha": alpha})
-
-
-def free_name(runs: Runs, method: str) -> str:
-    """A name for the new score that the table does not have yet."""
-    name = f"{runs.score}_{method}"
-    while name in runs.columns:
-        name += "_"
-    return name
+    model = recommend(runs)
+    spec = replace(recommend(raw).spec, response=model.runs.score)
+    return pairs_of(fitted(model, model.runs, spec.parsed), model.runs, {"alpha": alpha})
 
 
 def on_another_score(
@@ -181,7 +187,7 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
     with warnings.catch_warnings():  # of benchmarks on which all scores are equal, which the check has named
         warnings.simplefilter("ignore", DataWarning)
         try:
-            return runs.normalize("rank", name=free_name(runs, "rank"))
+            return normalized(runs, "rank")
         except LmemtestError:  # a report is not lost because a table has no ranks
             return None
 
@@ -200,7 +206,7 @@ def _pairs_beside(
         if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families or population == "run" else None
             return compared(other, options, population=same, curves="model")[-1]
-        spec = chosen.spec if parsed is None else ModelSpec.of(parsed)
-        return pairs_by(replace(spec, response=other.score, dispersion=options["dispersion"]), other, options)
+        spec = replace(chosen.spec if parsed is None else ModelSpec.of(parsed), response=other.score)
+        return pairs_of(fitted(chosen, other, spec.parsed, options["dispersion"]), other, options)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None

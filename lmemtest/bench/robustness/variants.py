@@ -20,7 +20,6 @@ from lmemtest.core.words import counted, format_p, joined, p_text, plural
 from lmemtest.errors import ArgumentError, FormulaError
 from lmemtest.lmm.formula.bars import parse_formula
 from lmemtest.lmm.means.emmeans import marginal_means
-from lmemtest.lmm.model.fitting import fitted_quietly
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.model import LmmFit, ModelSpec
+    from lmemtest.lmm.model import LmmFit
 
     Way = tuple[str, str, Comparisons, str]
 
@@ -275,15 +274,8 @@ def compared(
     if parsed is None:
         runs = reduced(runs, curves)
     model = model_of(runs, population)
-    if parsed is not None:
-        check_formula(parsed, runs)
     fit = fitted(model, runs, parsed, options.get("dispersion"))
     return model, fit, pairs_of(fit, runs, options)
-
-
-def pairs_by(spec: ModelSpec, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
-    """All pairs by a given model of these runs, such as that of the same runs with another score."""
-    return pairs_of(fitted_quietly(spec.parsed, runs, spec.dispersion), runs, options)
 
 
 def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
