@@ -672,10 +672,13 @@ def test_means_over_items_like_these_of_these_tasks_are_the_quadrature_by_hand()
         ({}, ArgumentError, r"these= is for means .* Add type='response'"),
         ({"type": "response", "these": "herd"}, UnknownColumnError, "herd"),
         ({"type": "response", "these": "model"}, UnknownColumnError, None),
+        ({"type": "response", "these": "item"}, ArgumentError, r"no random effect is of item alone"),
     ],
 )
 def test_these_are_groups_of_the_random_part(options, error, words):
-    fit = lt.fit_glmm("right ~ model + (1 | task)", THESE, trials="asked")
+    fit = lt.fit_glmm(
+        "right ~ model + (1 | task) + (1 | task:item)", THESE | {"item": [1, 1, 2, 2] * 3}, trials="asked"
+    )
     with pytest.raises(error, match=words):
         fit.emmeans("model", **{"these": "task", **options})
 
@@ -683,7 +686,7 @@ def test_these_are_groups_of_the_random_part(options, error, words):
 def test_a_model_without_answers_on_one_of_these_tasks_has_no_mean_over_them():
     table = pd.DataFrame(THESE).drop(index=3)
     fit = lt.fit_glmm("right ~ model + (1 | task)", table, trials="asked")
-    with pytest.raises(DesignError, match="B has no answers in some of these task"):
+    with pytest.raises(DesignError, match="B has no answers at some levels of task"):
         fit.emmeans("model", type="response", these="task")
 
 

@@ -131,6 +131,12 @@ def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> _Targets:
                 f"these={list(these)!r}: {fit.design.random[i].label} varies by more than its groups and "
                 f"{joined(sorted(fixed))}. Fit random intercepts of {joined([*these])} alone, or leave these= out."
             )
+    alone = {*these} - {name for i in held for name in bars[i].groups}
+    if alone:
+        raise ArgumentError(
+            f"these={list(these)!r}: no random effect is of {joined(sorted(alone))} alone or with others that are "
+            "named. Name all factors of its groups, such as these=['task', 'item'] of (1 | task:item)."
+        )
     frame = fit.cells.frame.reset_index(drop=True)
     of_mean = [np.flatnonzero(np.logical_and.reduce([frame[name] == row[name] for name in fixed]))
                for row in means.frame[sorted(fixed)].to_dict("records")]  # fmt: skip
@@ -139,8 +145,8 @@ def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> _Targets:
     for row, own in zip(means.frame.itertuples(index=False), groups, strict=True):
         if own != set().union(*groups):
             raise DesignError(
-                f"{joined([str(value) for value in row])} has no answers in some of these {joined([*these])}, so there "
-                "is no mean over them to compare. Leave out these groups, or these=."
+                f"{joined([str(value) for value in row])} has no answers at some levels of {joined([*these])}, so "
+                "there is no mean over them to compare. Leave out these levels, or these=."
             )
     weight = [_nested_shares(unit[[*these]]) for unit in units]
     cells = np.concatenate([unit.index.to_numpy() for unit in units])
@@ -177,7 +183,7 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
     m, slope, of_variance = marginal_means(fit.family, eta, np.full(len(eta), variance))
     K = over.coefficients(fit, slope, n)
     m, slope, of_variance = (
-        np.bincount(over.mean, over.weight * values, n)
+        np.asarray(np.bincount(over.mean, over.weight * values, n), dtype=float)
         for values in (m, slope, of_variance + slope * moved_by_variance)
     )
     by_fixed = slope[:, None] * np.where(estimable[:, None], means.fixed, 0.0)
@@ -193,7 +199,9 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
         b=m,
         V=V,
         L=np.where(estimable[:, None], np.eye(len(m)), np.nan),
-        df=OfFunctions(partial(_df_on_these, fit, by_fixed, K) if these else partial(_df, fit, means.ddf, by_fixed)),
+        df=OfFunctions(
+            partial(_df_on_these, fit, means.ddf, by_fixed, K) if these else partial(_df, fit, means.ddf, by_fixed)
+        ),
         score=fit.design.parsed.response,
         specs=means.specs,
         by=means.by,
@@ -228,13 +236,14 @@ def _df(fit: Any, ddf: str, by_fixed: Array, rows: Functions) -> Array:
     return np.asarray(fit.df(rows.times(by_fixed), ddf))
 
 
-def _df_on_these(fit: Any, by_fixed: Array, K: Sequence[Array], rows: Functions) -> Array:
+def _df_on_these(fit: Any, ddf: str, by_fixed: Array, K: Sequence[Array], rows: Functions) -> Array:
     """Degrees of freedom of functions of means over groups of the table: Satterthwaite's, of predictions."""
     L = rows.times(np.eye(len(by_fixed)))
     where = fit.problem, fit.optim.theta, fit.optim.criterion
     targets = (L @ by_fixed)[:, fit.problem.kept], [part @ L.T for part in K]
     found = fit.curvature.error_df(covariance(*where, *targets).diagonal(), slopes(*where, *targets))
-    return np.asarray(np.where((found > _MOST_DF) | (not fit.reml), np.inf, np.maximum(found, fit.least_df)))
+    normal = (found > _MOST_DF) | (ddf == "asymptotic") | (not fit.reml)
+    return np.asarray(np.where(normal, np.inf, np.maximum(found, fit.least_df)))
 
 
 def _variance_of_answers(fit: Any, free: Sequence[int]) -> tuple[float, Array]:
