@@ -615,6 +615,80 @@ def test_moderated_errors_are_those_of_the_linear_model_of_the_working_scores():
         fit.cluster_robust("asked")
 
 
+THESE = {
+    "right": [18, 15, 19, 14, 12, 9, 17, 17, 20, 15, 16, 11], "asked": [20, 30] * 6, "model": ["A", "B"] * 6,
+    "task": list("ppqqrrssttuu"),
+}  # fmt: skip
+
+
+def test_means_over_these_tasks_are_those_of_the_mixed_model_equations_by_hand():
+    fit = lt.fit_glmm("right ~ model + (1 | task) + (1 | task:model)", THESE, trials="asked")
+    found = fit.emmeans("model", type="response", these="task")
+    X = np.column_stack([np.ones(12), np.tile([0.0, 1.0], 6)])
+    Z = np.column_stack([np.kron(np.eye(6), np.ones((2, 1))), np.eye(12)])
+    G = np.repeat([S.item() for S in fit.covariances], [6, 12])
+    order = fit.cells.frame.reset_index().sort_values(["task", "model"])["index"].to_numpy()
+    W, z = fit.working.weight[order], fit.working.z[order]
+    A = np.hstack([X, Z * np.sqrt(G)])  # effects in units of their standard deviations, of which one may be 0
+    C = np.linalg.inv((A.T * W) @ A + np.diag([0.0] * 2 + [1.0] * 18))
+    p = special.expit(A @ C @ (A.T @ (W * z)))
+    assert found.estimate == approx([p[0::2].mean(), p[1::2].mean()], rel=1e-5)
+    D = np.stack([(A * (p * (1 - p))[:, None])[k::2].mean(axis=0) for k in (0, 1)])
+    assert found.se == approx(np.sqrt(np.diag(D @ C @ D.T)), rel=1e-5)
+    assert found.pairs().table["se"][0] == approx(np.sqrt((D[0] - D[1]) @ C @ (D[0] - D[1])), rel=1e-5)
+    assert found.notes[0] == "Means are over the levels of task in the table, not further ones."
+    like = fit.emmeans("model", type="response")
+    assert np.all(found.se < like.se)  # which are of further tasks, too
+
+
+def test_means_over_items_like_these_of_these_tasks_are_the_quadrature_by_hand():
+    task, item, model = (a.ravel() for a in np.indices((3, 12, 2)))
+    y = (np.random.default_rng(3).random(72) < special.expit(2.0 * (task - 1) + 3.0 * (item % 3 - 1))).astype(int)
+    table = {"y": y, "task": task, "item": task * 12 + item, "model": np.array(["A", "B"])[model]}
+    fit = lt.fit_glmm("y ~ model + (1 | task) + (1 | item)", table)
+    variance, u = fit.covariances[1].item(), fit.conditional_modes("task").iloc[:, -1].to_numpy()
+    assert min(variance, np.ptp(u)) > 0.01
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    weight = weight / weight.sum()
+
+    def averaged(eta):
+        return special.expit(eta[:, None] + variance**0.5 * x) @ weight
+
+    eta = fit.params.iloc[0] + fit.params.iloc[1] * model + u[task]
+    information = special.expit(eta) * special.expit(-eta)
+    of_item = np.bincount(table["item"], information)
+    w = (1.0 / (1.0 + variance * of_item))[table["item"]]
+    moved = optimize.brentq(lambda c: w @ (averaged(eta + c) - y), -5.0, 5.0)
+    by_hand = [averaged(fit.params.iloc[0] + fit.params.iloc[1] * k + u + moved).mean() for k in (0, 1)]
+    assert fit.emmeans("model", type="response", these="task").estimate == approx(by_hand, rel=1e-6)
+    on_items = fit.emmeans("model", type="response", these=["task", "item"])
+    assert on_items.estimate == approx([y[model == k].mean() for k in (0, 1)], abs=1e-6)  # what was observed
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({}, ArgumentError, r"these= is for means .* Add type='response'"),
+        ({"type": "response", "these": "herd"}, UnknownColumnError, "herd"),
+        ({"type": "response", "these": "model"}, UnknownColumnError, None),
+        ({"type": "response", "these": "item"}, ArgumentError, r"no random effect is of item alone"),
+    ],
+)
+def test_these_are_groups_of_the_random_part(options, error, words):
+    fit = lt.fit_glmm(
+        "right ~ model + (1 | task) + (1 | task:item)", THESE | {"item": [1, 1, 2, 2] * 3}, trials="asked"
+    )
+    with pytest.raises(error, match=words):
+        fit.emmeans("model", **{"these": "task", **options})
+
+
+def test_a_model_without_answers_on_one_of_these_tasks_has_no_mean_over_them():
+    table = pd.DataFrame(THESE).drop(index=3)
+    fit = lt.fit_glmm("right ~ model + (1 | task)", table, trials="asked")
+    with pytest.raises(DesignError, match="B has no answers at some levels of task"):
+        fit.emmeans("model", type="response", these="task")
+
+
 def test_expected_counts_with_unequal_exposure_are_the_quadrature_by_hand():
     hours, group = np.array([1.0, 8.0, 2.0, 2.0, 30.0, 5.0, 1.0, 12.0]), np.repeat(np.arange(4), 2)
     y, b_group = np.array([3, 9, 2, 1, 51, 3, 0, 30]), np.tile([0.0, 1.0], 4)

@@ -67,6 +67,23 @@ def held(rng: np.random.Generator, **design: float) -> dict[str, float]:
     return {"held": low <= true <= high, "outside": low < 0.0 or high > 1.0}
 
 
+def held_on_these(rng: np.random.Generator, *, accuracy: float) -> dict[str, float]:
+    """Whether the interval of the first model's probability on these five tasks holds that of further items of them."""
+    t, i, m = (a.ravel() for a in np.indices((5, 40, 2)))
+    of_task = special.logit(accuracy) + rng.normal(0.0, 0.5, 5)[:, None] + rng.normal(0.0, 0.5, (5, 2))
+    eta = of_task[t, m] + rng.normal(0.0, 1.0, (5, 40))[t, i]
+    columns = {"model": m.astype(str), "task": t.astype(str), "item": (t * 40 + i).astype(str)}
+    fit = lt.fit_glmm(FORMULA, {"y": rng.random(len(eta)) < special.expit(eta), **columns})
+    found = fit.emmeans("model", type="response", these="task")
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    true = (special.expit(of_task[:, :, None] + x) @ weight / weight.sum()).mean(axis=0)
+    pair = found.pairs().to_frame().loc[0]
+    return {
+        "held": found.ci_low[0] <= true[0] <= found.ci_high[0],
+        "difference": pair["ci_low"] <= true[0] - true[1] <= pair["ci_high"],
+    }
+
+
 def held_on_unequal(rng: np.random.Generator, *, accuracy: float) -> dict[str, float]:
     """The same where one of six tasks has ten times as many answers as each of the others."""
     n, sd, between = np.array([200, *[20] * 5]), 0.7, 0.3
@@ -221,6 +238,14 @@ def test_the_interval_of_a_probability_holds_that_of_further_tasks(accuracy, tas
 def test_the_interval_of_a_probability_is_of_further_tasks_where_one_has_most_answers(accuracy):
     n = 400
     assert at_least(rate_of(lambda rng: held_on_unequal(rng, accuracy=accuracy), n, each(3))["held"], n, 0.93)
+
+
+@pytest.mark.parametrize("accuracy", [0.7, 0.95])
+def test_the_interval_of_a_probability_on_these_tasks_holds_that_of_further_items(accuracy):
+    n = 400
+    found = rate_of(lambda rng: held_on_these(rng, accuracy=accuracy), n, each(5))
+    assert at_least(found["held"], n, 0.95)
+    assert at_least(found["difference"], n, 0.95)
 
 
 def test_the_interval_of_an_expected_count_is_of_further_groups_where_exposures_are_unequal():

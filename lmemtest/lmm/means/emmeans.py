@@ -82,6 +82,7 @@ def emmeans(
     alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
     type: Literal["link", "response", "log"] | None = None,
+    these: str | Sequence[str] | None = None,
 ) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
 
@@ -121,6 +122,11 @@ def emmeans(
         the random effects, with standard errors that hold those of the variances; of a result of statsmodels, what is
         averaged is averaged on the scale of the link, then transformed. "log": the logarithms of these, so that
         ``pairs().ratios()`` has ratios of probabilities or counts; on the link's scale it has conditional odds ratios.
+    these : str or sequence of str, optional
+        With "response" or "log" of `fit_glmm`: factors of the random part whose groups are the population themselves,
+        so that means are over these and not over further ones. Of tasks with items, "task" is for items like these of
+        these tasks, and ``["task", "item"]`` for these items. Every group of the first counts the same, and within it
+        every group of the next. Without it all groups are further ones: tasks like these.
 
     Returns
     -------
@@ -173,6 +179,10 @@ def emmeans(
     1     B    0.75   0.377    0.937
     """
     fit = given_fit(fit)
+    if these is not None and (type in (None, "link") or not hasattr(fit, "family")):
+        raise ArgumentError(
+            "these= is for means of a generalised mixed model on the scale of its answers. Add type='response'."
+        )
     if type is not None:
         check_choice(type, "type", SCALES)
         if not has_link(fit):
@@ -190,7 +200,7 @@ def emmeans(
             f"vcov= is for means on the scale of the link, {fit.score}, and type={type!r} asks for another. Leave one "
             "of them out."
         )
-    means = on_response(fit, means)
+    means = on_response(fit, means, () if these is None else name_tuple(these, "these"))
     return on_logarithms(means) if type == "log" else means
 
 

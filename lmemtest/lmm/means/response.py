@@ -23,31 +23,40 @@ summed over groups,
     w_g = 1 / (1 + sum_terms v_term sum_levels W_level^2 / W_g),
 
 so that answers count the same where groups are alike, and groups do where they vary.
+
+On groups of the table themselves (these tasks) their effects are predicted, and ``v`` is the variance of the others:
+the mean of a model is one of ``m(eta + u_g, v)`` over the groups g, with the errors of the predictions ``L b + K u``
+(Henderson 1975) in place of those of the fixed effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.validate import check_columns
 from lmemtest.core.words import joined
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
+from lmemtest.lmm.engine.prediction import covariance, slopes
 from lmemtest.lmm.families import LARGEST
 from lmemtest.lmm.means.estimates import Estimates
 
 if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array
+    import pandas as pd
+
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.families import Family
 
 # What means of the response have of those of the linear predictor.
 _KEPT = ("specs", "by", "alpha", "ddf", "errors", "n_obs", "column", "averaged_over", "covariates")
 _NODES = 60
+_MOST_DF = 1e9  # beyond them a t-test is a normal one
 
 
 def marginal_means(family: Family, eta: Array, variance: Array) -> tuple[Array, Array, Array]:
@@ -74,29 +83,115 @@ def has_link(fit: Any) -> bool:
     return hasattr(fit, "family") or getattr(fit, "link", None) is not None
 
 
-def on_response(fit: Any, means: Estimates) -> Estimates:
-    """Means on the scale of the response: over the random effects of `fit_glmm`, transformed of other fits."""
-    return _averaged(fit, means) if hasattr(fit, "family") else _transformed(fit, means)
+def on_response(fit: Any, means: Estimates, these: Sequence[str] = ()) -> Estimates:
+    """Means on the scale of the response: over the random effects of `fit_glmm`, transformed of other fits.
+
+    Groups of the factors `these` are the population themselves.
+    """
+    return _averaged(fit, means, these) if hasattr(fit, "family") else _transformed(fit, means)
 
 
-def _averaged(fit: Any, means: Estimates) -> Estimates:
+@dataclass(frozen=True)
+class _Targets:
+    """What means average over: predictors ``eta[i]`` of means ``mean[i]`` with weights that sum to 1 for each mean.
+
+    ``codes`` has per random term the level whose effect is in the predictor, None where it is averaged over.
+    """
+
+    mean: Index
+    weight: Array
+    codes: Sequence[Index | None]
+
+    @property
+    def free(self) -> list[int]:
+        """The terms that are averaged over."""
+        return [i for i, codes in enumerate(self.codes) if codes is None]
+
+    def coefficients(self, fit: Any, slope: Array, n: int) -> list[Array]:
+        """Of the effects of each term in the means, ``(levels, effects, n)``."""
+        out = [np.zeros((term.n_levels, len(term.names), n)) for term in fit.design.random]
+        for K, codes in zip(out, self.codes, strict=True):
+            if codes is not None:
+                np.add.at(K[:, 0], (codes, self.mean), self.weight * slope)
+        return out
+
+
+def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> _Targets:
+    """One target for each mean; with `these` one for each of their groups."""
+    bars, n = fit.design.parsed.bars, len(means.frame)
+    if not these:
+        return _Targets(np.arange(n), np.ones(n), [None] * len(bars))
+    fixed, known = {*means.specs, *means.by}, {name for bar in bars for name in bar.groups}
+    check_columns(these, sorted(known), argument="these")
+    held = [i for i, bar in enumerate(bars) if {*these} & {*bar.groups} and {*bar.groups} <= {*these} | fixed]
+    for i, bar in enumerate(bars):
+        other = {*bar.groups} & {*fit.design.factors} - fixed
+        if {*these} & {*bar.groups} and (other or (i in held and fit.design.random[i].names != ("Intercept",))):
+            raise ArgumentError(
+                f"these={list(these)!r}: {fit.design.random[i].label} varies by more than its groups and "
+                f"{joined(sorted(fixed))}. Fit random intercepts of {joined([*these])} alone, or leave these= out."
+            )
+    alone = {*these} - {name for i in held for name in bars[i].groups}
+    if alone:
+        raise ArgumentError(
+            f"these={list(these)!r}: no random effect is of {joined(sorted(alone))} alone or with others that are "
+            "named. Name all factors of its groups, such as these=['task', 'item'] of (1 | task:item)."
+        )
+    frame = fit.cells.frame.reset_index(drop=True)
+    of_mean = [np.flatnonzero(np.logical_and.reduce([frame[name] == row[name] for name in fixed]))
+               for row in means.frame[sorted(fixed)].to_dict("records")]  # fmt: skip
+    units = [frame.loc[cells].drop_duplicates([*these]) for cells in of_mean]
+    groups = [set(unit[[*these]].itertuples(index=False, name=None)) for unit in units]
+    for row, own in zip(means.frame.itertuples(index=False), groups, strict=True):
+        if own != set().union(*groups):
+            raise DesignError(
+                f"{joined([str(value) for value in row])} has no answers at some levels of {joined([*these])}, so "
+                "there is no mean over them to compare. Leave out these levels, or these=."
+            )
+    weight = [_nested_shares(unit[[*these]]) for unit in units]
+    cells = np.concatenate([unit.index.to_numpy() for unit in units])
+    codes = [term.codes[cells] if i in held else None for i, term in enumerate(fit.design.random)]
+    return _Targets(np.repeat(np.arange(n), [len(w) for w in weight]), np.concatenate(weight), codes)
+
+
+def _nested_shares(units: pd.DataFrame) -> Array:
+    """Weights of distinct rows, ``(n,)``: each level of the first column counts the same, within it of the next."""
+    share: Array = np.ones(len(units))
+    within: Index = np.zeros(len(units), dtype=np.intp)
+    for depth in range(1, len(units.columns) + 1):
+        level = units.groupby(list(units.columns[:depth]), sort=False, observed=True).ngroup().to_numpy()
+        children = np.array([len(np.unique(level[within == parent])) for parent in range(within.max() + 1)])
+        share, within = share / children[within], level
+    return share
+
+
+def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
     """Means of a generalised model on the scale of its answers, averaged over the random effects.
 
     Differences of them are differences of probabilities, or of expected counts. Random slopes enter by the mean, over
     the answers, of the variance that they add. Each interval is made on the scale of the link, with the error of the
     mean there, so that it lies where means can.
     """
-    p = means.fixed.shape[1]
-    variance, slope_of_variance = _variance_of_answers(fit)
+    p, n = means.fixed.shape[1], len(means.frame)
+    over = _targets(fit, means, these)
+    variance, slope_of_variance = _variance_of_answers(fit, over.free)
     estimable = np.isfinite(means.estimate)
-    moved, moved_by_variance = _level(fit, variance)
-    eta = np.where(estimable, means.estimate, 0.0) + moved
+    moved, moved_by_variance = _level(fit, variance, over.free)
+    eta = np.where(estimable, means.estimate, 0.0)[over.mean] + moved
+    for u, codes in zip(fit.modes, over.codes, strict=True):
+        eta += 0.0 if codes is None else u[codes, 0]
     m, slope, of_variance = marginal_means(fit.family, eta, np.full(len(eta), variance))
-    of_variance = of_variance + slope * moved_by_variance
+    K = over.coefficients(fit, slope, n)
+    m, slope, of_variance = (
+        np.asarray(np.bincount(over.mean, over.weight * values, n), dtype=float)
+        for values in (m, slope, of_variance + slope * moved_by_variance)
+    )
     by_fixed = slope[:, None] * np.where(estimable[:, None], means.fixed, 0.0)
     spread = float(slope_of_variance @ fit.curvature.theta_covariance() @ slope_of_variance)
-    V = by_fixed @ means.V[:p, :p] @ by_fixed.T + spread * np.outer(of_variance, of_variance)
-    groups = list(dict.fromkeys(term.group for term in fit.design.random))
+    where = fit.problem, fit.optim.theta, fit.optim.criterion
+    errors = covariance(*where, by_fixed[:, fit.problem.kept], K) if these else by_fixed @ means.V[:p, :p] @ by_fixed.T
+    V = errors + spread * np.outer(of_variance, of_variance)
+    groups = list(dict.fromkeys(fit.design.random[i].group for i in over.free))
     what = "probabilities of a right answer" if fit.family.binomial else "expected counts"
     link = f"Means and differences are on the scale of {fit.score}."
     found = Estimates.of(
@@ -104,7 +199,9 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
         b=m,
         V=V,
         L=np.where(estimable[:, None], np.eye(len(m)), np.nan),
-        df=OfFunctions(partial(_df, fit, means.ddf, by_fixed)),
+        df=OfFunctions(
+            partial(_df_on_these, fit, means.ddf, by_fixed, K) if these else partial(_df, fit, means.ddf, by_fixed)
+        ),
         score=fit.design.parsed.response,
         specs=means.specs,
         by=means.by,
@@ -119,9 +216,11 @@ def _averaged(fit: Any, means: Estimates) -> Estimates:
         column="response",
         ratio_of=what + ", averaged over the random effects" * bool(groups),
         notes=(
+            *((f"Means are over the levels of {joined([*these])} in the table, not further ones.",) if these else ()),
             f"Means are {what} averaged over the random effects of {joined(groups)}: for further ones like these, not "
             "for these and not for one whose effects are zero. Their level is that of the answers of the table, where "
-            f"each group of {min(fit.design.random, key=lambda term: term.n_levels).group} counts by its precision."
+            f"each group of {min((fit.design.random[i] for i in over.free), key=lambda term: term.n_levels).group} "
+            "counts by its precision."
             if groups
             else f"Means are {what}.",
             *(note for note in means.notes if note != link),
@@ -137,23 +236,35 @@ def _df(fit: Any, ddf: str, by_fixed: Array, rows: Functions) -> Array:
     return np.asarray(fit.df(rows.times(by_fixed), ddf))
 
 
-def _variance_of_answers(fit: Any) -> tuple[float, Array]:
-    """Variance that the random effects add to a linear predictor, the mean over the answers, and its slope."""
+def _df_on_these(fit: Any, ddf: str, by_fixed: Array, K: Sequence[Array], rows: Functions) -> Array:
+    """Degrees of freedom of functions of means over groups of the table: Satterthwaite's, of predictions."""
+    L = rows.times(np.eye(len(by_fixed)))
+    where = fit.problem, fit.optim.theta, fit.optim.criterion
+    targets = (L @ by_fixed)[:, fit.problem.kept], [part @ L.T for part in K]
+    found = fit.curvature.error_df(covariance(*where, *targets).diagonal(), slopes(*where, *targets))
+    normal = (found > _MOST_DF) | (ddf == "asymptotic") | (not fit.reml)
+    return np.asarray(np.where(normal, np.inf, np.maximum(found, fit.least_df)))
+
+
+def _variance_of_answers(fit: Any, free: Sequence[int]) -> tuple[float, Array]:
+    """Variance that some random effects add to a linear predictor, the mean over the answers, and its slope."""
     problem = fit.problem
-    n, total, slopes = fit.observed.n, 0.0, []
-    for term, L in zip(problem.system.source.terms, problem.unpack(fit.optim.theta), strict=True):
-        M = (term.basis * n[:, None]).T @ term.basis / n.sum()
+    n, total, by_theta = fit.observed.n, 0.0, []
+    for i, (term, L) in enumerate(zip(problem.system.source.terms, problem.unpack(fit.optim.theta), strict=True)):
+        M = (term.basis * n[:, None]).T @ term.basis / n.sum() * (i in free)
         total += float(np.vdot(L @ L.T, M))
-        slopes.append(2.0 * (np.diag((M @ L).diagonal()) if term.diagonal else M @ L))
-    return total, th.pack(slopes, problem.shapes)
+        by_theta.append(2.0 * (np.diag((M @ L).diagonal()) if term.diagonal else M @ L))
+    return total, th.pack(by_theta, problem.shapes)
 
 
-def _level(fit: Any, variance: float) -> tuple[float, float]:
+def _level(fit: Any, variance: float, free: Sequence[int]) -> tuple[float, float]:
     """How far predictors are moved for the mean of the answers to be met, and the derivative in the variance."""
     from scipy.optimize import brentq
 
     predictors = fit.cell_predictions(random=False)
-    weight = fit.observed.n * _weights_of_groups(fit, predictors)
+    for i, (term, u) in enumerate(zip(fit.design.random, fit.modes, strict=True)):
+        predictors = predictors + (0.0 if i in free else u[term.codes, 0])
+    weight = fit.observed.n * _weights_of_groups(fit, predictors, free)
     eta, where = np.unique(predictors, return_inverse=True)
     n, total = np.bincount(where, weight), float(weight @ fit.observed.mean)
 
@@ -165,14 +276,15 @@ def _level(fit: Any, variance: float) -> tuple[float, float]:
     return moved, -float(n @ of_variance) / float(n @ slope)
 
 
-def _weights_of_groups(fit: Any, eta: Array) -> Array:
+def _weights_of_groups(fit: Any, eta: Array, free: Sequence[int]) -> Array:
     """By cell, ``(n_cells,)``: how much an answer of its group counts for the level of all means."""
-    terms = fit.problem.system.source.terms
+    all_terms, factors = fit.problem.system.source.terms, fit.problem.unpack(fit.optim.theta)
+    terms = [all_terms[i] for i in free]
     if not terms:
         return np.ones(len(eta))
     information, group = fit.family.information(eta, fit.observed.n), min(terms, key=lambda term: term.n_levels)
     shared = np.zeros(group.n_levels)
-    for term, L in zip(terms, fit.problem.unpack(fit.optim.theta), strict=True):
+    for term, L in zip(terms, [factors[i] for i in free], strict=True):
         pairs, of_pair = np.unique(group.codes * term.n_levels + term.codes, return_inverse=True)
         for column in (term.basis @ L).T:
             shared += np.bincount(pairs // term.n_levels, np.bincount(of_pair, information * column) ** 2, len(shared))

@@ -156,7 +156,13 @@ def glmm_lines() -> list[Line]:
         for got, pair, error in zip(found, want["profile"], want["se"], strict=True):
             for own, end in zip(got, pair, strict=True):
                 ends.add((own - end) / error)
-    return [below, beta, se, pseudo, of_pseudo, nodes, of_nodes, ends]
+    sds = Line("ends of profile intervals of their standard deviations", "roots on lme4's deviance", " of the width")
+    for case in load("glmm_profile")["cases"]:
+        table = suite.fitted(case["name"], method="laplace").profile("sd").to_frame().set_index("group")
+        for root in case["sds"]:
+            for end, name in ((root["low"], "ci_low"), (root["high"], "ci_high")):
+                sds.add((table.loc[root["group"], name] - end) / (root["high"] - root["low"]))
+    return [below, beta, se, pseudo, of_pseudo, nodes, of_nodes, ends, sds]
 
 
 SECTIONS = (fit_lines, generated_lines, priorband_lines, dispersion_lines, glmm_lines)
