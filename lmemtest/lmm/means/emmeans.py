@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, VCOV
 from lmemtest.core.rounding import written
@@ -470,7 +471,7 @@ def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, .
     if moving:
         notes.append(
             f"Differences between the levels of {names} depend on {', '.join(moving)} in this model (interaction); "
-            "an average over them may mislead. Consider by=."
+            f"an average over them may mislead. Compare at each level: {advice('at_levels', names=moving)}."
         )
     for name in fit.design.numeric:
         if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(grid, name, tolerance):
