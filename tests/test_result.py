@@ -58,6 +58,11 @@ def test_the_summary_has_the_table_how_it_was_obtained_the_notes_and_the_finding
     assert repr(means()) == means().summary()
 
 
+def test_the_headline_is_the_first_of_the_sentences_or_the_title():
+    assert means().headline() == "HB is better than RS."
+    assert means(found=()).headline() == "Means"
+
+
 def test_many_findings_are_cut_with_their_number():
     assert means(found=("One.",) * 18).summary().endswith("One.\n... and 3 more in sentences().")
 

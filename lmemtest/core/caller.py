@@ -18,6 +18,7 @@ ADVICE = {
     "typed": ("{call}", "{command}"),
     "again": ("{call}", "{command:again}"),
     "overwrite": ("overwrite=True", "--overwrite"),
+    "at_levels": ("by={names!r}", "--where COLUMN=LEVEL"),
     "all_variants": ("variants='all'", "--variants all"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),

@@ -106,7 +106,6 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "as_frame": "to_frame",
         "conclusions": "sentences",
         "findings_text": "sentences",
-        "headline": lambda result: next(iter(result.sentences()), result.title),
         "interpretation": "sentences",
         "text": "to_text",
         "to_dataframe": "to_frame",
@@ -141,11 +140,8 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "write": "save",
     },
     "LmmFit": {
-        "AIC": "aic",
-        "BIC": "bic",
         "VarCorr": lambda fit: lambda: fit.varcorr,  # a function in R, so it is called
         "beta": "params",
-        "coef": "params",
         "coefficients": "params",
         "coefs": "params",
         "df_resid": lambda fit: fit.nobs - fit.rank,
@@ -153,9 +149,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "fitted": "fittedvalues",
         "fitted_values": "fittedvalues",
         "fixed_effects": "params",
-        "fixef": "params",
         "isSingular": "is_singular",
-        "logLik": "llf",
         "loglik": "llf",
         "loglike": "llf",
         "loglikelihood": "llf",
@@ -323,6 +317,12 @@ ADVICE: dict[str, dict[str, str]] = {
         "warnings": "analysis.check",
     },
     "LmmFit": {
+        # functions in R, which people call: a value cannot be called
+        "AIC": "fit.aic, without brackets",
+        "BIC": "fit.bic, without brackets",
+        "coef": "fit.params, without brackets",
+        "fixef": "fit.params, without brackets",
+        "logLik": "fit.llf, without brackets",
         "components": "lmemtest.VarianceComponents.of(fit)",
         "blup": "fit.conditional_modes(group), for instance fit.conditional_modes('benchmark')",
         "compare": "lmemtest.glrt(smaller, larger)",

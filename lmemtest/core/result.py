@@ -81,6 +81,10 @@ class Result(Guided):
         """What was found, in plain sentences; the first is the headline."""
         return ()
 
+    def headline(self) -> str:
+        """What was found, in one sentence; the title where nothing is said."""
+        return next(iter(self.sentences()), self.title)
+
     def to_frame(self, part: str | None = None) -> pd.DataFrame:
         """The values at full precision.
 

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.arrays import Array
 from lmemtest.core.options import ERROR_NAMES
-from lmemtest.core.rounding import below, in_tie_order, tie_order
+from lmemtest.core.rounding import below, in_tie_order
 from lmemtest.core.words import format_level, format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
@@ -64,7 +64,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     ['A − B', 'A − C', 'B − C']
     """
     _check_pairs(pairs)
-    table = _best_first(pairs)
+    table = pairs.best_first().to_frame()
     if len(table) > MOST_PAIRS and not pairs.by:
         return pairs_matrix_plot(pairs, ax=ax)
     if len(table) > MOST_PAIRS:
@@ -106,31 +106,6 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         axis_label=f"Difference of marginal means of {score}{reading}\n{interval} ({method})",
     )
     return _rows.draw_rows(content, ax)
-
-
-def _best_first(pairs: Comparisons) -> pd.DataFrame:
-    """The pairs of each group, the better mean on the left and pairs of better means first, where that is known."""
-    table, names = pairs.to_frame(), pairs.estimates.labels()
-    if pairs.direction is None:
-        return table
-    sign = -1.0 if pairs.direction == "maximize" else 1.0
-    place: dict[tuple[Any, ...], tuple[int, int]] = {}  # of a mean: its group, and its rank there
-    for group, (values, members) in enumerate(pairs.estimates.groups()):
-        order = members[tie_order(sign * pairs.estimates.estimate[members])]
-        place |= {(*values.values(), names[member]): (group, rank) for rank, member in enumerate(order)}
-    keys = (table[[*pairs.by, side]].itertuples(index=False, name=None) for side in ("left", "right"))
-    left, right = ([place[key] for key in side] for side in keys)
-    table = turned(table, np.array([one > other for one, other in zip(left, right, strict=True)], dtype=bool))
-    ends = [sorted(both) for both in zip(left, right, strict=True)]
-    return table.iloc[sorted(range(len(table)), key=ends.__getitem__)].reset_index(drop=True)
-
-
-def turned(table: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
-    """Differences of pairs, in some rows the other way round: of the right from the left."""
-    other = table.rename(columns={"left": "right", "right": "left", "ci_low": "ci_high", "ci_high": "ci_low"})
-    signed = ["estimate", "ci_low", "ci_high"]
-    other[signed] = -other[signed]
-    return pd.concat([table[~rows], other.loc[rows, table.columns]]).sort_index()
 
 
 def _check_pairs(pairs: Comparisons) -> None:

@@ -20,10 +20,11 @@ from lmemtest.core.rounding import tie_order, written
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, format_p, percent, plural
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.comparisons import turned
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots._given import ON_RANKS, READINGS, adjustment_name, as_decisions, aside, decided_by, omnibus_text
 from lmemtest.plots.cd_diagrams import cd_diagram, cd_diagrams
-from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED, turned
+from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,6 +11,7 @@ import pandas as pd
 
 from lmemtest.bench.evaluation.tables import groups_column
 from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
+from lmemtest.bench.evaluation.words import points
 from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
 from lmemtest.bench.ranking.methods import TEST_NAMES
@@ -18,7 +19,7 @@ from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, capitalised, counted, joined, percent, plural, rank_span
+from lmemtest.core.words import MISSING, capitalised, counted, format_number, joined, percent, plural, rank_span
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.report.document import (
     HALF_PAGE,
@@ -36,6 +37,8 @@ from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows, leaders
 from lmemtest.report.prose import texts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lmemtest.bench.evaluation.evaluated import Evaluation
     from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.core.result import Answer
@@ -47,7 +50,7 @@ OUTPERFORMING = "Single runs"
 GAMMA = 0.75  # Bouthillier et al. (2021)
 MOST_SAID = 6  # sentences in front of everything
 MOST_DRAWN_PAIRS = 40  # rows of a figure that are still read
-LEADING = 2  # sentences of an evaluation after the first, before its figure and table
+LEADING = 1  # sentences of an evaluation after the first, before its figure and table
 OTHERS = 12  # algorithms compared with the best one: those that come next
 NAMES = 12  # in a sentence
 
@@ -150,14 +153,15 @@ def classical_blocks(analysis: Analysis) -> list[Block]:
         return []
     unit = variants.blocks.unit
     head, *rest = variants.sentences()
-    tests = joined([TEST_NAMES[name] for name in variants.tests if name != "lmem"], most=len(variants.tests))
+    names = [TEST_NAMES[name] for name in variants.tests if name != "lmem"]
     text = (
-        f"Classical tests give each algorithm one score per {unit}; {tests} stand beside the model. {head} The "
-        "test has to be chosen before the scores are seen: these are for readers who ask about another one."
+        f"Beside the model, with one score of each algorithm per {unit}: {joined(names, most=len(names))}. "
+        f"{' '.join((head, *variants.notes))} The test has to be chosen before the scores are seen: these are for "
+        "readers who ask about another one."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         return [paragraph(" ".join([text, *variants.trap, advice("all_pairs")]).rstrip())]
-    title = f"All pairs, by the model and by {len(variants.tests) - 1} classical tests"
+    title = f"All pairs, by the model and by {counted(len(names), 'classical test')}"
     return [paragraph(text), *_one_or_list(rest), folded(title, *_side_by_side(variants))]
 
 
@@ -319,7 +323,9 @@ def evaluation_document(evaluation: Evaluation) -> Document:
     )
     tables = {suffix: _question(evaluation, suffix) for suffix in evaluation.populations}
     sections = (
-        [Section("words", "In words", (bullets(rest[LEADING:]),), summary=(rest[LEADING],))] if rest[LEADING:] else []
+        [Section("words", "In words", _further_sentences(rest[LEADING + 1 :]), summary=(rest[LEADING],))]
+        if rest[LEADING:]
+        else []
     )
     for suffix, tasks in evaluation.populations.items():
         models, pairs = tables[suffix]
@@ -328,6 +334,7 @@ def evaluation_document(evaluation: Evaluation) -> Document:
         gist = f"{significant:,} of {counted(len(evaluation.pairs), 'pair')} {verb} significantly."
         title = f"{'For' if suffix == 'like' else 'On'} {tasks}"
         sections.append(Section(suffix, title, (*([models] if suffix in others else []), pairs), summary=(gist,)))
+    gists = {"detectable": _found(evaluation), "sources": _largest(evaluation)}
     further = [
         ("noise", "Identical runs", "Standard deviations between runs of one model"),
         ("detectable", "Differences that are found", f"Found with {percent(evaluation.power)} power"),
@@ -339,11 +346,10 @@ def evaluation_document(evaluation: Evaluation) -> Document:
     for part, title, caption in further:
         table = ResultTable(caption, evaluation.to_frame(part))
         if len(table.frame):
-            sections.append(Section(part, title, (table,), summary=(f"{caption}.",)))
+            sections.append(Section(part, title, (table,), summary=(gists.get(part, f"{caption}."),)))
     if evaluation.notes:
-        sections.append(
-            Section("notes", "What to know", (bullets(evaluation.notes[1:]),), summary=(evaluation.notes[0],))
-        )
+        said, *more = evaluation.notes
+        sections.append(Section("notes", "What to know", _further_sentences(more), summary=(said,)))
     return answered(
         evaluation.title,
         head,
@@ -352,6 +358,30 @@ def evaluation_document(evaluation: Evaluation) -> Document:
         front=(drawn, tables[first][0]),
         names=evaluation.models["model"],
     )
+
+
+def _further_sentences(sentences: Sequence[str]) -> tuple[Block, ...]:
+    return (bullets(sentences),) if sentences else ()
+
+
+def _found(evaluation: Evaluation) -> str:
+    """The smallest differences, of each population."""
+    table = evaluation.detectable.dropna(subset=["smallest"])
+    odds = evaluation.scale == "odds"
+    sizes = [
+        f"{format_number(float(size), 3) if odds else points(size)} ({name})"
+        for name, size in zip(table["question"], table["smallest"], strict=True)
+    ]
+    return f"{'An odds ratio' if odds else 'A difference'} of {' or '.join(sizes)}." if sizes else "None."
+
+
+def _largest(evaluation: Evaluation) -> str:
+    """The source that adds most."""
+    sources = evaluation.to_frame("sources")
+    if sources.empty:
+        return ""
+    row = sources.loc[sources["sd"].idxmax()]
+    return f"Most from {row['meaning']} (standard deviation {written(row['sd'], '.3g')})."
 
 
 def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
@@ -372,7 +402,7 @@ def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
             "right": evaluation.pairs["right"],
             effect: evaluation.pairs[f"{evaluation.effect}_{suffix}"],
             "interval": _intervals(evaluation.pairs, suffix),
-            "p_value": evaluation.pairs[f"p_value_{suffix}"],
+            "p": evaluation.pairs[f"p_value_{suffix}"],
         }
     )
     level = percent(1.0 - evaluation.alpha)

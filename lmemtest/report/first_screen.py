@@ -242,6 +242,7 @@ def fix_section(analysis: Analysis, findings: list[Block]) -> Section:
         warnings=count["warning"],
         kinds=[kind for _, kind in problems],
         cautions=len(cautions),
+        of_fit=len(wording.fit_warnings(analysis)),
     )
     blocks: list[Block] = [*findings, *cautions]
     if analysis.incomparable:

@@ -139,7 +139,7 @@ def ranking_table(analysis: Analysis, to_best: Comparisons) -> ResultTable:
 def pairs_table(analysis: Analysis) -> ResultTable:
     """All pairs of the best algorithms, as a paper prints them."""
     levels = analysis.decisions.levels[:MOST_IN_PAIRS]
-    rows = analysis.pairs.to_frame()
+    rows = analysis.pairs.best_first().to_frame()
     rows = rows[rows["left"].isin(levels) & rows["right"].isin(levels)].reset_index(drop=True)
     write = _writer(analysis.pairs)
     frame = pd.DataFrame({"first": rows["left"], "second": rows["right"], **_tested(rows, write, analysis.pairs.level)})

@@ -66,6 +66,10 @@ MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, th
 MOST_ROWS = 24  # of a table per benchmark before it is folded
 MOST_RATES = 30  # algorithms in the figure and in the sentences of failures
 MOST_NAMES = 12  # in a sentence about groups
+_NOT_EQUAL = (
+    " A difference that is not significant may be zero, or may be anything else inside its interval: it is not "
+    "evidence of equality."
+)
 SHOWN = 3  # findings of one kind
 POWER = 0.8
 UNITS = (
@@ -267,10 +271,8 @@ def _pairs(analysis: Analysis) -> Section:
     pairs, k, names = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
     content: list[Block] = []
     sentence, untested, n = wording.pairs_sentence(analysis), _untested(analysis), len(pairs.to_frame())
-    text = paragraph(
-        f"{sentence} {untested + ' ' * bool(untested)}A difference that is not significant may be zero, or may be "
-        f"anything else inside its interval: it is not evidence of equality.{best_only(analysis)}"
-    )
+    undecided = len(pairs.to_frame()) > int(np.triu(analysis.decisions.significant.to_numpy()).sum())
+    text = paragraph(f"{sentence}{' ' * bool(untested)}{untested}{_NOT_EQUAL * bool(undecided)}{best_only(analysis)}")
     check = wording.cautious(analysis)
     if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
         rests_on = wording.rests_on(analysis)
@@ -327,7 +329,7 @@ def _elsewhere(analysis: Analysis) -> Section | None:
         changes = list(beside.changes[:MOST_NAMES])
         if len(beside.changes) > MOST_NAMES:
             changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
-        details += [*wording.by_ranks(analysis), paragraph(" ".join((beside.overview, *beside.notes)))]
+        details += [*wording.by_ranks(analysis), paragraph(beside.overview)]
         told: list[Block] = [bullets(changes)] if changes else []
         details.append(folded("Both scores, pair by pair", *told, beside.to_table()))
     details += [*_both_populations(analysis), *classical_blocks(analysis)]
@@ -364,7 +366,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:
-    pairs = analysis.pairs
+    pairs = analysis.pairs.best_first()
     frame = pairs.to_frame()
     apart, decided = analysis.means.apart(), analysis.decisions.decision
     decision = []
@@ -375,7 +377,9 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
     interval = f"{100 * pairs.level:.4g} % CI"
     frame.columns = ["first", "second", "difference", "SE", "df", "t", "p", f"{interval} low", f"{interval} high"]
     sign = "negative" if analysis.runs.direction == "minimize" else "positive"
-    notes = [f"A {sign} difference means that the first of the two is better.", *pairs.notes]
+    said = set(analysis.means.notes)  # below the table of means
+    notes = [f"A {sign} difference means that the first of the two is better."]
+    notes += [note for note in pairs.notes if note not in said]
     if pairs.log_base is not None:
         ratios = pairs.ratios()[["ratio", "ci_low", "ci_high"]].to_numpy(dtype=float)
         written = [[format_number(value, 3) for value in row] for row in ratios]
@@ -402,11 +406,13 @@ def _ranking(analysis: Analysis) -> Section | None:
     low, high = map(format_number, sep.critical_difference)
     width = low if np.isclose(*sep.critical_difference) else f"{low} to {high}, depending on the pair"
     groups = [group for group in sep.groups if len(group) > 1]
+    one_group = len(groups) == 1 and len(groups[0]) == len(sep.levels)
     untested = _untested(analysis)
     text = sentence_of(
         "sections.ranking",
         width=width,
         groups=groups,
+        one_group=one_group,
         many=sum(map(len, groups)) > MOST_NAMES,
         letters=sep.lettered,
         most_named=MOST_NAMES,
@@ -419,6 +425,7 @@ def _ranking(analysis: Analysis) -> Section | None:
     )
     among = "" if names is analysis else f" among the {len(sep.levels)} best"
     together = f"{counted(len(groups), 'group')} of algorithms{among} that are not distinguishable."
+    together = f"No two algorithms{among} differ significantly." if one_group else together
     gist = (together if groups else f"All algorithms{among} differ.",)
     blocks = (paragraph(text + best_only(analysis)), drawn)
     return Section("ranking", "Critical-difference diagram", blocks, summary=gist)

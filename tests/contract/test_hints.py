@@ -81,9 +81,9 @@ plots.qqplot: works             plots.caterpillar: works         plots.barplot: 
 plots.learning_curves: anytime  plots.benchmark_effect: benchmark_effects_plot
 fit.pvalues: works              fit.tvalues: works               fit.conf_int: works
 fit.resid: works                fit.fittedvalues: works          fit.fitted: works
-fit.ranef: works                fit.fixef: works                 fit.VarCorr: works
-fit.vcov: works                 fit.coef: works                  fit.AIC: works
-fit.logLik: works               fit.sigma: works                 fit.r2: works
+fit.ranef: works                fit.fixef: params                fit.VarCorr: works
+fit.vcov: works                 fit.coef: params                 fit.AIC: aic
+fit.logLik: llf                 fit.sigma: works                 fit.r2: works
 fit.icc: works                  fit.plot: works                  fit.random_effect: random_effects
 fit.to_latex: works             fit.to_csv: works                fit.sentences: works
 fit.lsmeans: works              fit.pairs: emmeans               fit.df_resid: works
@@ -150,7 +150,7 @@ def test_synonyms_are_what_they_lead_to():
     assert lt.outperform is lt.probability_of_outperforming is lt.outperforming
     assert lt.plots.heatmap is lt.plots.benchmark_effects_plot
     pd.testing.assert_series_equal(fit.pvalues, fit.to_frame().set_index("term")["p_value"])
-    assert fit.fixef is fit.params
+    assert fit.coefficients is fit.params
     assert fit.df_resid == fit.nobs - fit.rank
     assert fit.sigma == pytest.approx(np.sqrt(fit.scale))
     assert of["runs"].benchmarks == of["runs"].levels("benchmark")

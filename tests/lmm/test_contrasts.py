@@ -35,6 +35,31 @@ def runs():
     return make_runs(["HB", "PB", "RS"], "wxyz", 6, sds={}, shift=shift, noise=0.5, benchmark="task")
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_best_first_turns_and_orders_pairs_and_changes_no_number(em, direction):
+    pw = dataclasses.replace(em.pairs(), direction=direction)
+    frame = pw.best_first().to_frame()
+    gain = frame["estimate"] if direction == "maximize" else -frame["estimate"]
+    assert (gain >= 0).all()
+    means = em.to_frame().set_index(["prior", "algorithm"])["emmean"]
+    means = means if direction == "maximize" else -means
+    better = [means[prior, left] for prior, left in zip(frame["prior"], frame["left"], strict=True)]
+    for prior in frame["prior"].unique():  # pairs of better means first
+        of_group = [mean for mean, one in zip(better, frame["prior"], strict=True) if one == prior]
+        assert of_group == sorted(of_group, reverse=True)
+    same = pw.to_frame().set_index(["prior", "left", "right"])
+    for row in frame.to_dict("records"):
+        key = (row["prior"], row["left"], row["right"])
+        sign = 1.0 if key in same.index else -1.0
+        want = same.loc[key if sign > 0 else (row["prior"], row["right"], row["left"])]
+        ends = (want["ci_low"], want["ci_high"]) if sign > 0 else (-want["ci_high"], -want["ci_low"])
+        assert (row["estimate"], row["t_ratio"]) == (sign * want["estimate"], sign * want["t_ratio"])
+        assert (row["ci_low"], row["ci_high"]) == ends
+        assert [row[name] for name in ("se", "df", "p_value")] == [want[name] for name in ("se", "df", "p_value")]
+    unordered = dataclasses.replace(pw, direction=None)
+    assert unordered.best_first() is unordered
+
+
 def test_pairs_are_left_minus_right_in_level_order_within_groups(em):
     pw = em.pairs()
     frame = pw.to_frame()

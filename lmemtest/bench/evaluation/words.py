@@ -103,6 +103,7 @@ def _questions(evaluation: Evaluation) -> Iterator[tuple[str, str, Decisions]]:
 
 def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
     most = "highest" if evaluation.direction == "maximize" else "lowest"
+    told: tuple[str, str] | None = None  # of the question before
     for suffix, where, decisions in _questions(evaluation):
         rows = evaluation.models.set_index("model")
         means = rows[f"accuracy_{suffix}"]
@@ -126,10 +127,15 @@ def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iter
             than = f"it is not shown to be better than {'any other model' if len(others) > 1 else others[0]}"
         elif others:
             rest = f"not shown to be better than {joined(others)}"
-            than = f"it is significantly better than {joined(better)}, and {rest}"
+            than = f"it is significantly better than {joined(better)}, but {rest}"
         else:
-            than = f"it is significantly better than {'all others' if len(better) > 1 else better[0]}"
-        yield f"{where} {name} has {lead}{known}; {than}."
+            which = {1: better[0], 2: "both others"}.get(len(better), "all others")
+            than = f"it is significantly better than {which}"
+        if told == (name, than):
+            yield f"{where} the same holds: {written(row[f'accuracy_{suffix}'], '.3f')}{known}."
+        else:
+            yield f"{where} {name} has {lead}{known}; {than}."
+        told = (name, than)
     if lacking:
         each = [f"{name} (no answers on {joined(tasks, most=3)})" for name, tasks in lacking.items()]
         yield f"Not compared on these tasks: {joined(each, most=8)}."

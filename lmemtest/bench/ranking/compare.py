@@ -6,6 +6,7 @@ with its rate of false alarms, measured by exchanging the algorithms on whole be
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -82,12 +83,21 @@ def beside(pairs: Comparisons, order: tuple[str, ...], runs: Runs, alpha: float)
     """
     blocks = blocks_of(runs)
     tables = {"lmem": (pairs.to_frame().rename(columns={"t_ratio": "statistic"}), pairs.estimates.direction)}
-    tables |= {test: _tested(blocks, test, alpha) for test in classical_tests(blocks)}
+    tests, notes = classical_tests(blocks), ()
+    n_pairs = math.comb(len(blocks.algorithms), 2)
+    least = n_pairs * 2.0 ** (1 - len(blocks.names))  # of signed ranks that all have one sign, in the first step
+    if len(tests) > 1 and not below(least, alpha):  # that such a test finds nothing says nothing
+        tests = tuple(test for test in tests if test != "wilcoxon")
+        notes = (
+            f"Wilcoxon signed-rank tests are left out: with {blocks.said()} and {counted(n_pairs, 'pair')} none can be "
+            f"significant at {percent(alpha)}.",
+        )
+    tables |= {test: _tested(blocks, test, alpha) for test in tests}
     verdicts = {
         test: codes_of(order, table, alpha, left_ahead(table, lower_is_better=direction == "minimize"))
         for test, (table, direction) in tables.items()
     }
-    return of_tests(verdicts, blocks.of(order), alpha, resolve_rng(0))
+    return replace(of_tests(verdicts, blocks.of(order), alpha, resolve_rng(0)), notes=notes)
 
 
 def _tested(blocks: Blocks, test: str, alpha: float) -> tuple[pd.DataFrame, str | None]:

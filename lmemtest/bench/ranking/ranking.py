@@ -327,7 +327,8 @@ def _headline(ranking: Ranking, beaten: Mapping[str, list[str]]) -> str:
     if len(tied) > 1:
         return f"{ahead}."
     if len(worse) == len(others):
-        return f"{ahead}, ahead of {'the other one' if len(others) == 1 else f'all {len(others)} others'}."
+        which = {1: "the other one", 2: "both others"}.get(len(others), f"all {len(others)} others")
+        return f"{ahead}, ahead of {which}."
     near = [name for name in others if name not in worse]
     if not ranking.decisions.lettered:
         return f"{ahead}; it is not shown to be better than {joined(near, MOST_NAMED)}."

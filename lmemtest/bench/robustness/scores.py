@@ -24,6 +24,7 @@ from lmemtest.lmm.model import ModelSpec
 if TYPE_CHECKING:
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.normalise import Scale
+    from lmemtest.bench.data.per_run import Curve
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.robustness.variants import Way
     from lmemtest.lmm.formula.bars import ParsedFormula
@@ -137,16 +138,24 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
     described = []
     scales = [runs.scale for runs, _ in of_scores if runs.scale is not None]
     for (runs, pairs), scale in zip(of_scores, scales, strict=True):
+        words = _in_words(runs.score, runs.curve, scale)
         null, differs = hypothesis_on(scale), what_differs(scale.method, target=bool(scale.target))
         meaning = f"the hypothesis of a pair is that {null}"
-        ways[runs.score] = (f"by mean {runs.score}", meaning, pairs, runs.direction)
+        ways[runs.score] = (f"by mean {words[0]}", meaning, pairs, runs.direction)
         described += [differs] if differs else []
     raw = scales[0].score
     meaning = "the hypothesis of a pair is that mean scores are equal"
-    ways[raw] = (f"by mean {raw}", meaning, of_raw, scales[0].direction)
+    ways[raw] = (f"by mean {words[1]}", meaning, of_raw, scales[0].direction)
     variants = side_by_side(ways, of="score", alpha=alpha, described=tuple(dict.fromkeys(described)))
     one_sided = (~variants.alike & ~variants.opposite).any()
     return replace(variants, notes=(NO_PROOF,)) if one_sided else variants
+
+
+def _in_words(score: str, curve: Curve | None, scale: Scale) -> tuple[str, str]:
+    """A score and the one it was made of: those of curves that were put on a scale afterwards say so."""
+    if curve is None or not score.startswith(f"{scale.score}_"):
+        return score, scale.score
+    return f"rank of {curve.what}" if scale.method == "rank" else score, curve.what
 
 
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lmemtest.core.options import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS, STEPWISE_ADJUSTMENTS
 from lmemtest.core.result import Result, result
-from lmemtest.core.rounding import below
+from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.words import format_level, format_number, joined, p_text
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.distributions.student import two_sided_p
@@ -39,6 +39,16 @@ _VERBS = {
     "noninferiority": "noninferiority()",
     "best": "best()",
 }  # what makes each kind of comparisons
+
+
+def turned(table: pd.DataFrame, rows: NDArray[np.bool_]) -> pd.DataFrame:
+    """Differences of pairs, in some rows the other way round: of the right from the left."""
+    import pandas as pd
+
+    other = table.rename(columns={"left": "right", "right": "left", "ci_low": "ci_high", "ci_high": "ci_low"})
+    signed = [name for name in ("estimate", "ci_low", "ci_high", "t_ratio") if name in other]
+    other[signed] = -other[signed]
+    return pd.concat([table[~rows], other.loc[rows, table.columns]]).sort_index()
 
 
 @result
@@ -224,6 +234,39 @@ class Comparisons(Result):
             by=by,
             selected={**self.selected, **values},
         )
+
+    def best_first(self) -> Comparisons:
+        """The same pairs, each less the worse mean from the better one, those of better means first, in each group.
+
+        Without a direction they stay as they are.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> scores = [6.0, 3, 5, 8, 3, 7, 8, 5, 8, 9, 6, 9]
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": scores}
+        >>> pairs = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool").pairs()
+        >>> replace(pairs, direction="minimize").best_first().to_frame()[["left", "right", "estimate"]]
+          left right  estimate
+            0    B     C      -3.0
+        1    B     A      -3.5
+        2    C     A      -0.5
+        """
+        self.require("best_first", "pairs")
+        if self.direction is None:
+            return self
+        table, names = self.to_frame(), self.estimates.labels()
+        sign = -1.0 if self.direction == "maximize" else 1.0
+        place: dict[tuple[Any, ...], tuple[int, int]] = {}  # of a mean: its group, and its rank there
+        for group, (values, members) in enumerate(self.estimates.groups()):
+            order = members[tie_order(sign * self.estimates.estimate[members])]
+            place |= {(*values.values(), names[member]): (group, rank) for rank, member in enumerate(order)}
+        keys = (table[[*self.by, side]].itertuples(index=False, name=None) for side in ("left", "right"))
+        left, right = ([place[key] for key in side] for side in keys)
+        table = turned(table, np.array([one > other for one, other in zip(left, right, strict=True)], dtype=bool))
+        ends = [sorted(both) for both in zip(left, right, strict=True)]
+        rows = sorted(range(len(table)), key=ends.__getitem__)
+        return replace(self, table=table.iloc[rows].reset_index(drop=True))
 
     def behind(self, best: str, direction: str) -> pd.DataFrame:
         """By how much each other level is worse than one of them, from the same tests and intervals.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, VCOV
 from lmemtest.core.rounding import written
@@ -477,7 +478,7 @@ def _interaction_notes(
     if several:
         notes.append(
             f"Differences between the levels of {names} depend on {', '.join(several)} in this model (interaction); "
-            "an average over them may mislead. Consider by=."
+            f"an average over them may mislead. Compare at each level: {advice('at_levels', names=several)}."
         )
     for name in single:
         notes.append(

@@ -271,7 +271,8 @@ class ModeratedMeans:
         """What was done, how much the prior counted, and which means vary more than the others."""
         robust, worth = self.robust, ""
         if len(self.families) == 1 and np.isfinite(self.families[0].prior_df):
-            worth = f" (worth {written(float(self.families[0].prior_df), '.3g')} degrees of freedom)"
+            prior_df = float(self.families[0].prior_df)
+            worth = f" (worth {written(prior_df, '.3g' if prior_df < 1000 else ',.0f')} degrees of freedom)"
         notes = [
             "Standard errors of differences are moderated: the scatter of each difference over the "
             f"{robust.n_clusters} levels of {robust.label}, shrunk towards the model's variance"

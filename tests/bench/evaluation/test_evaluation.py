@@ -159,6 +159,21 @@ def test_a_difference_of_these_tasks_that_says_nothing_of_others_is_named():
     assert not any(word in " ".join(said) for word in ("algorithm", "benchmark", "seed", "budget", "run of"))
 
 
+def test_what_holds_for_both_populations_alike_is_said_once():
+    table = pd.DataFrame(
+        [(m, f"t{t}", i, int(i % 5 > {"A": 0, "B": 2 + (t + i) % 2, "C": 2 + (t + i + 1) % 2}[m]))
+         for m in "ABC" for t in range(6) for i in range(50)],
+        columns=list(ROLES.values()),
+    )  # fmt: skip
+    found = lt.evaluate(table, **ROLES)
+    first, second, *_ = found.sentences()
+    row = found.models.set_index("model").loc["A"]
+    ends = f"{row['ci_low_like']:.3f} to {row['ci_high_like']:.3f}"
+    assert found.pairs.query("left == 'A'")[["differ_these", "differ_like"]].to_numpy().all()
+    assert first.endswith("; it is significantly better than both others.")
+    assert second == f"For tasks like these the same holds: 0.800 (95 % interval {ends})."
+
+
 def test_a_model_that_solved_everything_has_wilsons_interval_of_its_items():
     table = answers(3, sizes=(20, 20))
     table.loc[table["model"] == "B", "right"] = 1

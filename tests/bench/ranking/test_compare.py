@@ -22,6 +22,22 @@ def runs(missing: float = 0.0, algorithms: int = 5, digits: int = 9) -> lt.Runs:
     return as_runs(table[np.repeat(rng.random(shape[:2]) >= missing, 3)])
 
 
+@pytest.mark.parametrize(("benchmarks", "left_out"), [(7, True), (8, False)])
+def test_signed_ranks_that_cannot_be_significant_are_left_out_and_it_is_said(benchmarks, left_out):
+    table = runs(algorithms=3).filter(task=[str(task) for task in range(benchmarks)])
+    pairs = lt.fit_lmm("loss ~ tool + (1|task) + (1|task:tool)", table).emmeans("tool").pairs()
+    alpha = 0.04  # three pairs on seven benchmarks: 3 / 64 = 0.047 at least, on eight 3 / 128 = 0.023
+    found = beside(pairs, pairs.decisions(direction="minimize").levels, table, alpha)
+    assert ("wilcoxon" not in found.tests) == left_out
+    assert (
+        found.notes
+        == ("Wilcoxon signed-rank tests are left out: with 7 benchmarks and 3 pairs none can be significant at 4 %.",)
+        * left_out
+    )
+    wilcoxon = lt.rank(table, "frequentist", test="wilcoxon", alpha=alpha)
+    assert any("no signed-rank test can be significant" in note for note in wilcoxon.notes) == left_out
+
+
 @pytest.mark.parametrize(
     "table",
     [runs(), runs(0.2), runs(algorithms=2), runs(digits=0)],
