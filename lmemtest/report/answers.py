@@ -380,7 +380,7 @@ def _largest(evaluation: Evaluation) -> str:
     sources = evaluation.to_frame("sources")
     if sources.empty:
         return ""
-    row = sources.loc[sources["sd"].idxmax()]
+    row = sources.iloc[tie_order(sources["sd"], descending=True)[0]]
     return f"Most from {row['meaning']} (standard deviation {written(row['sd'], '.3g')})."
 
 

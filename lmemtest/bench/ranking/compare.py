@@ -83,7 +83,8 @@ def beside(pairs: Comparisons, order: tuple[str, ...], runs: Runs, alpha: float)
     """
     blocks = blocks_of(runs)
     tables = {"lmem": (pairs.to_frame().rename(columns={"t_ratio": "statistic"}), pairs.estimates.direction)}
-    tests, notes = classical_tests(blocks), ()
+    tests = classical_tests(blocks)
+    notes: tuple[str, ...] = ()
     n_pairs = math.comb(len(blocks.algorithms), 2)
     least = n_pairs * 2.0 ** (1 - len(blocks.names))  # of signed ranks that all have one sign, in the first step
     if len(tests) > 1 and not below(least, alpha):  # that such a test finds nothing says nothing
