@@ -32,7 +32,7 @@ the mean of a model is one of ``m(eta + u_g, v)`` over the groups g, with the er
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -91,36 +91,14 @@ def on_response(fit: Any, means: Estimates, these: Sequence[str] = ()) -> Estima
     return _averaged(fit, means, these) if hasattr(fit, "family") else _transformed(fit, means)
 
 
-@dataclass(frozen=True)
-class _Targets:
-    """What means average over: predictors ``eta[i]`` of means ``mean[i]`` with weights that sum to 1 for each mean.
+def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> tuple[Index, Array, list[Index | None]]:
+    """What means average over: the mean of each predictor, its weight, and by random term the level in it.
 
-    ``codes`` has per random term the level whose effect is in the predictor, None where it is averaged over.
+    One predictor for each mean, with `these` one for each of their groups; None of terms that are averaged over.
     """
-
-    mean: Index
-    weight: Array
-    codes: Sequence[Index | None]
-
-    @property
-    def free(self) -> list[int]:
-        """The terms that are averaged over."""
-        return [i for i, codes in enumerate(self.codes) if codes is None]
-
-    def coefficients(self, fit: Any, slope: Array, n: int) -> list[Array]:
-        """Of the effects of each term in the means, ``(levels, effects, n)``."""
-        out = [np.zeros((term.n_levels, len(term.names), n)) for term in fit.design.random]
-        for K, codes in zip(out, self.codes, strict=True):
-            if codes is not None:
-                np.add.at(K[:, 0], (codes, self.mean), self.weight * slope)
-        return out
-
-
-def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> _Targets:
-    """One target for each mean; with `these` one for each of their groups."""
     bars, n = fit.design.parsed.bars, len(means.frame)
     if not these:
-        return _Targets(np.arange(n), np.ones(n), [None] * len(bars))
+        return np.arange(n), np.ones(n), [None] * len(bars)
     fixed, known = {*means.specs, *means.by}, {name for bar in bars for name in bar.groups}
     check_columns(these, sorted(known), argument="these")
     held = [i for i, bar in enumerate(bars) if {*these} & {*bar.groups} and {*bar.groups} <= {*these} | fixed]
@@ -151,7 +129,7 @@ def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> _Targets:
     weight = [_nested_shares(unit[[*these]]) for unit in units]
     cells = np.concatenate([unit.index.to_numpy() for unit in units])
     codes = [term.codes[cells] if i in held else None for i, term in enumerate(fit.design.random)]
-    return _Targets(np.repeat(np.arange(n), [len(w) for w in weight]), np.concatenate(weight), codes)
+    return np.repeat(np.arange(n), [len(w) for w in weight]), np.concatenate(weight), codes
 
 
 def _nested_shares(units: pd.DataFrame) -> Array:
@@ -173,17 +151,21 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
     mean there, so that it lies where means can.
     """
     p, n = means.fixed.shape[1], len(means.frame)
-    over = _targets(fit, means, these)
-    variance, slope_of_variance = _variance_of_answers(fit, over.free)
+    mean, weight, levels = _targets(fit, means, these)
+    free = [i for i, codes in enumerate(levels) if codes is None]
+    variance, slope_of_variance = _variance_of_answers(fit, free)
     estimable = np.isfinite(means.estimate)
-    moved, moved_by_variance = _level(fit, variance, over.free)
-    eta = np.where(estimable, means.estimate, 0.0)[over.mean] + moved
-    for u, codes in zip(fit.modes, over.codes, strict=True):
+    moved, moved_by_variance = _level(fit, variance, free)
+    eta = np.where(estimable, means.estimate, 0.0)[mean] + moved
+    for u, codes in zip(fit.modes, levels, strict=True):
         eta += 0.0 if codes is None else u[codes, 0]
     m, slope, of_variance = marginal_means(fit.family, eta, np.full(len(eta), variance))
-    K = over.coefficients(fit, slope, n)
+    K = [np.zeros((term.n_levels, len(term.names), n)) for term in fit.design.random]  # of the levels in the means
+    for part, codes in zip(K, levels, strict=True):
+        if codes is not None:
+            np.add.at(part[:, 0], (codes, mean), weight * slope)
     m, slope, of_variance = (
-        np.asarray(np.bincount(over.mean, over.weight * values, n), dtype=float)
+        np.asarray(np.bincount(mean, weight * values, n), dtype=float)
         for values in (m, slope, of_variance + slope * moved_by_variance)
     )
     by_fixed = slope[:, None] * np.where(estimable[:, None], means.fixed, 0.0)
@@ -191,7 +173,7 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
     where = fit.problem, fit.optim.theta, fit.optim.criterion
     errors = covariance(*where, by_fixed[:, fit.problem.kept], K) if these else by_fixed @ means.V[:p, :p] @ by_fixed.T
     V = errors + spread * np.outer(of_variance, of_variance)
-    groups = list(dict.fromkeys(fit.design.random[i].group for i in over.free))
+    groups = list(dict.fromkeys(fit.design.random[i].group for i in free))
     what = "probabilities of a right answer" if fit.family.binomial else "expected counts"
     link = f"Means and differences are on the scale of {fit.score}."
     found = Estimates.of(
@@ -219,7 +201,7 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
             *((f"Means are over the levels of {joined([*these])} in the table, not further ones.",) if these else ()),
             f"Means are {what} averaged over the random effects of {joined(groups)}: for further ones like these, not "
             "for these and not for one whose effects are zero. Their level is that of the answers of the table, where "
-            f"each group of {min((fit.design.random[i] for i in over.free), key=lambda term: term.n_levels).group} "
+            f"each group of {min((fit.design.random[i] for i in free), key=lambda term: term.n_levels).group} "
             "counts by its precision."
             if groups
             else f"Means are {what}.",
