@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.evaluation.tables import groups_column
-from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
 from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
 from lmemtest.bench.ranking.methods import TEST_NAMES
@@ -356,6 +354,9 @@ def evaluation_document(evaluation: Evaluation) -> Document:
 
 def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
     """Mean scores with their intervals, best first; and all pairs."""
+    from lmemtest.bench.evaluation.tables import groups_column
+    from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
+
     models = pd.DataFrame(
         {
             "model": evaluation.models["model"],
