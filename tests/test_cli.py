@@ -1067,10 +1067,10 @@ def test_a_name_of_a_file_that_is_no_text_can_be_written(tmp_path: Path) -> None
 
 
 def test_an_interruption_before_a_command_has_begun_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(**_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lmemtest.cli.commands.app", interrupted)
+    monkeypatch.setattr("typer.Typer.__call__", interrupted)
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 130

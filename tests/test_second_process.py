@@ -1,5 +1,6 @@
 """What is begun beside a process is what it would have done itself."""
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -36,6 +37,11 @@ def where_it_survives() -> int:
     return HOME
 
 
+def importer_of(name: str) -> tuple[int, int]:
+    """Who is asked, and who imported the module."""
+    return os.getpid(), importlib.import_module(name).IMPORTER
+
+
 def test_without_a_second_process_a_call_waits_until_it_is_asked_for() -> None:
     assert begun(os.getpid) is os.getpid
 
@@ -65,6 +71,19 @@ def test_one_processor_does_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "check_jobs", lambda _: 1)
     with second_process():
         assert begun(os.getpid)() == HOME
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_what_both_processes_need_is_imported_once(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("needed_by_both", "needed_by_one"):
+        (tmp_path / f"{name}.py").write_text("import os\nIMPORTER = os.getpid()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with second_process("needed_by_one", shared=("needed_by_both",)):
+        asked, importer = begun(partial(importer_of, "needed_by_both"))()
+        assert asked != HOME
+        assert importer == HOME
+        asked, importer = begun(partial(importer_of, "needed_by_one"))()
+        assert asked == importer != HOME
 
 
 @pytest.mark.usefixtures("two_processors")

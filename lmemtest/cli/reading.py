@@ -141,13 +141,14 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     if export is not None:
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
-    from lmemtest.bench.data.guessing import guess
-    from lmemtest.bench.data.recognised import recognised
     from lmemtest.core.replicates import load_beside
-    from lmemtest.errors import ArgumentError
 
     if options.yes or not lacking:  # else the command may end with a question
         load_beside()
+    from lmemtest.bench.data.guessing import guess
+    from lmemtest.bench.data.recognised import recognised
+    from lmemtest.errors import ArgumentError
+
     if lacking:
         export = None if wide else recognised(source.read(), str(options.table))
         if export is not None and export.tool != EVALUATE:

@@ -96,9 +96,8 @@ def screen(answer: Result, name: str) -> str:
     return logged("\n".join(lines))
 
 
-# What a second process needs to check a fit and to draw the figures of a report.
-_DRAWING = ("lmemtest.report.sections", "lmemtest.plots.behind_best", "matplotlib.backends.backend_svg",
-            "matplotlib.backends.backend_pdf")  # fmt: skip
+_ANALYSING = ("lmemtest.report.analysis", "lmemtest.report.sections")
+_DRAWING = ("lmemtest.plots.behind_best", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf")
 
 
 @contextmanager
@@ -108,7 +107,7 @@ def drawing_beside(paths: Iterable[Path]) -> Iterator[None]:
     from lmemtest.report.files import FIGURES_BESIDE
 
     has_figures = any(path.suffix.lower() in (".html", ".htm", *FIGURES_BESIDE) for path in paths)
-    with second_process(*_DRAWING) if has_figures else nullcontext():
+    with second_process(*_DRAWING, shared=_ANALYSING) if has_figures else nullcontext():
         yield
 
 

@@ -73,7 +73,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "influence": "lmm.diagnostics.influence:influence",
         "joint_tests": "lmm.means.f_tests:joint_tests",
         "leaderboard": f"{_RANKING}.leaderboard:leaderboard",
-        "glmer": "lmm.model:fit_glmm",
+        "glmer": "lmm.model.glmm:fit_glmm",
         "lmer": "lmm.model:fit_lmm",
         "load_hpo_runs": "bench.data.datasets:load_hpo_runs",
         "mixedlm": "lmm.model:fit_lmm",

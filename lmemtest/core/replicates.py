@@ -462,17 +462,19 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 _MOST_BESIDE = 2  # further processes: what is to be done beside has a few large parts
 _MOST_BYTES = 2**27  # of what is sent: more would be held twice, by both processes
 
-_Pool: TypeAlias = "tuple[ProcessPoolExecutor, list[Future[Any]]]"  # and what it was given; first, to load its modules
+# With what it was given, first of all to load its modules, and the modules that both processes need.
+_Pool: TypeAlias = "tuple[ProcessPoolExecutor, list[Future[Any]], tuple[str, ...]]"
 _beside: ContextVar[_Pool | None] = ContextVar("what works beside this process", default=None)
 
 
 @contextmanager
-def second_process(*modules: str) -> Iterator[None]:
+def second_process(*modules: str, shared: tuple[str, ...] = ()) -> Iterator[None]:
     """What is `begun` in this context is done beside this process, by one that loads some modules at once.
 
     Where a process can be forked and there is another processor for it. For a command, which owns its process: the
     programs of others may have threads, which a fork loses. It has what was imported when `load_beside` is called, or
-    else when something is begun.
+    else when something is begun: the modules that are `shared`, which this process needs as well, are imported once,
+    before that.
     """
     import multiprocessing
 
@@ -483,7 +485,7 @@ def second_process(*modules: str) -> Iterator[None]:
     others = {*multiprocessing.active_children()}
     with processes(jobs, initializer=_begin_beside, initargs=modules) as pool:
         given: list[Future[Any]] = []
-        token = _beside.set((pool, given))
+        token = _beside.set((pool, given, shared))
         try:
             yield
         finally:
@@ -498,6 +500,8 @@ def load_beside() -> None:
     """Start the second process, if there is to be one: it loads its modules beside what follows here."""
     beside = _beside.get()
     if beside is not None and not beside[1]:
+        for module in beside[2]:
+            importlib.import_module(module)
         beside[1].append(beside[0].submit(os.getpid))
 
 

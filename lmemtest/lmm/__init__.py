@@ -48,7 +48,8 @@ _load, _names, _public = _lazy.attach(
         "means.estimates": ["Estimates"],
         "means.f_tests": ["joint_tests"],
         "means.moderated": ["moderated"],
-        "model": ["GlmmFit", "LmmFit", "ModelSpec", "fit_glmm", "fit_lmm"],
+        "model": ["LmmFit", "ModelSpec", "fit_lmm"],
+        "model.glmm": ["GlmmFit", "fit_glmm"],
     },
 )
 __all__ = ["fit", *_public]

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
@@ -260,6 +260,11 @@ def new_axes(width: float, height: float) -> Axes:
 
 def scratch_axes(width: float = FIGURE_WIDTH) -> Axes:
     """Axes to measure texts with, in a figure that nobody sees."""
+    return _scratch(width, _stretch.get(), rcParams["figure.dpi"])
+
+
+@functools.lru_cache(maxsize=4)  # new axes take longer than the texts that are measured with them
+def _scratch(width: float, stretch: float, dpi: float) -> Axes:  # noqa: ARG001 - the key of the cache
     with detached_figures():
         return new_axes(width, FIGURE_WIDTH)
 

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.evaluation.tables import groups_column
-from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
-from lmemtest.bench.evaluation.words import points
 from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
 from lmemtest.bench.ranking.methods import TEST_NAMES
@@ -366,6 +363,8 @@ def _further_sentences(sentences: Sequence[str]) -> tuple[Block, ...]:
 
 def _found(evaluation: Evaluation) -> str:
     """The smallest differences, of each population."""
+    from lmemtest.bench.evaluation.words import points
+
     table = evaluation.detectable.dropna(subset=["smallest"])
     odds = evaluation.scale == "odds"
     sizes = [
@@ -386,6 +385,9 @@ def _largest(evaluation: Evaluation) -> str:
 
 def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
     """Mean scores with their intervals, best first; and all pairs."""
+    from lmemtest.bench.evaluation.tables import groups_column
+    from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
+
     models = pd.DataFrame(
         {
             "model": evaluation.models["model"],

@@ -14,13 +14,12 @@ from lmemtest.core.words import counted
 from lmemtest.report.document import Block, Section, bullets, closed_if_long, figure, stable_svg
 from lmemtest.report.files import CURVES, LABELS, check_folder, write_atomically
 from lmemtest.report.prose import texts
-from lmemtest.tuning.curves import TuningCurves
-from lmemtest.tuning.curves import curves as tuning_curves
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
+    from lmemtest.tuning.curves import TuningCurves
 
 RNG = 1  # of the rates of false labels, which the reports name
 MOST_ROWS = 24  # of a table before it is folded
@@ -30,6 +29,9 @@ DOTS_PER_INCH = 150
 
 def curves_of(trials: Any, runs: Runs) -> TuningCurves:
     """Tuning curves for a report on runs: as given, or of a table with the runs' score, algorithm and benchmark."""
+    from lmemtest.tuning.curves import TuningCurves
+    from lmemtest.tuning.curves import curves as tuning_curves
+
     if isinstance(trials, TuningCurves):
         return trials
     if hasattr(trials, "roles"):

@@ -332,17 +332,21 @@ def crossing(runs: Runs) -> Crossing | None:
     from scipy.sparse import csr_array
 
     keys = runs.study.groups([runs.benchmark, runs.algorithm]).keys
-    at = {level: i for i, level in enumerate(runs.algorithms)}
     benchmark, algorithm = keys.codes
-    algorithm = np.array([at[level] for level in pd.Series(keys.levels[1]).tolist()], dtype=np.intp)[algorithm]
-    n_benchmarks = int(benchmark.max()) + 1
-    ran = csr_array((np.ones(keys.size, dtype=np.int64), (algorithm, benchmark)), (len(runs.algorithms), n_benchmarks))
+    shape = len(runs.algorithms), int(benchmark.max()) + 1
+    if keys.size == shape[0] * shape[1]:  # all on all
+        common = np.full((shape[0], shape[0]), shape[1])
+    else:
+        at = {level: i for i, level in enumerate(runs.algorithms)}
+        algorithm = np.array([at[level] for level in pd.Series(keys.levels[1]).tolist()], dtype=np.intp)[algorithm]
+        ran = csr_array((np.ones(keys.size, dtype=np.int64), (algorithm, benchmark)), shape)
+        common = (ran @ ran.T).toarray()
     return Crossing(
         benchmark=runs.benchmark,
         algorithm=runs.algorithm,
         algorithms=runs.algorithms,
-        common=(ran @ ran.T).toarray(),
-        n_benchmarks=n_benchmarks,
+        common=common,
+        n_benchmarks=shape[1],
         n_rows=runs.n_rows,
     )
 

@@ -135,7 +135,7 @@ def _answer(
     return Answer(
         question="shared_seeds",
         title="Effects that runs with the same seed share across benchmarks",
-        tables={"test": pd.DataFrame([values])},
+        tables={"test": pd.DataFrame({name: [value] for name, value in values.items()})},
         values={**values, "level": level, "test": test, "verdict": "shown" if below(p_value, SHOWN) else verdict},
     )
 

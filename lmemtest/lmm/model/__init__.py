@@ -1,4 +1,4 @@
-"""`fit_lmm`, `fit_glmm`: a formula and a table of runs -> a fitted mixed model, `LmmFit` or `GlmmFit`.
+"""`fit_lmm`, or `fit_glmm` of `glmm`: a formula and a table of runs -> a fitted mixed model.
 
 ===========  =======================================================================
 spec         a model that is not fitted yet, `ModelSpec`
@@ -12,7 +12,6 @@ verbs        what can be asked of a fit, and which function answers
 
 from lmemtest.lmm.model.fit import DDF_METHODS, DdfMethod, LmmFit
 from lmemtest.lmm.model.fitting import fit_lmm
-from lmemtest.lmm.model.glmm import GlmmFit, fit_glmm
 from lmemtest.lmm.model.spec import ModelSpec
 
-__all__ = ["DDF_METHODS", "DdfMethod", "GlmmFit", "LmmFit", "ModelSpec", "fit_glmm", "fit_lmm"]
+__all__ = ["DDF_METHODS", "DdfMethod", "LmmFit", "ModelSpec", "fit_lmm"]

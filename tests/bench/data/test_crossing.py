@@ -42,6 +42,12 @@ def test_common_benchmarks_are_counted_as_by_hand():
     assert (found.n_pairs, found.none_meet) == (6, False)
 
 
+def test_where_all_algorithms_ran_everywhere_all_benchmarks_are_common():
+    found = crossing(lt.Runs(table({"t1": "CBA", "t2": "ABC"}), **ROLES))
+    assert found.common.tolist() == [[2, 2, 2]] * 3
+    assert (found.n_benchmarks, found.apart) == (2, ())
+
+
 @pytest.mark.parametrize(
     "kind", [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy(), pa.Table.from_pandas, duckdb.from_df]
 )
