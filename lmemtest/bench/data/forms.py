@@ -8,13 +8,13 @@ caller names is left as it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmemtest.bench.data.column import Column, is_ranking, is_summary, read_columns
+from lmemtest.bench.data.column import Column, read_columns
 from lmemtest.bench.data.failures import WORDS as FAILED
 from lmemtest.bench.data.roles import RANK_NAMES, direction_of, role_of, sums_up, words_of
 from lmemtest.core.caller import advice, named
@@ -195,10 +195,12 @@ def tidied(
     >>> [remark.code for remark in tidy.remarks]
     ['spread', 'summary_columns', 'methods_in_rows']
     """
-    table, remarks = _of_single_values(*_without_empty(with_names(frame)), kept)
+    table, remarks = _with_inner(*_without_empty(with_names(frame)), kept)
+    columns, remarks = _without_lists(read_columns(table, decimal), remarks, kept)
+    if len(columns) < len(table.columns):
+        table = table[list(columns)]
     if label is None and frame.index.name:
         label = str(frame.index.name)
-    columns = read_columns(table, decimal)
     if wide is None:
         wide = score is None and not kept and _is_wide(columns)
     if label is None and wide:  # one column of text beside numbers names the rows, also by digits
@@ -294,10 +296,10 @@ def _without_empty(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Remark, ...
     return frame[~empty].reset_index(drop=True), found
 
 
-def _of_single_values(
+def _with_inner(
     frame: pd.DataFrame, remarks: tuple[Remark, ...], kept: Sequence[str]
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-    """The table with the values within objects as columns of their own, and without columns of lists."""
+    """The table with the values within objects as columns of their own."""
     import pandas as pd
 
     parts: dict[str, Any] = {}
@@ -313,12 +315,19 @@ def _of_single_values(
         shown = next(name for name in parts if name not in frame.columns)
         frame = pd.DataFrame(parts, index=frame.index)
         remarks = (*remarks, Remark("nested", tuple(flattened), shown=shown))
-    columns = read_columns(frame)
+    return frame, remarks
+
+
+def _without_lists(
+    columns: dict[str, Column], remarks: tuple[Remark, ...], kept: Sequence[str]
+) -> tuple[dict[str, Column], tuple[Remark, ...]]:
+    """Columns of single values."""
     lists = [name for name, column in columns.items() if column.is_nested and name not in kept]
     if not lists:
-        return frame, remarks
-    rest = frame.drop(columns=lists)
-    if len(rest) < 2 or len(rest.columns) < 2 or not any(columns[name].is_numeric for name in rest):
+        return columns, remarks
+    rest = {name: column for name, column in columns.items() if name not in lists}
+    n_rows = len(columns[lists[0]].values)
+    if n_rows < 2 or len(rest) < 2 or not any(column.is_numeric for column in rest.values()):
         raise DataError(
             f"The table has lists or objects in {'the column' if len(lists) == 1 else 'the columns'} "
             f"{listed(map(repr, lists))}, and no score for each run without them. Each row must be one run with single "
@@ -717,6 +726,89 @@ def _without_spreads(
         called = {}
     table = table.drop(columns=spare).rename(columns=called)
     return table, (*remarks, Remark("mean_columns", tuple(spare))), [called.get(name, name) for name in scores]
+
+
+# -------------------------------------------------------------------------------- rows and columns that sum up others
+
+
+CHANCE = 0.05  # with which one of the others might be where a summary is, in all rows
+MOST_TIED = 1.0  # ranks, or wins, by which a row may gain from ties
+_DIGITS = 10  # decimals from which on a number counts as not rounded
+
+
+def is_summary(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Whether a value per row sums up the others of its row, `(rows, columns)`, as far as digits are printed.
+
+    Means, medians, sums, geometric means, standard deviations, extremes; mean ranks among the rows, ranks of the means,
+    and numbers of columns in which a row is best. Not where scores are so much alike that any column would do.
+    """
+    known = np.isfinite(values) & np.isfinite(others).any(axis=1)
+    if others.shape[1] < 2 or known.sum() < 2:
+        return False
+    x, given = others[known], values[known]
+    finite = x[np.isfinite(x)]
+    slack = 0.5005 * 10.0 ** -_decimals(given) + 1e-9 * float(np.abs(finite).max()) * x.shape[1]
+    whole = bool((given == np.rint(given)).all())
+    for width in (0.0, 0.5 * 10.0 ** -_decimals(finite)):  # scores as they are, and as they may have been rounded
+        for low, high in _limits(x, width, whole):
+            low, high = low - slack, high + slack
+            if not ((low <= given) & (given <= high)).all():  # False where NaN
+                continue
+            alike = ((low[:, None] <= x) & (x <= high[:, None])).sum() + 0.5
+            if len(x) * np.log(alike / (finite.size + 0.5)) < np.log(CHANCE):
+                return True
+    return False
+
+
+def is_ranking(values: NDArray[np.float64]) -> bool:
+    """Whether the values of rows are their places in an order, from 1 on; ties may share a place in any of the usual
+    ways.
+
+    >>> is_ranking(np.array([1.0, 2.0, 2.0, 4.0])), is_ranking(np.array([1.0, 2.0, 4.0]))
+    (True, False)
+    """
+    from scipy.stats import rankdata
+
+    methods = ("min", "dense", "average", "max")
+    return len(values) > 1 and any(np.array_equal(rankdata(values, method), values) for method in methods)
+
+
+def _limits(x: NDArray[np.float64], width: float, whole: bool) -> Iterator[tuple[Any, Any]]:
+    """The least and the largest value that each statistic of the rows may have where scores are off by `width`.
+
+    Scores that are tied as printed may differ before, so ranks and wins (whole numbers) have limits where few are.
+    """
+    from scipy.stats import rankdata
+
+    m = float(x.shape[1])
+    with np.errstate(all="ignore"):
+        mean = np.nanmean(x, axis=1)
+        near = [(mean, 1.0), (np.nanmedian(x, axis=1), 1.0), (np.nansum(x, axis=1), m)]
+        near += [(np.nanmin(x, axis=1), 0.0), (np.nanmax(x, axis=1), 0.0)]
+        if m > 2.0:
+            near += [(np.nanstd(x, axis=1), 1.5), (np.nanstd(x, axis=1, ddof=1), 1.5)]
+        if (x[np.isfinite(x)] > 0.0).all():
+            near.append((np.exp(np.nanmean(np.log(x), axis=1)), 1.5))
+        for found, times in near:
+            yield found - times * width, found + times * width
+        if len(x) < 2:
+            return
+        for signed in (x, -x):
+            for scores in (signed, np.nanmean(signed, axis=1, keepdims=True)):
+                ways = ("min", "average", "max")
+                low, middle, high = (
+                    np.nanmean(rankdata(scores, method=ties, axis=0, nan_policy="omit"), axis=1) for ties in ways
+                )
+                yield (low, high) if (high - low).max() <= MOST_TIED else (middle, middle)
+            best = signed == np.nanmin(signed, axis=0)
+            alone, tied = (best & (best.sum(axis=0) == 1)).sum(axis=1), best.sum(axis=1)
+            yield (alone, tied) if whole and (tied - alone).max() <= MOST_TIED else (tied, tied)
+
+
+def _decimals(values: NDArray[np.float64]) -> int:
+    """How many decimals numbers are written with, at most."""
+    written = [np.format_float_positional(value, trim="-") for value in np.unique(values)[:10_000]]
+    return min(max(len(text.partition(".")[2]) for text in written), _DIGITS)
 
 
 # ------------------------------------------------------------------------------------------------------------ layout

@@ -15,8 +15,8 @@ import pytest
 from levels import first
 
 import lmemtest as lt
-from lmemtest.bench.data.column import is_summary, number_in
-from lmemtest.bench.data.forms import Remark, Tidy, read_as, tidied
+from lmemtest.bench.data.column import number_in
+from lmemtest.bench.data.forms import Remark, Tidy, is_summary, read_as, tidied
 from lmemtest.bench.data.readers import open_table
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
