@@ -208,7 +208,7 @@ def test_ratings_are_evaluated_on_their_scale() -> None:
     found = run("evaluate", "ratings.csv", "--yes")
     assert found.exit_code == 0, found.output
     assert "--judge judge --min 1 --max 10" in found.output
-    assert "Scores from 1 to 10 count as 0 to 1: a difference of 0.1 is 0.9 on their scale." in found.output
+    assert "mean score (from 1 to 10)" in found.output
     found = run("evaluate", "ratings.csv", "--yes", "--max", "7")
     assert "must hold scores from 0 to 7 (--min and --max), got 10." in " ".join(found.output.split())
 
