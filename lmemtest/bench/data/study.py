@@ -612,6 +612,13 @@ class Study:
         return tuple(name for name in self.runs.family if self.count(benchmark, name) > self.count(benchmark))
 
     @cached_property
+    def relative_to(self) -> tuple[str, ...]:
+        """Columns of benchmarks, or of instances, whose difficulties have no variance; none where they have."""
+        from lmemtest.bench.data.normalise import relative_to
+
+        return relative_to(self.runs)
+
+    @cached_property
     def sampled(self) -> Sampled:
         """What the runs are a sample of: families where there are enough of them, else benchmarks."""
         from lmemtest.bench.data.requirements import sampled

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from lmemtest.bench.data.normalise import relative_to
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.modelling.terms import (
     ROLES,
@@ -420,7 +419,7 @@ def start_of(runs: Runs, start: ModelSpec | None) -> ModelSpec:
     spec = ModelSpec(response=runs.score, terms=(column_term(runs.algorithm, runs),))
     if runs.benchmark is None:
         return spec
-    if blocks := relative_to(runs):
+    if blocks := runs.study.relative_to:
         return spec.with_crossed(*(factor_term(column, runs) for column in blocks))
     sample = spec.with_term(intercept(runs.benchmark))
     return spec if refusal(sample, runs) else sample  # one benchmark, or one row of each

@@ -20,18 +20,18 @@ the number of families allows; a claim about further benchmarks of these familie
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from lmemtest.bench.data.normalise import of_baseline, relative_to
+from lmemtest.bench.data.normalise import of_baseline
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import shared_seeds
-from lmemtest.bench.modelling.terms import factor_term, held_in, meaning, of_groups
+from lmemtest.bench.modelling.terms import called_for, meaning
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
@@ -42,7 +42,6 @@ from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.formula import Bar, Term
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.model.fitting import fitted_quietly
-from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -50,12 +49,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
     Level = tuple[str, ...]
-
-
-# More budgets than this are a continuum: one effect each would eat the data; and so would more of algorithms at them.
-_MANY_BUDGETS, _MANY_EFFECTS = 50, 200
-# Beyond this the covariances of the effects at the levels of a metafeature (10 for four) eat the benchmarks.
-_MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
 
 
 @guided
@@ -150,33 +143,12 @@ def model_of(runs: Runs, population: str | None = None) -> Answer:
     """`recommend` for the scores that runs have."""
     require_crossing(runs)
     sample = Population.of(runs, population)
-    fixed_benchmarks = population == "run" and runs.study.several_benchmarks
-    blocks = runs.study.instance if fixed_benchmarks else relative_to(runs)
+    exactly = population == "run" and runs.study.several_benchmarks  # each benchmark has means of its own
+    blocks = runs.study.instance if exactly else runs.study.relative_to
     of_seeds, seeds, no_luck = _crossed_seeds(runs)
-    candidates = [bar for bar in _candidates(runs, sample) if not fixed_benchmarks or runs.seed in bar.groups]
-    kept, left_out = _identified(runs, [*candidates, *of_seeds], blocks)
-    study, run = runs.study, runs.study.run
-    if not study.several_benchmarks:
-        rows = runs.budget is not None and runs.seed is None
-        rows = rows and study.count(*run) < runs.n_rows == study.count(*run, str(runs.budget))
-        if rows or (runs.curve is not None and study.count(*study.instance, runs.algorithm) == runs.n_rows):
-            raise _nothing_repeated(runs)
-    fixed, budget_notes = _fixed(runs, sample.fixed, blocks)
-    factors = [factor_term(column, runs) for column in blocks]
-    if fixed_benchmarks:  # each has means of its own, and so at its instances
-        factors, fixed = [fixed[0], *factors], [term for term in fixed[1:] if not {*term.columns} & {*blocks}]
-    written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
-    spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
-    spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
-    columns = prod(runs.study.count(name) for name in spec.fixed_columns)  # at most
-    for bar in list(kept):  # a fit would call the variance of what the fixed effects hold already arbitrary
-        if study.count(*bar.groups) <= columns and held_in(spec, bar, runs):
-            if runs.algorithm in bar.groups:
-                raise _nothing_repeated(runs)
-            kept.remove(bar)
-            left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
-    spec = replace(spec.with_term(*kept), dispersion=runs.benchmark if fixed_benchmarks else None)
-    formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
+    spec, formula, left_out, budget_notes = called_for(
+        runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly
+    )
     not_identified = (*sample.left_out, *left_out, *no_luck)
     tested = _left_out_by_test(runs, seeds)
     parts: list[Term | Bar] = [*spec.terms, *spec.bars]
@@ -193,7 +165,7 @@ def model_of(runs: Runs, population: str | None = None) -> Answer:
             *(f"Tested and left out: {text}" for text in tested),
         ),
         notes=(
-            *_scope(runs, blocks, kept, sample, seeds),
+            *_scope(runs, blocks, spec.bars, sample, seeds),
             # what was done with curves
             *(() if runs.curve is None else filter(None, (runs.curve.sentence, runs.curve.early))),
             *budget_notes,
@@ -213,82 +185,7 @@ def fitted(model: Answer, runs: Runs, parsed: ParsedFormula | None = None, dispe
     return fitted_quietly(parsed, runs, dispersion)
 
 
-def _nothing_repeated(runs: Runs) -> DesignError:
-    """The error of runs of which each algorithm has one under each condition."""
-    where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
-    budget = runs.budget if runs.curve is None else runs.curve.budget
-    name = (
-        "" if runs.seed is not None else " If several runs are in the table, name the column that distinguishes them."
-    )
-    return DesignError(
-        f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
-        f"between runs, however many values of {budget!r} a run was scored at. Add more seeds, or more "
-        f"benchmarks.{name} If the rows are trials of a search, compare tuning curves: {advice('trials')}."
-    )
-
-
-def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[list[Term], list[str]]:
-    """The algorithm, families and conditions with their interactions, and the budget where runs were not scored at the
-    same ones."""
-    algorithm = factor_term(runs.algorithm, runs)
-    terms = [algorithm]
-    if family is not None:
-        of_family = factor_term(family, runs)
-        terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
-    alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
-    for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
-        if name is not None and runs.study.count(name) > 1:
-            levels = factor_term(name, runs)
-            terms += [*([] if name in blocks else [levels]), Term.of(algorithm, levels)]
-    if runs.budget is None:
-        return terms, []
-    budgets = runs.study.count(runs.budget)
-    if runs.study.scored_alike:
-        note = (
-            f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
-            "budgets. Filter the runs to one budget to compare them there."
-        )
-        if 1 < budgets <= _MANY_BUDGETS and budgets * len(runs.algorithms) <= _MANY_EFFECTS:
-            at = Term.levels(runs.budget)
-            terms = sorted([*terms, at, Term.of(algorithm, at)], key=lambda term: len(term.factors))
-        elif budgets > 1:
-            note += " The model has no term for so many, and their course counts as error: reduce the curves instead."
-        return terms, [note] * (budgets > 1)
-    if budgets <= _MANY_BUDGETS:
-        return [*terms, Term.levels(runs.budget)], []
-    note = (
-        f"Runs were scored at different budgets ({budgets:,} distinct values), which this model does not adjust for. "
-        "Compare the runs at budgets that all of them reached."
-    )
-    return terms, [note]
-
-
-# ---------------------------------------------------------------------- random effects
-
-
-def _candidates(runs: Runs, population: Population) -> list[Bar]:
-    """Random effects from coarse to fine; each is nested in none that follows."""
-    study, algorithm, seed = runs.study, runs.algorithm, runs.seed
-    instance = study.instance
-    out: list[Bar] = []
-    for families in population.families:
-        out += [Bar.of(families), Bar.of((*families, algorithm))]
-    metafeature = _condition(runs)
-    if metafeature is not None:
-        effects = (factor_term(metafeature, runs),)
-        out += [Bar.of(instance[:1], effects), Bar.of((*instance[:1], algorithm), effects)]
-    elif study.several_benchmarks:
-        in_families = instance[: 1 + len(study.crossed)]
-        for places in dict.fromkeys([instance[:1], in_families, instance]):
-            out += [Bar.of(places), Bar.of((*places, algorithm))]
-    if seed is not None:
-        out.append(Bar.of((*instance, seed)))
-        if runs.budget is not None:
-            out.append(Bar.of((*instance, algorithm, seed)))
-    several_budgets = runs.budget is not None and study.count(runs.budget) > 1
-    if several_budgets and study.several_benchmarks and study.scored_alike:
-        out += [Bar.of((*instance, str(runs.budget))), Bar.of((*instance, algorithm, str(runs.budget)))]
-    return out
+# ---------------------------------------------------------------------- effects of seeds
 
 
 def _crossed_seeds(runs: Runs) -> tuple[list[Bar], Answer | None, list[str]]:
@@ -316,50 +213,11 @@ def _left_out_by_test(runs: Runs, seeds: Answer | None) -> tuple[str, ...]:
     )
 
 
-def _condition(runs: Runs) -> str | None:
-    """The one metafeature whose levels are conditions that benchmarks go through, if its effects are identified."""
-    study, instance = runs.study, runs.study.instance
-    if not study.several_benchmarks or len(instance) != 2 or study.crossed:
-        return None
-    benchmark, metafeature = instance
-    levels, benchmarks = runs.study.count(metafeature), runs.study.count(benchmark)
-    cells = study.count(benchmark, metafeature, runs.algorithm)
-    most = 2 * study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
-    identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
-    return metafeature if most and identified else None
-
-
-def _identified(runs: Runs, bars: list[Bar], blocks: tuple[str, ...]) -> tuple[list[Bar], list[str]]:
-    """The candidates that the numbers of their groups allow; the groups of `blocks` have fixed effects."""
-    kept: dict[Bar, int] = {}
-    left_out = []
-    n_blocks = runs.study.count(*blocks) if blocks else 0
-    for bar in bars:
-        groups = set(bar.groups)
-        of_benchmarks = groups <= {*blocks, *runs.family}
-        if blocks and of_benchmarks and runs.study.count(*blocks, *bar.groups) == n_blocks:
-            continue
-        levels = runs.study.count(*bar.groups)
-        width = prod(runs.study.count(column) for effect in bar.slopes for column in effect.columns)
-        same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
-        if reason := of_groups(bar, levels, width, runs.n_rows):
-            left_out.append(f"{reason[0].upper()}{reason[1:]}")
-        elif set(blocks) < groups and levels == n_blocks:
-            left_out.append(
-                f"{bar}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are fixed."
-            )
-        elif same is not None:
-            left_out.append(f"{bar}: its groups are those of {same}, which takes its place.")
-        else:
-            kept[bar] = levels
-    return list(kept), left_out
-
-
 # ---------------------------------------------------------------------- what a reader must know
 
 
 def _scope(
-    runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population, of_seeds: Answer | None
+    runs: Runs, blocks: tuple[str, ...], kept: Iterable[Bar], population: Population, of_seeds: Answer | None
 ) -> list[str]:
     """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
     of_these = population.role == "run" and runs.study.several_benchmarks

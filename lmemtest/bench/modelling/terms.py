@@ -1,4 +1,4 @@
-"""Terms in the caller's words: text that names roles or columns -> terms of a model, and what each of them assumes.
+"""Terms of a model of runs: read in the caller's words, called for by a design, identified by it, and what they assume.
 
 This is the only place where a study reads text; all that follows works on `Term`, `Bar` and `ModelSpec`.
 """
@@ -6,11 +6,14 @@ This is the only place where a study reads text; all that follows works on `Term
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest.core.caller import advice
 from lmemtest.core.words import GROUPS, listed, plural, spoken, suggest
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import INTERCEPT, Bar, Term, parse_right
@@ -19,6 +22,7 @@ from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import DIAGONAL, Call
 from lmemtest.lmm.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 from lmemtest.lmm.model.fitting import check_variances, same_partition
+from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.design import Design, RandomDesign
-    from lmemtest.lmm.model.spec import ModelSpec
 
 
 ROLES = ("algorithm", "benchmark", "family", "seed", "budget")
@@ -214,6 +217,169 @@ def _checked(text: object, what: str) -> str:
     if "~" in text:
         raise FormulaError(f"{what} is a part of the right side, without '~'; got {text!r}.")
     return text
+
+
+# ---------------------------------------------------------------------- terms that a design calls for
+
+# More budgets than this are a continuum: one effect each would eat the data; and so would more of algorithms at them.
+_MANY_BUDGETS, _MANY_EFFECTS = 50, 200
+# Beyond this the covariances of the effects at the levels of a metafeature (10 for four) eat the benchmarks.
+_MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
+
+
+def called_for(
+    runs: Runs,
+    blocks: tuple[str, ...],
+    of_seeds: Iterable[Bar],
+    *,
+    families: Iterable[tuple[str, ...]],
+    fixed_family: str | None,
+    exactly: bool,
+) -> tuple[ModelSpec, str, list[str], list[str]]:
+    """The model of runs, its formula as it is shown, the terms that are not identified and why, and notes.
+
+    The columns of `blocks` have fixed effects, `of_seeds` are those of seeds across benchmarks, `families` have random
+    effects and `fixed_family` means of its own; `exactly` these benchmarks are what a claim is about.
+    """
+    study = runs.study
+    candidates = [bar for bar in _candidates(runs, families) if not exactly or runs.seed in bar.groups]
+    kept, left_out = _identified(runs, [*candidates, *of_seeds], blocks)
+    if not study.several_benchmarks:
+        rows = runs.budget is not None and runs.seed is None
+        rows = rows and study.count(*study.run) < runs.n_rows == study.count(*study.run, str(runs.budget))
+        if rows or (runs.curve is not None and study.count(*study.instance, runs.algorithm) == runs.n_rows):
+            raise _nothing_repeated(runs)
+    fixed, notes = _fixed(runs, fixed_family, blocks)
+    factors = [factor_term(column, runs) for column in blocks]
+    if exactly:  # each has means of its own, and so at its instances
+        factors, fixed = [fixed[0], *factors], [term for term in fixed[1:] if not {*term.columns} & {*blocks}]
+    written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
+    spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
+    spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
+    columns = prod(study.count(name) for name in spec.fixed_columns)  # at most
+    for bar in list(kept):  # a fit would call the variance of what the fixed effects hold already arbitrary
+        if study.count(*bar.groups) <= columns and held_in(spec, bar, runs):
+            if runs.algorithm in bar.groups:
+                raise _nothing_repeated(runs)
+            kept.remove(bar)
+            left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
+    spec = replace(spec.with_term(*kept), dispersion=runs.benchmark if exactly else None)
+    formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
+    return spec, formula, left_out, notes
+
+
+def _nothing_repeated(runs: Runs) -> DesignError:
+    """The error of runs of which each algorithm has one under each condition."""
+    where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
+    budget = runs.budget if runs.curve is None else runs.curve.budget
+    name = (
+        "" if runs.seed is not None else " If several runs are in the table, name the column that distinguishes them."
+    )
+    return DesignError(
+        f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
+        f"between runs, however many values of {budget!r} a run was scored at. Add more seeds, or more "
+        f"benchmarks.{name} If the rows are trials of a search, compare tuning curves: {advice('trials')}."
+    )
+
+
+def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[list[Term], list[str]]:
+    """The algorithm, families and conditions with their interactions, and the budget where runs were not scored at the
+    same ones."""
+    algorithm = factor_term(runs.algorithm, runs)
+    terms = [algorithm]
+    if family is not None:
+        of_family = factor_term(family, runs)
+        terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
+    alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
+    for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
+        if name is not None and runs.study.count(name) > 1:
+            levels = factor_term(name, runs)
+            terms += [*([] if name in blocks else [levels]), Term.of(algorithm, levels)]
+    if runs.budget is None:
+        return terms, []
+    budgets = runs.study.count(runs.budget)
+    if runs.study.scored_alike:
+        note = (
+            f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
+            "budgets. Filter the runs to one budget to compare them there."
+        )
+        if 1 < budgets <= _MANY_BUDGETS and budgets * len(runs.algorithms) <= _MANY_EFFECTS:
+            at = Term.levels(runs.budget)
+            terms = sorted([*terms, at, Term.of(algorithm, at)], key=lambda term: len(term.factors))
+        elif budgets > 1:
+            note += " The model has no term for so many, and their course counts as error: reduce the curves instead."
+        return terms, [note] * (budgets > 1)
+    if budgets <= _MANY_BUDGETS:
+        return [*terms, Term.levels(runs.budget)], []
+    note = (
+        f"Runs were scored at different budgets ({budgets:,} distinct values), which this model does not adjust for. "
+        "Compare the runs at budgets that all of them reached."
+    )
+    return terms, [note]
+
+
+def _candidates(runs: Runs, levels: Iterable[tuple[str, ...]]) -> list[Bar]:
+    """Random effects from coarse to fine; each is nested in none that follows."""
+    study, algorithm, seed = runs.study, runs.algorithm, runs.seed
+    instance = study.instance
+    out: list[Bar] = []
+    for families in levels:
+        out += [Bar.of(families), Bar.of((*families, algorithm))]
+    metafeature = _condition(runs)
+    if metafeature is not None:
+        effects = (factor_term(metafeature, runs),)
+        out += [Bar.of(instance[:1], effects), Bar.of((*instance[:1], algorithm), effects)]
+    elif study.several_benchmarks:
+        in_families = instance[: 1 + len(study.crossed)]
+        for places in dict.fromkeys([instance[:1], in_families, instance]):
+            out += [Bar.of(places), Bar.of((*places, algorithm))]
+    if seed is not None:
+        out.append(Bar.of((*instance, seed)))
+        if runs.budget is not None:
+            out.append(Bar.of((*instance, algorithm, seed)))
+    several_budgets = runs.budget is not None and study.count(runs.budget) > 1
+    if several_budgets and study.several_benchmarks and study.scored_alike:
+        out += [Bar.of((*instance, str(runs.budget))), Bar.of((*instance, algorithm, str(runs.budget)))]
+    return out
+
+
+def _condition(runs: Runs) -> str | None:
+    """The one metafeature whose levels are conditions that benchmarks go through, if its effects are identified."""
+    study, instance = runs.study, runs.study.instance
+    if not study.several_benchmarks or len(instance) != 2 or study.crossed:
+        return None
+    benchmark, metafeature = instance
+    levels, benchmarks = runs.study.count(metafeature), runs.study.count(benchmark)
+    cells = study.count(benchmark, metafeature, runs.algorithm)
+    most = 2 * study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
+    identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
+    return metafeature if most and identified else None
+
+
+def _identified(runs: Runs, bars: list[Bar], blocks: tuple[str, ...]) -> tuple[list[Bar], list[str]]:
+    """The candidates that the numbers of their groups allow; the groups of `blocks` have fixed effects."""
+    kept: dict[Bar, int] = {}
+    left_out = []
+    n_blocks = runs.study.count(*blocks) if blocks else 0
+    for bar in bars:
+        groups = set(bar.groups)
+        of_benchmarks = groups <= {*blocks, *runs.family}
+        if blocks and of_benchmarks and runs.study.count(*blocks, *bar.groups) == n_blocks:
+            continue
+        levels = runs.study.count(*bar.groups)
+        width = prod(runs.study.count(column) for effect in bar.slopes for column in effect.columns)
+        same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
+        if reason := of_groups(bar, levels, width, runs.n_rows):
+            left_out.append(f"{reason[0].upper()}{reason[1:]}")
+        elif set(blocks) < groups and levels == n_blocks:
+            left_out.append(
+                f"{bar}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are fixed."
+            )
+        elif same is not None:
+            left_out.append(f"{bar}: its groups are those of {same}, which takes its place.")
+        else:
+            kept[bar] = levels
+    return list(kept), left_out
 
 
 # ---------------------------------------------------------------------- what a term assumes
