@@ -59,6 +59,16 @@ def test_passages_are_named_by_an_option():
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_report_asks_for_no_more_than_what_only_the_user_knows():
+    rows = [(m, t, i + j / 10) for i, m in enumerate("abc") for j, t in enumerate("uvwxyz")]
+    pd.DataFrame(rows, columns=["method", "dataset", "result"]).to_csv("runs.csv", index=False)
+    run = CliRunner().invoke(app, ["report", "runs.csv", "--yes"])
+    assert run.exit_code == 2
+    assert "error: --direction must be given. Columns of runs.csv: method, dataset, result." in run.output
+    assert run.output.count("--score result --direction") == 2
+
+
+@pytest.mark.usefixtures("folder")
 def test_what_is_missing_is_said_in_options():
     run = CliRunner().invoke(app, ["evaluate", "answers.csv", *ROLES])
     assert run.exit_code == 2

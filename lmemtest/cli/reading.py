@@ -274,6 +274,9 @@ def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Rea
         return guessed.readings[0]
     wide = tidy.methods is not None or any(reading.wide for reading in guessed.readings)
     needed = [f"--{name}" for name in NEEDED if roles[name] is None and (name == "direction" or not wide)]
+    if len(guessed.readings) > 1:  # what they agree in is known
+        values = {option: {one.roles.get(option[2:]) for one in guessed.readings} for option in needed}
+        needed = [option for option in needed if len(values[option]) > 1] or needed
     missing = " and ".join(", ".join(needed or ["--wide"]).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
     told = guessed.told(roles, "", wide=options.wide)

@@ -37,7 +37,6 @@ from lmemtest.core.table import Text
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.means.f_tests import all_equal
 from lmemtest.report.curves import call_of, curves_of
 
 if TYPE_CHECKING:
@@ -641,7 +640,7 @@ def analyze(
         recommendation=recommendation,
         own_formula=parsed is not None,
         fit=fit,
-        joint=all_equal(fit, pairs.estimates),
+        joint=pairs.estimates.all_equal(),
         pairs=pairs,
         decisions=decisions,
         effects=effects,

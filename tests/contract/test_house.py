@@ -24,9 +24,9 @@ FIGURES = {
     "group-bys of analyze": (21, 60),
     "frames of analyze": (65, 100),
     "files that rank of a frame touches": (40, 40),
-    "stays of the table in analyze": (105, 110),
+    "stays of the table in analyze": (103, 110),
     "files where it stays": (44, 30),
-    "climbs on its way": (12, 20),
+    "climbs on its way": (9, 20),
 }
 
 # What a sentence is called, and what would read it back.

@@ -69,6 +69,7 @@ _WORDING: dict[str, Any] = {
     "word": lambda r: f"failed runs in {counted(r.count, 'cell')} ({r.shown})",
     "mean_columns": lambda r: f"means of runs; {_left_out(r.names)} (standard deviations, errors or numbers of runs)",
     "summary_columns": lambda r: f"{_left_out(r.names)}, which sum{'s' if len(r.names) == 1 else ''} up other columns",
+    "ranking_columns": lambda r: f"{_left_out(r.names)}, which rank{'s' if len(r.names) == 1 else ''} the rows",
     "summary_rows": lambda r: (
         f"the row{'s' if len(r.names) > 1 else ''} {_left_out(r.names)}, which sum{'s' if len(r.names) == 1 else ''} "
         "up other rows"
@@ -691,8 +692,12 @@ def _without_summary_columns(
     x = table[scores].to_numpy(dtype=float, na_value=np.nan)
     places = [scores.index(name) for name in suspects]
     ranks = [place for place in places if {*words_of(scores[place])} & RANK_NAMES and is_ranking(x[:, place])]
-    out = [scores[place] for place in sorted({*ranks, *_summaries(x, [p for p in places if p not in ranks])})]
-    remarks = _told(remarks, "summary_columns", out, [name for name in suspects if name not in out])
+    rest = [place for place in range(len(scores)) if place not in ranks]  # a ranking is no score that is averaged
+    suspected = [i for i, place in enumerate(rest) if place in places]
+    sums = [rest[i] for i in _summaries(x[:, rest], suspected)]
+    out = [scores[place] for place in sorted({*ranks, *sums})]
+    remarks = _told(remarks, "summary_columns", [scores[p] for p in sums], [n for n in suspects if n not in out])
+    remarks = _told(remarks, "ranking_columns", [scores[place] for place in ranks], ())
     return table.drop(columns=out), remarks, [name for name in scores if name not in out]
 
 
@@ -837,8 +842,9 @@ def _layout_of(
     if said in ("algorithm", "benchmark"):
         return (in_rows if said == "algorithm" else in_columns), True
     codes = {remark.code for remark in remarks}
-    if ("summary_columns" in codes) != ("summary_rows" in codes):  # a method is averaged over data sets
-        return (in_rows if "summary_columns" in codes else in_columns), True
+    of_rows = not codes.isdisjoint({"summary_columns", "ranking_columns"})  # a method is averaged over data sets
+    if of_rows != ("summary_rows" in codes):
+        return (in_rows if of_rows else in_columns), True
     labels = table[label].dropna().astype(str).tolist()
     rows = _share(labels, _KNOWN_METHODS) + _share(scores, _DATA_SETS)
     columns = _share(scores, _KNOWN_METHODS) + _share(labels, _DATA_SETS)

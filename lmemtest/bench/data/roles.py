@@ -454,6 +454,7 @@ RATINGS = _words("rating score grade points stars mark quality helpfulness liker
 TASKS = _words("task subject category benchmark dataset domain topic suite area skill capability field")
 EPOCHS = _words("epoch attempt sample trial run repeat repetition rep seed try generation")
 MODELS = _words("model llm system agent method")
+_FAILURES = _words("timeout timeouts timed fail fails failed failure failures crash crashes crashed memout oom")
 SCALES = ((1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))  # of ratings, in whole numbers
 FEWEST_ITEMS = 10  # fewer 0/1 values are rather runs that ended well or not
 FEWEST_WIDE = 10  # rows of a table with a column of 0/1 answers per model
@@ -582,7 +583,8 @@ def _score(table: Any, free: list[str], *, rated: bool) -> str | None:
     """The column of 0 and 1; else one between them that is called a score, or where there are judges, of ratings."""
     import pandas as pd
 
-    solved = [n for n in free if is_solved_or_not(table[n]) and role_of(n) is None and not set(words_of(n)) & EPOCHS]
+    other = EPOCHS | _FAILURES  # 1 is no right answer
+    solved = [n for n in free if is_solved_or_not(table[n]) and role_of(n) is None and not set(words_of(n)) & other]
     if len(solved) > 1:
         solved = [n for n in solved if direction_of(n) == "maximize" or set(words_of(n)) & RATINGS] or solved
     if solved:

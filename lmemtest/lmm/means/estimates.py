@@ -330,6 +330,14 @@ class Estimates(Result):
             return self.f_function(L)
         return wald_f_test(L, self.b, L @ self.V @ L.T, self.df_function, self.ddf)
 
+    def all_equal(self) -> FTest | None:
+        """One F-test of all differences between the means; None without the model's standard errors, and if fewer than
+        two means are estimable or not all pairs can be compared."""
+        if self.comparable is not None or self.errors != "model":
+            return None
+        rows = self.L[np.isfinite(self.estimate)]
+        return self.f_test(rows[1:] - rows[0]) if len(rows) > 1 else None
+
     def by_model(self) -> Self:
         """The same with the standard errors of the model instead of moderated ones."""
         if self.moderate is None:

@@ -441,15 +441,6 @@ def joint_tests(
     return _tests("joint_tests", fit, rows, "marginal means", by_names, ddf, tuple(notes), vcov)
 
 
-def all_equal(fit: Any, means: Estimates) -> FTest | None:
-    """One F-test of all differences between means; None without the model's standard errors, and if fewer than two
-    means are estimable or not all pairs can be compared."""
-    if means.comparable is not None or means.errors != "model":
-        return None
-    rows = means.fixed[np.isfinite(means.estimate)]
-    return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None
-
-
 def _tests(
     question: str,
     fit: Any,

@@ -27,6 +27,7 @@ from ordinary_tables import (
 
 import lmemtest as lt
 from lmemtest.bench.data.guessing import guess
+from lmemtest.bench.data.roles import answer_roles
 from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.errors import ArgumentError, DataError
@@ -391,7 +392,14 @@ def test_a_leaderboard_is_read_without_its_ranking_and_with_benchmarks_that_are_
         lt.analyze(board)
     runs = first_step(board, direction="maximize")
     assert (runs.algorithms, runs.benchmarks) == (tuple(sorted(board["Model"])), tuple(sorted(names)))
-    assert "'Rank' left out" in runs.notes[0]
+    assert "'Rank' left out, which ranks the rows" in runs.notes[0]
+
+
+def test_a_ranking_is_no_score_in_the_average_beside_it() -> None:
+    scores = pd.DataFrame({"iris": [0.85, 0.86, 0.70], "wine": [0.97, 0.94, 0.80]}, index=["RF", "NN", "kNN"])
+    paper = scores.assign(**{"Avg.": scores.mean(axis=1), "Rank": [1, 2, 3]}).rename_axis("Method").reset_index()
+    (note,) = lt.Runs.from_wide(paper, direction="maximize").notes
+    assert "'Avg.' left out, which sums up other columns; 'Rank' left out, which ranks the rows;" in note
 
 
 @pytest.mark.parametrize("name", ["Mittelwert", "Moyenne", "Promedio", "Media", "Średnia", "Среднее", "平均", "평균"])
@@ -424,6 +432,27 @@ def test_times_are_not_compared_in_the_place_of_answers() -> None:
         lt.analyze(items)
     assert "latency_ms'" not in str(error.value)
     assert guess(items).passes_over("correct")
+
+
+def test_time_outs_are_no_right_answers() -> None:
+    rng = np.random.default_rng(13)
+    runs = pd.DataFrame([(s, i) for s in ("cbc", "glpk", "scip") for i in range(20)], columns=["solver", "instance"])
+    runs = runs.assign(time=rng.exponential(10.0, 60).round(2), timeout=rng.integers(0, 2, 60))
+    assert answer_roles(runs) is None
+    solved = runs.rename(columns={"timeout": "solved"})
+    assert answer_roles(solved) == {"model": "solver", "item": "instance", "score": "solved"}
+
+
+NEEDS_RUNS = ("audit", "benchmark_clusters", "benchmark_effects", "check", "failure_rates", "ranking_reliability",
+              "recommend", "robustness", "score_distributions", "seed_effect", "select_model", "variant",
+              "ModelBuilder", "anytime", "budget_effect", "benchmark_information")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEEDS_RUNS)
+def test_every_function_of_runs_answers_a_dataframe_with_the_roles_of_its_columns(name: str) -> None:
+    roles = "score='test_acc', direction='maximize', algorithm='method', benchmark='dataset', seed='seed'"
+    with pytest.raises(ArgumentError, match=rf"(?s)^runs must be Runs.*lmemtest\.Runs\(df, {roles}\)"):
+        getattr(lt, name)(long().frame)
 
 
 def test_evaluate_shows_how_a_table_without_answers_is_compared() -> None:
