@@ -581,6 +581,15 @@ def test_questions_about_residuals_are_refused_with_what_to_do(question):
 # ---------------------------------------------------------------------------------------------- errors from the scatter
 
 
+def test_a_variance_that_maximum_likelihood_has_at_its_bound_is_zero_to_the_last_digit():
+    table = {"right": [6, 4, 5, 5, 4, 6, 5, 5], "asked": [10] * 8, "task": list("ppqqrrss")}  # all tasks alike
+    fit = lt.fit_glmm("right ~ 1 + (1 | task)", table, trials="asked", method="laplace")
+    assert fit.covariances[0].item() == 0.0
+    assert fit.is_singular
+    assert fit.profile("sd").to_frame()["estimate"].item() == 0.0
+    assert fit.params.item() == approx(0.0, abs=1e-6)  # 40 of 80
+
+
 def test_the_cluster_robust_covariance_is_the_sandwich_of_the_working_scores():
     fit = fitted("cbpp")
     frame, X = fit.cells.frame, fit.design.distinct[fit.design.row]
