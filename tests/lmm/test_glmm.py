@@ -689,6 +689,9 @@ def test_these_are_groups_of_the_random_part(options, error, words):
     )
     with pytest.raises(error, match=words):
         fit.emmeans("model", **{"these": "task", **options})
+    alone = lt.fit_glmm("right ~ model", THESE, trials="asked")
+    with pytest.raises(UnknownColumnError, match="the random part, which is empty, and task is none"):
+        alone.emmeans("model", type="response", these="task")
 
 
 def test_a_mean_at_a_number_is_over_the_tasks_whether_or_not_one_was_asked_there():

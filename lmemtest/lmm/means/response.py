@@ -101,7 +101,7 @@ def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> tuple[Index, A
     fixed, known = {*means.specs, *means.by}, {name for bar in bars for name in bar.groups}
     if unknown := {*these} - known:
         raise UnknownColumnError(
-            f"these= must name factors of the random part, {joined(sorted(known)) or 'which is empty'}, and "
+            f"these= must name factors of the random part, {joined(sorted(known)) if known else 'which is empty'}, and "
             f"{joined(sorted(unknown))} {'is none' if len(unknown) == 1 else 'are none'}."
         )
     held = [i for i, bar in enumerate(bars) if {*these} & {*bar.groups} and {*bar.groups} <= {*these} | fixed]
