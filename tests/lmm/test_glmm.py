@@ -581,6 +581,15 @@ def test_questions_about_residuals_are_refused_with_what_to_do(question):
 # ---------------------------------------------------------------------------------------------- errors from the scatter
 
 
+def test_a_variance_that_maximum_likelihood_has_at_its_bound_is_zero_to_the_last_digit():
+    table = {"right": [6, 4, 5, 5, 4, 6, 5, 5], "asked": [10] * 8, "task": list("ppqqrrss")}  # all tasks alike
+    fit = lt.fit_glmm("right ~ 1 + (1 | task)", table, trials="asked", method="laplace")
+    assert fit.covariances[0].item() == 0.0
+    assert fit.is_singular
+    assert fit.profile("sd").to_frame()["estimate"].item() == 0.0
+    assert fit.params.item() == approx(0.0, abs=1e-6)  # 40 of 80
+
+
 def test_the_cluster_robust_covariance_is_the_sandwich_of_the_working_scores():
     fit = fitted("cbpp")
     frame, X = fit.cells.frame, fit.design.distinct[fit.design.row]
@@ -611,7 +620,7 @@ def test_moderated_errors_are_those_of_the_linear_model_of_the_working_scores():
         fit.emmeans("model", type="response", vcov=fit.moderated("task"))
     with pytest.raises(ArgumentError, match=r"this fit is by maximum likelihood\. Take fit.refit\(reml=True\)"):
         fit.refit(reml=False).moderated("task")
-    with pytest.raises(UnknownColumnError, match="cluster"):
+    with pytest.raises(UnknownColumnError, match=r"cluster= of a generalised model .*: asked is not"):
         fit.cluster_robust("asked")
 
 
@@ -670,7 +679,7 @@ def test_means_over_items_like_these_of_these_tasks_are_the_quadrature_by_hand()
     [
         ({}, ArgumentError, r"these= is for means .* Add type='response'"),
         ({"type": "response", "these": "herd"}, UnknownColumnError, "herd"),
-        ({"type": "response", "these": "model"}, UnknownColumnError, None),
+        ({"type": "response", "these": "model"}, UnknownColumnError, "item and task, and model is none"),
         ({"type": "response", "these": "item"}, ArgumentError, r"no random effect is of item alone"),
     ],
 )
@@ -680,6 +689,18 @@ def test_these_are_groups_of_the_random_part(options, error, words):
     )
     with pytest.raises(error, match=words):
         fit.emmeans("model", **{"these": "task", **options})
+    alone = lt.fit_glmm("right ~ model", THESE, trials="asked")
+    with pytest.raises(UnknownColumnError, match="the random part, which is empty, and task is none"):
+        alone.emmeans("model", type="response", these="task")
+
+
+def test_a_mean_at_a_number_is_over_the_tasks_whether_or_not_one_was_asked_there():
+    table = {**THESE, "length": [3.0, 1.0, 2.0, 5.0] * 3}
+    fit = lt.fit_glmm("right ~ model + length + (1 | task)", table, trials="asked")
+    means = fit.emmeans("model", type="response", these="task", at={"length": 4.0})
+    by_length = fit.emmeans("model", by="length", type="response", these="task", at={"length": [2.0, 4.0]})
+    assert by_length.estimate[2:] == approx(means.estimate, rel=1e-12)
+    assert by_length.se[2:] == approx(means.se, rel=1e-12)
 
 
 def test_a_model_without_answers_on_one_of_these_tasks_has_no_mean_over_them():

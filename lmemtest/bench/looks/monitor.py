@@ -507,9 +507,10 @@ def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
 
 def _priced(given: Any, called: str = "benchmarks") -> dict[str, float]:
     """What each costs, by its name."""
-    if isinstance(given, str) or not several(given) or not len(given):
-        raise ArgumentError(f"{named(called)} must be names, or map them to costs, got {given!r:.60}.")
-    costs = given if isinstance(given, Mapping) else dict.fromkeys(given, 1.0)
+    names = [*map(format_level, given)] if several(given) and not isinstance(given, str) else []
+    if not names or len({*names}) < len(names):
+        raise ArgumentError(f"{named(called)} must be names, each once, or map them to costs, got {given!r:.60}.")
+    costs = given if isinstance(given, Mapping) else dict.fromkeys(names, 1.0)
     return {format_level(name): check_number(cost, called, low=0.0, open="low", meaning=f"of {name}")
             for name, cost in costs.items()}  # fmt: skip
 

@@ -49,6 +49,7 @@ _FLATTEST = 1e-12
 _SETTLED, _MOST_NEWTON, _MOST_HALVINGS = 1e-8, 100, 30
 # Decrease that another step promises at which the search ends; steps of it; the step of its first differences.
 _DECREMENT, _MOST_STEPS, _STEP = 1e-10, 300, 1e-4
+_ZERO = 1e-4  # standard deviations below vary nothing
 _SMALLEST_START = 0.1  # of a standard deviation: the gradient vanishes at zero
 # Nodes of the quadrature, for the weight of the standard normal density.
 _NODES, _LOG_WEIGHTS = np.polynomial.hermite_e.hermegauss(25)
@@ -244,10 +245,13 @@ class Likelihood:
                 radius *= 3.0
             if gain > -noise:
                 point, here, g = point + step * unit, trial, there
+        roots = [th.lower_root(L) for L in th.unpack(point[:n], self.shapes)]
+        for L in roots:
+            L[np.linalg.norm(L, axis=1) < _ZERO] = 0.0  # its last digits would be rounding
         return Laplace(
             deviance=here.value,
             slopes=g,
-            theta=th.pack([th.lower_root(L) for L in th.unpack(point[:n], self.shapes)], self.shapes),
+            theta=th.pack(roots, self.shapes),
             b=point[n:],
             eta=here.eta,
             evaluations=evaluations,
@@ -258,7 +262,7 @@ class Likelihood:
     def _covariance(self, point: Array, here: Mode, unit: Array) -> Array:
         """Twice the inverse of the curvature, by differences of the exact gradient, at the fixed effects."""
         n = self.n_theta
-        free = [i for i in range(len(point)) if i >= n or abs(point[i]) > 1e-4]  # what varies at all
+        free = [i for i in range(len(point)) if i >= n or abs(point[i]) > _ZERO]  # what varies at all
         H = np.empty((len(free), len(free)))
         for place, i in enumerate(free):
             ends = []

@@ -11,7 +11,7 @@ import numpy as np
 
 from lmemtest.core.codes import Keys
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import check_columns, several
+from lmemtest.core.validate import several
 from lmemtest.core.words import format_level, suggest
 from lmemtest.errors import ArgumentError, UnknownColumnError
 
@@ -255,7 +255,11 @@ def check_working(fit: Any, question: str, columns: Sequence[str]) -> None:
             f"{question} stands on the linear model of the working scores of method='pseudo', and this fit is by "
             "maximum likelihood. Take fit.refit(reml=True)."
         )
-    check_columns(columns, fit.cells.names, argument="cluster")
+    if unknown := [name for name in columns if name not in fit.cells.names]:
+        raise UnknownColumnError(
+            f"cluster= of a generalised model must be of its formula, whose columns are {listed(fit.cells.names)}: "
+            f"{listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not."
+        )
 
 
 def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:

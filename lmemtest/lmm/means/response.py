@@ -38,9 +38,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.core.validate import check_columns
 from lmemtest.core.words import joined
-from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.functions import Functions, OfFunctions, asked
 from lmemtest.lmm.engine.prediction import covariance, slopes
@@ -100,7 +99,11 @@ def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> tuple[Index, A
     if not these:
         return np.arange(n), np.ones(n), [None] * len(bars)
     fixed, known = {*means.specs, *means.by}, {name for bar in bars for name in bar.groups}
-    check_columns(these, sorted(known), argument="these")
+    if unknown := {*these} - known:
+        raise UnknownColumnError(
+            f"these= must name factors of the random part, {joined(sorted(known)) if known else 'which is empty'}, and "
+            f"{joined(sorted(unknown))} {'is none' if len(unknown) == 1 else 'are none'}."
+        )
     held = [i for i, bar in enumerate(bars) if {*these} & {*bar.groups} and {*bar.groups} <= {*these} | fixed]
     for i, bar in enumerate(bars):
         other = {*bar.groups} & {*fit.design.factors} - fixed
@@ -116,14 +119,16 @@ def _targets(fit: Any, means: Estimates, these: Sequence[str]) -> tuple[Index, A
             "named. Name all factors of its groups, such as these=['task', 'item'] of (1 | task:item)."
         )
     frame = fit.cells.frame.reset_index(drop=True)
-    of_mean = [np.flatnonzero(np.logical_and.reduce([frame[name] == row[name] for name in fixed]))
-               for row in means.frame[sorted(fixed)].to_dict("records")]  # fmt: skip
+    # whatever number a mean is at, groups are those of its factors
+    own_columns = sorted(fixed & ({*fit.design.factors} | {name for i in held for name in bars[i].groups}))
+    of_mean = [np.flatnonzero(np.all([frame[name] == row[name] for name in own_columns] or [[True] * len(frame)], 0))
+               for row in means.frame.to_dict("records")]  # fmt: skip
     units = [frame.loc[cells].drop_duplicates([*these]) for cells in of_mean]
     groups = [set(unit[[*these]].itertuples(index=False, name=None)) for unit in units]
     for row, own in zip(means.frame.itertuples(index=False), groups, strict=True):
         if own != set().union(*groups):
             raise DesignError(
-                f"{joined([str(value) for value in row])} has no answers at some levels of {joined([*these])}, so "
+                f"{', '.join(map(str, row))} has no answers at some levels of {joined([*these])}, so "
                 "there is no mean over them to compare. Leave out these levels, or these=."
             )
     weight = [_nested_shares(unit[[*these]]) for unit in units]

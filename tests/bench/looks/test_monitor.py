@@ -458,9 +458,11 @@ def test_further_families_have_as_many_benchmarks_as_those_so_far() -> None:
 @pytest.mark.parametrize(
     ("benchmarks", "words"),
     [
-        ("xy", r"benchmarks must be names, or map them to costs, got 'xy'"),
-        ([], r"benchmarks must be names, or map them to costs, got \[\]"),
-        (3, r"benchmarks must be names, or map them to costs, got 3"),
+        ("xy", r"benchmarks must be names, each once, or map them to costs, got 'xy'"),
+        ([], r"benchmarks must be names, each once, or map them to costs, got \[\]"),
+        (["x", "y", "x"], r"benchmarks must be names, each once"),
+        ({1: 1.0, "1": 2.0}, r"benchmarks must be names, each once"),
+        (3, r"benchmarks must be names, each once, or map them to costs, got 3"),
         ({"x": -1.0, "y": 1.0}, r"benchmarks must be a finite number above 0, got -1\.0: of x"),
         (["x", 7], r"benchmarks must be benchmarks not yet run, for 2 at least: 7 ran already"),
         (["x"], r"benchmarks must be benchmarks not yet run, for 2 at least: 1 are fewer than the next 2"),
