@@ -54,6 +54,17 @@ def test_numbers_and_p_values_are_written_alike(noise: float) -> None:
     assert format_number(1.0 + noise) == "1.000"
     assert format_p(0.0125 + noise) == "0.013"
     assert format_p(0.001 + noise) == "0.001"
+    assert format_p(0.0495 + noise) == "0.0495"
+
+
+@pytest.mark.parametrize("level", [0.1, 0.05, 0.01])
+@pytest.mark.parametrize("gap", [4e-4, 1e-4, 3e-6, 3e-8, 3e-10])
+def test_a_written_p_value_lies_on_the_side_of_the_level_that_the_decision_says(level: float, gap: float) -> None:
+    for p in (level - gap, level + gap):
+        assert below(float(format_p(p)), level) == below(p, level)
+        assert float(format_p(p)) != level
+    for noise in ULPS:
+        assert format_p(level + noise) == f"{level:.3f}"
 
 
 @pytest.mark.parametrize("noise", ULPS)

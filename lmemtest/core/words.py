@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest.core.rounding import below, written
+from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.sanitize import one_line
 
 MISSING = "–"
 DIGITS = 4  # significant digits of the largest value in a column: what a paper prints
 LISTED = 20  # names in an error before it counts the rest: more than a screenful hides the message itself
 IN_SENTENCE = 5  # names in a sentence before it counts the rest
+_LEVELS = (0.1, 0.05, 0.01)  # that decisions are made at: three decimals of a p-value beside one may read as the level
 
 _ADVANTAGE = "an algorithm does better on some {noun}s than on others, all algorithms to the same degree"
 # What groups of rows are by the roles of their columns: what a model with a random effect of them assumes, and what
@@ -121,16 +122,22 @@ def format_p(p: float) -> str:
     Returns
     -------
     str
-        Three decimals, ``"<0.001"``, or an en dash for NaN.
+        Three decimals, ``"<0.001"``, or an en dash for NaN. As many more as keep a value beside the level 0.1, 0.05 or
+        0.01 from being written as that level, which would hide on which side it lies.
 
     Examples
     --------
-    >>> format_p(0.0312), format_p(2e-9)
-    ('0.031', '<0.001')
+    >>> format_p(0.0312), format_p(2e-9), format_p(0.0496), format_p(0.05)
+    ('0.031', '<0.001', '0.0496', '0.050')
     """
     if is_missing(p):
         return MISSING
-    return "<0.001" if below(p, 0.001) else written(float(p), ".3f")
+    if below(p, 0.001):
+        return "<0.001"
+    beside = [level for level in _LEVELS if below(p, level) or not at_most(p, level)]
+    # below and at_most part at 1e-9 of a level: twelve decimals tell what they tell apart
+    texts = (written(float(p), f".{digits}f") for digits in range(3, 13))
+    return next(text for text in texts if float(text) not in beside)
 
 
 def p_text(p: float) -> str:
