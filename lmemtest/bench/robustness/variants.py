@@ -316,12 +316,13 @@ def checked_options(options: Mapping[str, Any]) -> ParsedFormula | None:
 
 
 def check_formula(parsed: ParsedFormula, runs: Runs) -> None:
-    """Refuse a formula of another score, or without the algorithms; the fit refuses columns that are not there."""
+    """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
     if parsed.response != runs.score:
         raise FormulaError(
             f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
             f"{runs.score!r} on the left, or give the runs another score."
         )
+    parsed.check_columns(runs.columns)
     if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
