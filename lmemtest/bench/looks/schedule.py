@@ -299,6 +299,11 @@ def schedule_of(*, looks: Any, maximum: Any, **facts: Any) -> Schedule:
     for name, options in (("goal", GOALS), ("method", METHODS), ("spending", tuple(SPENDING))):
         check_choice(facts[name], name, options)
     facts |= {name: check_fraction(facts[name], name) for name in ("alpha", "futility")}
+    if facts["method"] == "evalue" and facts["spending"] != "obrien_fleming":
+        raise ArgumentError(
+            f"{named('spending')} is how planned looks spend alpha, and e-values spend none: leave it out, or "
+            f"{setting('method', 'spending')}."
+        )
     if maximum is None and facts["method"] == "spending":
         raise ArgumentError(
             f"{named('maximum')} must be given, the number of {plural(unit)} at the end, planned before the first look "

@@ -676,6 +676,7 @@ def test_a_loop_on_the_command_line_that_is_killed_while_it_writes_the_ledger(tm
         (ArgumentError, r"maximum must be given, the number of benchmarks at the end", {}),
         (ArgumentError, r"control must be one of the algorithms \(A, B, C\), got 'Z'", {"maximum": 20, "control": "Z"}),
         (ArgumentError, r"control asks for all comparisons with it", {"maximum": 20, "control": "A", "goal": "best"}),
+        (ArgumentError, r"e-values spend none", {"method": "evalue", "spending": "pocock"}),
         (ArgumentError, r"looks must ascend, got 10, 5", {"maximum": 20, "looks": (10, 5)}),
         (ArgumentError, r"looks must be a whole number .*20", {"maximum": 20, "looks": (10, 25)}),
         (ArgumentError, r"looks=5 means every 5 up to maximum", {"method": "evalue", "looks": 5}),
