@@ -291,7 +291,8 @@ def _pairs(analysis: Analysis) -> Section:
     title = f"Table of all {n} differences of {k} algorithms"
     if names is not analysis:
         title = f"Table of the {len(names.pairs.to_frame())} differences of the {len(names.decisions.levels)} best"
-    blocks = (text, drawn, folded(title, table), *content)
+    some = names.decisions.significant.to_numpy().any()  # else nothing in the matrix has a colour
+    blocks = (text, *([drawn] if some else []), folded(title, table), *content)
     return Section("pairs", "All pairs", blocks, summary=_pairs_gist(analysis))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,14 @@ def test_ranks_are_those_that_the_decisions_leave_open(many: Analysis) -> None:
         assert high == len(levels) - sum(means[other] > means[level] for other in others)
     head = leaders(many).decisions
     assert head.rank_high == many.decisions.rank_high[: len(head.levels)]  # of all levels, not of those that are shown
+
+
+def test_a_matrix_without_a_decision_is_not_drawn(many: Analysis) -> None:
+    """The best of many algorithms are often alike: a grey triangle would be the largest figure of the report."""
+    from lmemtest.report.sections import _pairs
+
+    alike = replace(many.decisions, codes=np.zeros_like(many.decisions.codes))
+    assert len(_pairs(replace(many, decisions=alike)).blocks) == len(_pairs(many).blocks) - 1
 
 
 @pytest.mark.level(2)
