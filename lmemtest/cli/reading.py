@@ -141,10 +141,6 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     if export is not None:
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
-    from lmemtest.core.replicates import load_beside
-
-    if options.yes or not lacking:  # else the command may end with a question
-        load_beside()
     from lmemtest.bench.data.guessing import guess
     from lmemtest.bench.data.recognised import recognised
     from lmemtest.errors import ArgumentError
@@ -314,6 +310,9 @@ def _from_wide(options: SimpleNamespace, source: Source, roles: dict[str, Any]) 
 
 def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
     """Without missing scores, as the best so far, at budgets and normalised, as asked."""
+    from lmemtest.core.replicates import load_beside
+
+    load_beside()  # the roles are right, so that there will be an analysis
     if options.drop_missing:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:

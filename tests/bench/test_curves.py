@@ -84,10 +84,8 @@ def test_a_report_on_curves_is_the_report_on_their_means(tasks, seeds):
         theirs.on_ranks is None,
     )
     said = "Each run counts once, with its mean over 20 values of step. This compares whole curves, not final scores. "
-    assert (
-        mine.headline().replace(said, "").replace("acc over step", "acc").replace("acc_mean", "acc")
-        == theirs.headline()
-    )
+    mine_as_theirs = mine.headline().replace(said, "").replace("acc over step", "acc").replace("acc_mean", "acc")
+    assert mine_as_theirs.replace("rank of acc", "acc_rank") == theirs.headline()
 
 
 @pytest.mark.parametrize("method", ["lmem", "frequentist"])
