@@ -379,7 +379,7 @@ def quality_plot(found: Quality, ax: Axes | None = None) -> Axes:
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter("")
     ax.set_ylim(bottom=0.0)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)  # above: bars may be anywhere below
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -18,7 +18,7 @@ ADVICE = {
     "typed": ("{call}", "{command}"),
     "again": ("{call}", "{command:again}"),
     "overwrite": ("overwrite=True", "--overwrite"),
-    "at_levels": ("by={names!r}", "--where COLUMN=LEVEL"),
+    "at_levels": ("fit.emmeans({of!r}, by={by!r})", "--where {first}=LEVEL"),
     "all_variants": ("variants='all'", "--variants all"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),

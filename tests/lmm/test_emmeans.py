@@ -100,6 +100,8 @@ def test_notes_name_what_was_averaged_over_and_warn_of_interactions(crossed, fit
     assert "Averaged over prior (" in notes
     assert "fidelity is held at its mean over the rows" in notes
     assert "Differences between the levels of algorithm depend on prior in this model (interaction)" in notes
+    assert "Compare at each level: fit.emmeans('algorithm', by='prior')." in notes
+    assert "Compare at each level" not in " ".join(crossed.emmeans("algorithm", by="prior").notes)
     additive = fitted("bench_prior_unbalanced", "y ~ algorithm + prior + fidelity + (1|benchmark)")
     assert "interaction" not in " ".join(emmeans(additive, "algorithm").notes)
     slopes = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark)")

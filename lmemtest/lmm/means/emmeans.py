@@ -377,7 +377,7 @@ def marginal_means(
         *changes,
         *_held_notes(grid, covariates, at, weights),
         *known_notes,
-        *_interaction_notes(grid, specs + by, *interacting),
+        *_interaction_notes(grid, specs, by, *interacting),
         *_missing_notes(fit, means, "mean" if along is None else "slope"),
         *direction_notes,
     )
@@ -471,14 +471,16 @@ def _held_notes(
 
 
 def _interaction_notes(
-    grid: ReferenceGrid, target_names: tuple[str, ...], several: Sequence[str], single: Sequence[str]
+    grid: ReferenceGrid, specs: tuple[str, ...], by: tuple[str, ...], several: Sequence[str], single: Sequence[str]
 ) -> list[str]:
     """Say so when differences between the means depend on what was averaged over or held fixed."""
-    names, notes = ", ".join(target_names), []
+    names, notes = ", ".join(specs + by), []
     if several:
+        of, at = (found[0] if len(found) == 1 else [*found] for found in (specs, (*by, *several)))
+        each = advice("at_levels", of=of, by=at, first=several[0])
         notes.append(
             f"Differences between the levels of {names} depend on {', '.join(several)} in this model (interaction); "
-            f"an average over them may mislead. Compare at each level: {advice('at_levels', names=several)}."
+            f"an average over them may mislead. Compare at each level: {each}."
         )
     for name in single:
         notes.append(
