@@ -162,7 +162,8 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     if not lacking:
         say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
     if settle:
-        from lmemtest.bench.checks.rules import refuse_unnamed, role_findings
+        from lmemtest.bench.checks.check import refuse_unnamed
+        from lmemtest.bench.checks.rules import role_findings
         from lmemtest.bench.data.guessing import Guess, left_out
         from lmemtest.bench.data.roles import options_of, unnamed_columns, with_roles
 

@@ -12,10 +12,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lmemtest.bench.benchmark.metafeature_interactions import interactions
-from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
-from lmemtest.bench.checks.check import check_rules, of_reduced
-from lmemtest.bench.checks.rules import refuse_unnamed
+from lmemtest.bench.benchmark.observed_advantages import interactions, observed_advantages, turns
+from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, as_runs
@@ -23,9 +21,13 @@ from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_
 from lmemtest.bench.modelling.recommend import fitted, model_of
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
-from lmemtest.bench.robustness.populations import populations_compared, undeclared_families
-from lmemtest.bench.robustness.scores import on_another_score
-from lmemtest.bench.robustness.variants import check_formula, checked_options, pairs_of
+from lmemtest.bench.robustness.variants import (
+    checked_options,
+    on_another_score,
+    pairs_of,
+    populations_compared,
+    undeclared_families,
+)
 from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.core.environment import versions
 from lmemtest.core.hints import guided
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from lmemtest.bench.benchmark.metafeature_interactions import Interaction
+    from lmemtest.bench.benchmark.observed_advantages import Interaction
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.looks.schedule import OneLook
     from lmemtest.bench.modelling.adequacy import Sample
@@ -603,11 +605,10 @@ def analyze(
             check = of_reduced(check, runs)
     with step("choosing the model"):
         recommendation = model_of(per_run, population)
-        if parsed is not None:
-            check_formula(parsed, runs)
     with step("fitting the model"):
         fit = fitted(recommendation, runs, parsed, dispersion)
         diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # it is waited for below
+        check = with_shared_seeds(check, fit, runs, recommendation, alpha)
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
@@ -622,7 +623,6 @@ def analyze(
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):
         effects = observed_advantages(fit, runs, alpha=alpha)
-        check = with_shared_seeds(check, fit, runs, recommendation, alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         function = fit.design.parsed.response_function
         dependence = interactions(runs, ddf=ddf, function=function, fit=fit) if turning else {}

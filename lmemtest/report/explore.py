@@ -15,13 +15,13 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages
-from lmemtest.bench.checks.check import check_rules, of_reduced
-from lmemtest.bench.checks.rules import refuse_unnamed, role_findings
+from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
+from lmemtest.bench.checks.rules import role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import with_shared_seeds
-from lmemtest.bench.robustness.scores import normalized, raw_runs
 from lmemtest.bench.robustness.variant import varied
+from lmemtest.bench.robustness.variants import normalized, raw_runs
 from lmemtest.core.options import (
     DIRECTIONS,
 )

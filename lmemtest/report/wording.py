@@ -16,7 +16,7 @@ from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders
 from lmemtest.bench.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
 from lmemtest.bench.modelling.adequacy import ZERO, of_advantages
-from lmemtest.bench.robustness.scores import hypothesis_on, what_differs
+from lmemtest.bench.robustness.variants import hypothesis_on, what_differs
 from lmemtest.bench.variation.variance_shares import own_difference_sd, share_of_benchmarks
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES

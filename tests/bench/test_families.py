@@ -17,7 +17,7 @@ from study import as_runs
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.requirements import sampled
-from lmemtest.bench.robustness.populations import name_groups
+from lmemtest.bench.robustness.variants import name_groups
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.lmm.hypotheses.mean_vectors import between_groups
 

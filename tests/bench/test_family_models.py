@@ -16,7 +16,7 @@ from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
-from lmemtest.bench.robustness.populations import populations_compared
+from lmemtest.bench.robustness.variants import populations_compared
 from lmemtest.bench.variation.run_design import run_design, run_variances
 from lmemtest.bench.variation.variance_shares import variance_shares
 from lmemtest.errors import ArgumentError, DesignError

@@ -14,10 +14,10 @@ from scipy import stats
 from study import as_runs, make_runs
 
 import lmemtest as lt
-from lmemtest.bench.benchmark import metafeature_interactions
+from lmemtest.bench.benchmark import observed_advantages
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.benchmark.metafeature_outcomes import decided, metafeature_outcomes
+from lmemtest.bench.benchmark.observed_advantages import interactions
 from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
 from lmemtest.errors import ArgumentError, DataError
@@ -603,5 +603,5 @@ def test_an_interaction_in_the_model_that_was_fitted_is_tested_in_this_fit(monke
     smaller = lt.fit_lmm("loss ~ algorithm + prior + (1 | benchmark)", runs)
     alone = interactions(runs, ddf="satterthwaite")["prior"]
     assert interactions(runs, ddf="satterthwaite", fit=smaller)["prior"] == alone
-    monkeypatch.setattr(metafeature_interactions, "fitted_quietly", None)
+    monkeypatch.setattr(observed_advantages, "fitted_quietly", None)
     assert interactions(runs, ddf="satterthwaite", fit=fit)["prior"] == alone

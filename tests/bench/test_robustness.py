@@ -13,7 +13,7 @@ from study import as_runs
 import lmemtest as lt
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.modelling import recommend
-from lmemtest.bench.robustness.scores import hypothesis_on, raw_runs, what_differs
+from lmemtest.bench.robustness.variants import hypothesis_on, raw_runs, what_differs
 
 
 def failing(tasks=40, **roles):
@@ -153,7 +153,7 @@ def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
     }
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     fixed = lt.robustness(runs)
-    monkeypatch.setattr("lmemtest.bench.robustness.scores.MOST_FIXED", 29)
+    monkeypatch.setattr("lmemtest.bench.robustness.variants.MOST_FIXED", 29)
     formulas = []
     fit = recommend.fitted_quietly
     monkeypatch.setattr(recommend, "fitted_quietly", lambda by, *rows: formulas.append(by.text) or fit(by, *rows))

@@ -14,7 +14,7 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.benchmark.metafeature_interactions import interactions
+from lmemtest.bench.benchmark.observed_advantages import interactions
 from lmemtest.bench.data.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 from lmemtest.report.analysis import Analysis, analyze
 

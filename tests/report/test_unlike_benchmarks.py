@@ -8,7 +8,7 @@ from study import as_runs, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling import recommend
-from lmemtest.bench.robustness import scores
+from lmemtest.bench.robustness import variants
 
 TOOLS = ("best", "second", "third", "fourth")
 
@@ -60,7 +60,7 @@ def test_many_benchmarks_have_random_effects_in_the_model_of_ranks(unlike, monke
         return fitted(formula, *rest)
 
     monkeypatch.setattr(recommend, "fitted_quietly", fitting)
-    monkeypatch.setattr(scores, "MOST_FIXED", 19)
+    monkeypatch.setattr(variants, "MOST_FIXED", 19)
     many = lt.analyze(runs_of(np.where(np.arange(20) < 2, 1000.0, 1.0), step=1000.0))
     assert formulas[1] == "score_rank ~ tool + (1 | task)"
     assert many.on_ranks.significant.equals(unlike.on_ranks.significant)

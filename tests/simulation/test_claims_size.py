@@ -15,7 +15,7 @@ from harness import ALPHA, at_most, rate_of
 from study import as_runs, make_scores, runs_of_scores, table_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.benchmark.metafeature_interactions import interactions
+from lmemtest.bench.benchmark.observed_advantages import interactions
 from lmemtest.bench.data.budget_mix import budgets_unlike
 from lmemtest.errors import DesignError
 

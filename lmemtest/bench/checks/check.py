@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -220,6 +220,16 @@ def check_rules(
     function and how it is written, and the columns that it uses (`known`)."""
     subject = Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled, known=tuple(known))
     return _checked(subject, names, None)
+
+
+def refuse_unnamed(findings: Iterable[Finding]) -> None:
+    """No winner is named while columns that structure the rows have no role: the rows would pass for independent.
+
+    The error holds the whole call or command that gives the guessed roles.
+    """
+    for finding in findings:
+        if finding.kind == "unnamed_columns":
+            raise ArgumentError(f"{finding.message} {finding.advice}")
 
 
 def of_reduced(table: RunsCheck, runs: Runs) -> RunsCheck:

@@ -19,7 +19,6 @@ from lmemtest.core.rounding import written
 from lmemtest.core.sanitize import one_line
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
-from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import of_failures
 from lmemtest.lmm.hypotheses.variances import bartlett
 
@@ -43,16 +42,6 @@ def role_findings(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
     `known` are columns that a model uses.
     """
     return [*_unnamed(runs, known), *_ignored(runs), *_direction(runs)]
-
-
-def refuse_unnamed(findings: Iterable[Finding]) -> None:
-    """No winner is named while columns that structure the rows have no role: the rows would pass for independent.
-
-    The error holds the whole call or command that gives the guessed roles.
-    """
-    for finding in findings:
-        if finding.kind == "unnamed_columns":
-            raise ArgumentError(f"{finding.message} {finding.advice}")
 
 
 def _unnamed(runs: Runs, known: Iterable[str]) -> list[Finding]:

@@ -31,15 +31,15 @@ from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import shared_seeds
-from lmemtest.bench.modelling.terms import called_for, meaning
+from lmemtest.bench.modelling.terms import called_for
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, plural, spoken
-from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.lmm.formula import Bar, Term
+from lmemtest.errors import ArgumentError, DesignError, FormulaError
+from lmemtest.lmm.formula import Bar
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.model.fitting import fitted_quietly
 
@@ -146,18 +146,14 @@ def model_of(runs: Runs, population: str | None = None) -> Answer:
     exactly = population == "run" and runs.study.several_benchmarks  # each benchmark has means of its own
     blocks = runs.study.instance if exactly else runs.study.relative_to
     of_seeds, seeds, no_luck = _crossed_seeds(runs)
-    spec, formula, left_out, budget_notes = called_for(
-        runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly
-    )
-    not_identified = (*sample.left_out, *left_out, *no_luck)
+    model = called_for(runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly)
+    not_identified = (*sample.left_out, *model.left_out, *no_luck)
     tested = _left_out_by_test(runs, seeds)
-    parts: list[Term | Bar] = [*spec.terms, *spec.bars]
-    terms = [(str(part), meaning(part, runs, spec.bars)) for part in parts]
-    values = {"formula": formula, "runs": runs, "spec": spec, "left_out": not_identified, "tested": tested}
+    values = {"formula": model.formula, "runs": runs, "spec": model.spec, "left_out": not_identified, "tested": tested}
     return Answer(
         question="recommend",
-        title=formula,
-        tables={"terms": pd.DataFrame(terms, columns=["term", "meaning"])},
+        title=model.formula,
+        tables={"terms": pd.DataFrame(model.meanings, columns=["term", "meaning"])},
         values={**values, "seeds": seeds, "population": sample.role, "claim": sample.claim},
         facts=(
             f"For {sample.claim}.",
@@ -165,10 +161,10 @@ def model_of(runs: Runs, population: str | None = None) -> Answer:
             *(f"Tested and left out: {text}" for text in tested),
         ),
         notes=(
-            *_scope(runs, blocks, spec.bars, sample, seeds),
+            *_scope(runs, blocks, model.spec.bars, sample, seeds),
             # what was done with curves
             *(() if runs.curve is None else filter(None, (runs.curve.sentence, runs.curve.early))),
-            *budget_notes,
+            *model.notes,
         ),
     )
 
@@ -179,10 +175,33 @@ def as_written(model: Answer) -> ParsedFormula:
 
 
 def fitted(model: Answer, runs: Runs, parsed: ParsedFormula | None = None, dispersion: str | None = None) -> LmmFit:
-    """The recommended model, or one's own; residual variances are one's own too, or as recommended."""
+    """The recommended model, or one's own; residual variances are one's own too, or as recommended.
+
+    Raises
+    ------
+    FormulaError
+        If one's own is of another score, of columns that are not there, or without the algorithms.
+    """
     if parsed is None:
         parsed, dispersion = as_written(model), dispersion or model.spec.dispersion
+    else:
+        _check_formula(parsed, runs)
     return fitted_quietly(parsed, runs, dispersion)
+
+
+def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
+    """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
+    if parsed.response != runs.score:
+        raise FormulaError(
+            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"{runs.score!r} on the left, or give the runs another score."
+        )
+    parsed.check_columns(runs.columns)
+    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
+        raise FormulaError(
+            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
+            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
+        )
 
 
 # ---------------------------------------------------------------------- effects of seeds

@@ -6,8 +6,8 @@ This is the only place where a study reads text; all that follows works on `Term
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import combinations, pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -227,6 +227,18 @@ _MANY_BUDGETS, _MANY_EFFECTS = 50, 200
 _MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledFor:
+    """The model that a design calls for: its formula as it is shown, what each term assumes, the terms that are not
+    identified and why, and what was done with budgets."""
+
+    spec: ModelSpec
+    formula: str
+    meanings: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
 def called_for(
     runs: Runs,
     blocks: tuple[str, ...],
@@ -235,8 +247,8 @@ def called_for(
     families: Iterable[tuple[str, ...]],
     fixed_family: str | None,
     exactly: bool,
-) -> tuple[ModelSpec, str, list[str], list[str]]:
-    """The model of runs, its formula as it is shown, the terms that are not identified and why, and notes.
+) -> CalledFor:
+    """The model that a design calls for and identifies.
 
     The columns of `blocks` have fixed effects, `of_seeds` are those of seeds across benchmarks, `families` have random
     effects and `fixed_family` means of its own; `exactly` these benchmarks are what a claim is about.
@@ -254,18 +266,25 @@ def called_for(
     if exactly:  # each has means of its own, and so at its instances
         factors, fixed = [fixed[0], *factors], [term for term in fixed[1:] if not {*term.columns} & {*blocks}]
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
-    spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
-    spec = replace(spec, terms=tuple(sorted(spec.terms, key=lambda term: len(term.factors))))
-    columns = prod(study.count(name) for name in spec.fixed_columns)  # at most
+    crossed = [Term.of(*part) for size in range(1, len(factors) + 1) for part in combinations(factors, size)]
+    terms = tuple(sorted(dict.fromkeys([*fixed, *crossed]), key=lambda term: len(term.factors)))
+    columns = prod(study.count(name) for name in {name for term in terms for name in term.columns})  # at most
     for bar in list(kept):  # a fit would call the variance of what the fixed effects hold already arbitrary
-        if study.count(*bar.groups) <= columns and held_in(spec, bar, runs):
+        if study.count(*bar.groups) <= columns and _held(terms, bar, runs):
             if runs.algorithm in bar.groups:
                 raise _nothing_repeated(runs)
             kept.remove(bar)
             left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
-    spec = replace(spec.with_term(*kept), dispersion=runs.benchmark if exactly else None)
-    formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
-    return spec, formula, left_out, notes
+    parts: list[Term | Bar] = [*terms, *kept]
+    return CalledFor(
+        spec=ModelSpec(
+            response=runs.score, terms=terms, bars=tuple(kept), dispersion=runs.benchmark if exactly else None
+        ),
+        formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
+        meanings=tuple((str(part), meaning(part, runs, kept)) for part in parts),
+        left_out=tuple(left_out),
+        notes=tuple(notes),
+    )
 
 
 def _nothing_repeated(runs: Runs) -> DesignError:
@@ -569,10 +588,10 @@ def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") ->
     )
 
 
-def held_in(spec: ModelSpec, bar: Bar, runs: Runs) -> bool:
-    """Whether the fixed terms of a model hold a random effect already, so that its variance would be arbitrary."""
-    beside = spec.with_term(bar)
-    design = beside.design(*_combinations(runs, list(beside.parsed.columns)))
+def _held(terms: tuple[Term, ...], bar: Bar, runs: Runs) -> bool:
+    """Whether fixed terms hold a random effect already, so that its variance would be arbitrary."""
+    spec = ModelSpec(response=runs.score, terms=terms, bars=(bar,))
+    design = spec.design(*_combinations(runs, list(spec.parsed.columns)))
     return held_by_fixed(design, design.random[-1]) is not None
 
 

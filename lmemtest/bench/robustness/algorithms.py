@@ -18,8 +18,7 @@ import pandas as pd
 from lmemtest.bench.data.normalise import ALL_METHODS
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.scores import raw_runs
-from lmemtest.bench.robustness.variants import advantages
+from lmemtest.bench.robustness.variants import advantages, raw_runs
 from lmemtest.core.caller import advice
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.result import Answer

@@ -10,8 +10,7 @@ from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.robustness.algorithms import by_algorithms
 from lmemtest.bench.robustness.failures import by_policies
-from lmemtest.bench.robustness.populations import by_populations
-from lmemtest.bench.robustness.scores import by_scores
+from lmemtest.bench.robustness.variants import by_populations, by_scores
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import check_replicates
 from lmemtest.core.threads import one_blas_thread

@@ -10,8 +10,7 @@ from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
 from lmemtest.bench.modelling.recommend import POPULATIONS
-from lmemtest.bench.robustness.scores import normalized, raw_runs
-from lmemtest.bench.robustness.variants import check_formula, checked_options, compared
+from lmemtest.bench.robustness.variants import checked_options, compared, normalized, raw_runs
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction
@@ -167,8 +166,6 @@ def varied(
     if scale is not None:
         part = normalized(raw_runs(part) or part, scale)
     part = part.with_named_algorithms()
-    if parsed is not None:
-        check_formula(parsed, part)
     model, fit, pairs = compared(part, {**options, "alpha": alpha}, population=population, curves=curves, parsed=parsed)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
