@@ -11,7 +11,8 @@ from study import as_runs, make_scores, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.failures.counts import alike_p_values
-from lmemtest.bench.robustness.failures import _pairs, _scored
+from lmemtest.bench.robustness.failures import _scored
+from lmemtest.bench.robustness.variants import compared
 from lmemtest.core.proportions import bounded_mean_interval
 
 
@@ -60,7 +61,7 @@ def test_algorithms_that_fail_alike_are_found_alike(benchmarks: int, rate: float
 def test_the_recommended_path_finds_no_more(benchmarks: int, rate: float, own: bool) -> None:
     def study(rng: np.random.Generator) -> bool:
         runs = alike(rng, benchmarks, rate, own=own)
-        return differs(_pairs(_scored(runs, runs, "worst", None), 0.05))
+        return differs(compared(_scored(runs, runs, "worst", None), {"alpha": 0.05})[-1])
 
     answers = np.array(answers_of(study, 100, [4, benchmarks, int(1000 * rate), own], refused=np.nan), dtype=float)
     known = answers[np.isfinite(answers)]  # the others cannot be scored: no run of a benchmark has a score
@@ -171,7 +172,7 @@ def kinds_left_out(rng: np.random.Generator, rate: float, by_score: bool) -> boo
     kinds = np.where(rng.random(score.shape) < chance, "infra", np.where(rng.random(score.shape) < 0.05, "slow", "ok"))
     table = table_of_scores(score).assign(status=kinds.ravel())
     runs = as_runs(table, failed="status", seed_shared=False).score_failures({"infra": "drop", "slow": "worst"})
-    p = _pairs(runs, 0.05).to_frame()
+    p = compared(runs, {"alpha": 0.05})[-1].to_frame()
     first = (p[["left", "right"]] == runs.algorithms[0]).any(axis=1)
     return bool((p.loc[first, "p_value"] < 0.05).any())
 

@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.blocks import blocks_of
-from lmemtest.bench.data.column import read_columns
+from lmemtest.bench.data.column import direction_of, read_columns
 from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.forms import tidied
 from lmemtest.bench.data.guessing import MOST_READINGS, Guess, guess, in_its_form
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
-from lmemtest.bench.data.roles import command_of, direction_of, is_text, keywords_of
+from lmemtest.bench.data.roles import command_of, is_text, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.power.power import power
 from lmemtest.bench.power.variance_components import VarianceComponents

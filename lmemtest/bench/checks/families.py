@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.column import role_of
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.data.roles import role_of
 from lmemtest.core.caller import advice
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import counted, format_level, listed, plural, spoken

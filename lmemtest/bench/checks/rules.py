@@ -12,7 +12,8 @@ from lmemtest.bench.checks.failures import failed_findings, failures_by_algorith
 from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome
-from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
+from lmemtest.bench.data.column import direction_of, role_of
+from lmemtest.bench.data.roles import Unnamed, call_of, options_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind, effect_scales, looks_like, remedy_text, scale_ratio
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written

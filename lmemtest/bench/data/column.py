@@ -1,4 +1,4 @@
-r"""A column as somebody wrote it: what its name says, and what its cells hold.
+r"""A column as somebody wrote it: what its name says, what its cells hold, and what several columns are together.
 
 Cells are numbers as papers and spreadsheets print them: ``85.3 ± 0.4``, ``85.3 (0.4)``, ``91.3%``, ``\textbf{85.3}``.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,13 +15,158 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.roles import direction_of, role_of, sums_up, words_of
-from lmemtest.core.words import is_missing
+from lmemtest.core.words import format_level, is_missing, listed
+from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Column", "number_in", "read_columns"]
+__all__ = [
+    *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_unnamed", "mean_columns"),
+    *("number_in", "read_columns", "role_of", "sums_up", "vocabulary", "with_names", "words_of"),
+]
+
+# ---------------------------------------------------------------------- what a name says
+
+
+def vocabulary(text: str) -> frozenset[str]:
+    """The words of a text, each once."""
+    return frozenset(text.split())
+
+
+# What people call their columns, in the singular; the last word of a name decides, as in "benchmark_seed".
+_NAMES: dict[str, frozenset[str]] = {
+    "algorithm": vocabulary(
+        "algorithm algo alg method model optimizer optimiser tool classifier regressor estimator learner agent solver "
+        "approach system sampler policy llm technique searcher heuristic clf framework "
+        "verfahren methode modell algorithmus"
+    ),
+    "benchmark": vocabulary(
+        "benchmark bench dataset task problem env environment game instance question item prompt function objective "
+        "scenario corpus data datensatz aufgabe instanz"
+    ),
+    "seed": vocabulary(
+        "seed fold rep repeat repetition replicate replication run trial resample rerun attempt cv random_state "
+        "wiederholung lauf durchlauf"
+    ),
+    "budget": vocabulary(
+        "budget epoch step iteration iter time fidelity evaluation eval nfev nfe timestep frame walltime elapsed "
+        "wallclock duration generation round epoche"
+    ),
+    "choice": vocabulary("metric measure criterion split subset phase partition"),
+}
+_TAILS = vocabulary("id ids name names nr no num number idx index key label code")
+_HIGH = vocabulary(
+    "accuracy acc f1 auc auroc auprc precision recall return reward r2 bleu rouge iou miou map mcc kappa correct "
+    "success win likelihood throughput dice ndcg hypervolume genauigkeit trefferquote"
+)
+_LOW = vocabulary(
+    "loss error err regret rmse mse mae mape nll perplexity ppl wer cer runtime time latency cost brier logloss crps "
+    "par2 par10 duration memory energy fid fehler verlust laufzeit"
+)
+SCORE_NAMES = vocabulary("score value result performance fitness y")  # names that do not say which end is good
+_TURNED = vocabulary("neg negative minus negated")
+RANK_NAMES = vocabulary("rank ranking place rang classement")
+_SUMMARY = vocabulary(
+    "avg average mean median total overall sum win wins loss losses tie ties rank ranks ranking score accuracy error "
+    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1 "
+    "mittelwert mittel durchschnitt schnitt summe gesamt insgesamt rang moyenne médiane somme classement promedio "
+    "media média mediana suma somma soma totale gemiddelde średnia "
+    "среднее итого сумма 平均 平均值 均值 总计 合計 평균 합계"
+)  # of a row or a column that sums up the others
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column name, in the singular and lower case.
+
+    >>> words_of("openmlTaskID"), words_of("n_epochs"), words_of("F1 (macro)")
+    (['openml', 'task', 'id'], ['n', 'epoch'], ['f1', 'macro'])
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = [word for word in re.split(r"[^a-z0-9]+", spaced.lower()) if word]
+    return [word[:-1] if word.endswith("s") and word[:-1] in _KNOWN else word for word in words]
+
+
+_KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
+
+
+def sums_up(name: Any) -> bool:
+    """Whether a row or column is called like a summary: every word of its name says so.
+
+    >>> [sums_up(name) for name in ("Avg.", "Avg. Rank", "#1", "Mean accuracy", "MeanShift", "1")]
+    [True, True, True, True, False, False]
+    >>> [sums_up(name) for name in ("Mittelwert", "Moyenne", "平均", "Media", "Waldmittel")]
+    [True, True, True, True, False]
+    """
+    words = re.findall(r"# ?1\b|[^\W_]+", str(name).lower())
+    return bool(words) and {word.replace(" ", "") for word in words} <= _SUMMARY
+
+
+def role_of(name: str) -> str | None:
+    """The role that a name says, or None.
+
+    >>> [role_of(name) for name in ("dataset_id", "random_state", "used_fidelity", "benchmarkSeed", "model_size")]
+    ['benchmark', 'seed', 'budget', 'seed', None]
+    """
+    words = words_of(name)
+    while len(words) > 1 and words[-1] in _TAILS:
+        words.pop()
+    if not words:
+        return None
+    ends = {words[-1], "_".join(words[-2:])} | {words[-1].removesuffix(tail) for tail in ("id", "name", "idx")}
+    for role, names in _NAMES.items():
+        if ends & names:
+            return role
+    return None
+
+
+def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
+    """Which scores are good, if the name of the score says so.
+
+    >>> [direction_of(name) for name in ("val_accuracy", "test error", "neg_log_loss", "value", "accuracy_rank")]
+    ['maximize', 'minimize', None, None, 'minimize']
+    """
+    words = set(words_of(name))
+    if words & RANK_NAMES:
+        return "minimize"
+    high, low = bool(words & _HIGH), bool(words & _LOW)
+    if high == low or words & _TURNED:
+        return None
+    return "maximize" if high else "minimize"
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether a column has no name of its own, as the index has none that pandas writes to a file."""
+    return not name.strip() or re.fullmatch(r"Unnamed: \d+(_level_\d+)*", name) is not None
+
+
+_MEANS = "mean|avg|average|mu"
+_SPREADS = (
+    "std|sd|stdev|stddev|std_?dev|se|sem|stderr|std_?err|sigma|var|ci|ci_?95|ci_?low|ci_?high|ci_?lower|ci_?upper|±"
+)
+_MORE = "n|count|n_?runs|runs|n_?seeds|min|max|median|iqr"
+_TAIL = re.compile(
+    rf"(?:(?P<base>.+?)[\s_.\-/|:]+)?[(\[]?(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})\.?[)\]]?", re.IGNORECASE
+)
+_HEAD = re.compile(rf"(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})[\s_.\-/|:]+(?P<base>.+)", re.IGNORECASE)
+_SCORE_WORDS = SCORE_NAMES | {"mean", "avg", "average"}
+
+
+def is_statistic(name: str) -> bool:
+    """Whether a name says a mean, a spread or a number of runs, and nothing else."""
+    match = _TAIL.fullmatch(name.strip())
+    return match is not None and match["base"] is None
+
+
+def _kind_of(stat: str) -> str:
+    for kind, pattern in (("mean", _MEANS), ("spread", _SPREADS)):
+        if re.fullmatch(pattern, stat, re.IGNORECASE):
+            return kind
+    return "more"
+
+
+# ---------------------------------------------------------------------- what a cell holds
+
 
 MISSING_CELLS = frozenset(["", "-", "--", "---", "–", "—", "nan", "na", "n/a", "#n/a", "<na>", "none", "null"])
 _LONGEST = 500  # characters of a number with marks; the patterns take the square of it
@@ -88,6 +234,18 @@ class Column:
     def sums_up(self) -> bool:
         """Whether its name is that of a summary of other columns."""
         return sums_up(self.name)
+
+    @property
+    def may_be_score(self) -> bool:
+        """Whether it may be a score by its name, if its cells hold numbers."""
+        return self.direction is not None or (self.role is None and bool(self.words_of_name & _SCORE_WORDS))
+
+    @property
+    def is_of_scores(self) -> bool:
+        """Whether its name, without a statistic at its end, is that of a score and not of a method."""
+        match = _TAIL.fullmatch(self.name)
+        name = match["base"] if match is not None and match["base"] else self.name
+        return direction_of(name) is not None or set(words_of(name)) <= _SCORE_WORDS
 
     # ------------------------------------------------------------------ its cells
 
@@ -253,3 +411,106 @@ def _decimal_commas(texts: list[str], decimal: str | None) -> bool:
     if decimal is not None or not with_comma:
         return decimal == ","
     return not (any(re.search(r"\d\.\d", text) for text in texts) or all(map(_THOUSANDS.search, with_comma)))
+
+
+# ---------------------------------------------------------------------- several columns
+
+_LOOKED_AT = 1000  # rows, from which it is told what a column holds
+
+
+def with_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as names of columns, of which several levels are joined, and a named index as columns.
+
+    Raises
+    ------
+    DataError
+        If the columns have levels with names, as a pivoted table has: whose values they are would be lost.
+    """
+    if isinstance(frame.columns, pd.MultiIndex):  # a level with one value is the name of the score
+        alone: list[Any] = [place for place, level in enumerate(frame.columns.levels) if len(level) == 1]
+        frame = frame.droplevel(alone[: frame.columns.nlevels - 1], axis=1)
+    if isinstance(frame.columns, pd.MultiIndex) and any(name is not None for name in frame.columns.names):
+        names = list(frame.columns.names)
+        kept = next((name for name in names if name is not None and role_of(str(name)) == "algorithm"), names[0])
+        for place, level in enumerate(frame.columns.levels):
+            if names[place] != kept and all(isinstance(name, str) and direction_of(name) for name in level):
+                raise DataError(
+                    f"The columns have several scores, {listed(map(repr, level))}. Compare one at a time: "
+                    f"df.xs({level[0]!r}, axis=1, level={place})."
+                )
+        others: list[Any] = [place if name is None else name for place, name in enumerate(names) if name != kept]
+        moved = others[0] if len(others) == 1 else others
+        raise DataError(
+            f"The columns have {len(names)} levels ({listed(names)}): one must remain, the algorithms. Bring "
+            f"{'the other' if len(others) == 1 else 'the others'} to the rows: df.stack({moved!r}).reset_index()."
+        )
+    index = frame.index
+    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
+        named_so = [name if name is not None else "" for name in index.names]
+        index_names = [str(name) for name in named_so]
+        if not set(index_names) & set(map(str, frame.columns)):
+            frame = frame.rename_axis(index_names).reset_index()
+    elif not index.is_unique:  # rows that were put together
+        frame = frame.reset_index(drop=True)
+    if isinstance(frame.columns, pd.MultiIndex):
+        labels = ["_".join(format_level(part) for part in name if str(part).strip()) for name in frame.columns]
+    else:
+        labels = [name if isinstance(name, str) else format_level(name) for name in frame.columns]
+    return frame.set_axis(labels, axis=1)
+
+
+def are_wide(columns: dict[str, Column]) -> bool:
+    """Whether the columns of a table are one of scores per method or data set, and perhaps one that names the rows."""
+    text = [name for name, column in columns.items() if column.is_text and not column.first(_LOOKED_AT).mostly]
+    others = [name for name in columns if name not in text and not is_unnamed(name)]
+    _, spare = mean_columns([columns[name] for name in others], of_methods=True)
+    methods = [columns[name] for name in others if name not in spare and not columns[name].sums_up]
+    if len(text) > 1 or len(methods) < 2 or len(methods[0].values) < 2:
+        return False
+    if any(column.role is not None and column.counts for column in methods):
+        return False
+    if any(column.is_of_scores for column in methods):
+        return False
+    if not text:
+        return all(bool(np.isin(column.values.dropna().unique(), (0, 1)).all()) for column in methods)
+    labels = columns[text[0]].values
+    return bool(labels.notna().all() and labels.is_unique)
+
+
+def mean_columns(columns: Iterable[Column], *, of_methods: bool = False) -> tuple[dict[str, str], list[str]]:
+    """Columns of means, each with its name without "mean", and the columns of spreads and counts that go with them.
+
+    A pair needs a mean and a spread that is never negative; where a mean is called by its method alone, as in RF and
+    RF_std, so must be at least half of the columns that are no spreads. With `of_methods` a name needs more than its
+    statistic: Mean and VAR are methods.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"RF_mean": [0.9], "RF_std": [0.1], "n": [3]})
+    >>> mean_columns(read_columns(table).values())
+    ({'RF_mean': 'RF'}, ['RF_std'])
+    """
+    said: dict[str, dict[str, list[str]]] = {}
+    named_so = {column.name: column for column in columns}
+    numeric = [name for name, column in named_so.items() if not column.is_text]
+    for name in numeric:
+        match = _TAIL.fullmatch(name.strip()) or _HEAD.fullmatch(name.strip())
+        if match is not None and (match["base"] or not of_methods):
+            kind = _kind_of(match["stat"])
+            if kind != "spread" or not (named_so[name].floats < 0.0).any():
+                said.setdefault(match["base"] or "", {}).setdefault(kind, []).append(name)
+    groups = {
+        kinds["mean"][0]: base
+        for base, kinds in said.items()
+        if len(kinds.get("mean", ())) == 1 and kinds.get("spread")
+    }
+    bare = {base: base for base, kinds in said.items() if base in numeric and kinds.get("spread")}
+    bare = {base: base for base in bare if base not in groups.values()}
+    spare = [
+        name for base in (*groups.values(), *bare) for kind in ("spread", "more") for name in said[base].get(kind, ())
+    ]
+    if bare:
+        others = [name for name in numeric if name not in spare]
+        if 2 * (len(bare) + len(groups)) < len(others) or len(bare) + len(groups) < 2:
+            spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
+            bare = {}
+    return {**groups, **bare}, [name for name in named_so if name in spare]

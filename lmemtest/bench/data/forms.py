@@ -14,19 +14,29 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmemtest.bench.data.column import Column, read_columns
+from lmemtest.bench.data.column import (
+    RANK_NAMES,
+    Column,
+    are_wide,
+    is_unnamed,
+    mean_columns,
+    read_columns,
+    role_of,
+    sums_up,
+    with_names,
+    words_of,
+)
 from lmemtest.bench.data.failures import WORDS as FAILED
-from lmemtest.bench.data.roles import RANK_NAMES, direction_of, role_of, sums_up, words_of
 from lmemtest.core.caller import advice, named
-from lmemtest.core.validate import check_names
-from lmemtest.core.words import counted, format_level, joined, listed, suggest
+from lmemtest.core.validate import as_frame, check_names
+from lmemtest.core.words import counted, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["METHODS", "Methods", "Remark", "Tidy", "read_as", "tidied"]
+__all__ = ["METHODS", "Methods", "Remark", "Tidy", "is_wide", "read_as", "tidied"]
 
 MOST_INNER = 200  # columns that the objects of one column may become
 _LOOKED_AT = 1000  # rows, or names, from which it is told what a column holds
@@ -196,14 +206,11 @@ def tidied(
     >>> [remark.code for remark in tidy.remarks]
     ['spread', 'summary_columns', 'methods_in_rows']
     """
-    table, remarks = _with_inner(*_without_empty(with_names(frame)), kept)
-    columns, remarks = _without_lists(read_columns(table, decimal), remarks, kept)
-    if len(columns) < len(table.columns):
-        table = table[list(columns)]
+    table, columns, remarks = _columns_of(frame, kept, decimal)
     if label is None and frame.index.name:
         label = str(frame.index.name)
     if wide is None:
-        wide = score is None and not kept and _is_wide(columns)
+        wide = score is None and not kept and are_wide(columns)
     if label is None and wide:  # one column of text beside numbers names the rows, also by digits
         text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
         names = [name for column in text for name in table[column]]
@@ -232,55 +239,36 @@ def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) ->
     return (roles[0] if roles else "missing" if words else None), words
 
 
+def is_wide(table: Any) -> bool:
+    """Whether a table has a column of scores for each algorithm, or it is no table that can be asked.
+
+    At most one of its columns has words, the names of its rows; or its cells are printed as in papers (81.2 ± 0.3).
+
+    >>> is_wide({"task": ["a", "b"], "RF": [0.1, 0.2], "NN": [0.3, 0.1]}), is_wide({"task": ["a"], "tool": ["RF"]})
+    (True, False)
+    """
+    try:
+        schema = as_frame(table, argument="frame").collect_schema()
+    except ArgumentError:
+        return True
+    if sum(not dtype.is_numeric() for dtype in schema.values()) < 2:
+        return True
+    try:
+        return hasattr(table, "set_axis") and are_wide(_columns_of(table)[1])
+    except DataError:  # told when the runs are made in earnest
+        return True
+
+
 # --------------------------------------------------------------------------------------------------- rows and columns
 
 
-def with_names(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with texts as names of columns, of which several levels are joined, and a named index as columns.
-
-    Raises
-    ------
-    DataError
-        If the columns have levels with names, as a pivoted table has: whose values they are would be lost.
-    """
-    import pandas as pd
-
-    if isinstance(frame.columns, pd.MultiIndex):  # a level with one value is the name of the score
-        alone: list[Any] = [place for place, level in enumerate(frame.columns.levels) if len(level) == 1]
-        frame = frame.droplevel(alone[: frame.columns.nlevels - 1], axis=1)
-    if isinstance(frame.columns, pd.MultiIndex) and any(name is not None for name in frame.columns.names):
-        names = list(frame.columns.names)
-        kept = next((name for name in names if name is not None and role_of(str(name)) == "algorithm"), names[0])
-        for place, level in enumerate(frame.columns.levels):
-            if names[place] != kept and all(isinstance(name, str) and direction_of(name) for name in level):
-                raise DataError(
-                    f"The columns have several scores, {listed(map(repr, level))}. Compare one at a time: "
-                    f"df.xs({level[0]!r}, axis=1, level={place})."
-                )
-        others: list[Any] = [place if name is None else name for place, name in enumerate(names) if name != kept]
-        moved = others[0] if len(others) == 1 else others
-        raise DataError(
-            f"The columns have {len(names)} levels ({listed(names)}): one must remain, the algorithms. Bring "
-            f"{'the other' if len(others) == 1 else 'the others'} to the rows: df.stack({moved!r}).reset_index()."
-        )
-    index = frame.index
-    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
-        named_so = [name if name is not None else "" for name in index.names]
-        index_names = [str(name) for name in named_so]
-        if not set(index_names) & set(map(str, frame.columns)):
-            frame = frame.rename_axis(index_names).reset_index()
-    elif not index.is_unique:  # rows that were put together
-        frame = frame.reset_index(drop=True)
-    if isinstance(frame.columns, pd.MultiIndex):
-        labels = ["_".join(format_level(part) for part in name if str(part).strip()) for name in frame.columns]
-    else:
-        labels = [name if isinstance(name, str) else format_level(name) for name in frame.columns]
-    return frame.set_axis(labels, axis=1)
-
-
-def is_unnamed(name: str) -> bool:
-    """Whether a column has no name of its own, as the index has none that pandas writes to a file."""
-    return not name.strip() or re.fullmatch(r"Unnamed: \d+(_level_\d+)*", name) is not None
+def _columns_of(
+    frame: pd.DataFrame, kept: Sequence[str] = (), decimal: str | None = None
+) -> tuple[pd.DataFrame, dict[str, Column], tuple[Remark, ...]]:
+    """The table with columns of single values only, and these columns."""
+    table, remarks = _with_inner(*_without_empty(with_names(frame)), kept)
+    columns, remarks = _without_lists(read_columns(table, decimal), remarks, kept)
+    return (table if len(columns) == len(table.columns) else table[list(columns)]), columns, remarks
 
 
 def _without_empty(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
@@ -444,7 +432,7 @@ def _long(
     numbers: dict[str, Column] = {}
     wanted = [score] if score is not None else [name for name in columns if name not in kept]
     for column in [columns[name] for name in wanted if name in columns]:
-        if not column.is_text or (score is None and not _may_be_score(column)) or column.is_nested:
+        if not column.is_text or (score is None and not column.may_be_score) or column.is_nested:
             continue
         if not column.mostly or (column.words and any(map(_has_digit, column.words))):
             continue  # refused where the column is used as the score, in its own terms
@@ -491,104 +479,11 @@ def _without_summary_levels(
     return table, remarks
 
 
-def _may_be_score(column: Column) -> bool:
-    """Whether a column of text with numbers in it may be a score by its name."""
-    return column.direction is not None or (column.role is None and bool(column.words_of_name & _SCORE_WORDS))
-
-
-_SCORE_WORDS = frozenset(("score", "value", "result", "performance", "fitness", "y", "mean", "avg", "average"))
-
-
 def _has_digit(word: str) -> bool:
     return any(map(str.isdigit, word))
 
 
-# ------------------------------------------------------------------------------------------- means and their spreads
-
-_MEANS = "mean|avg|average|mu"
-_SPREADS = (
-    "std|sd|stdev|stddev|std_?dev|se|sem|stderr|std_?err|sigma|var|ci|ci_?95|ci_?low|ci_?high|ci_?lower|ci_?upper|±"
-)
-_MORE = "n|count|n_?runs|runs|n_?seeds|min|max|median|iqr"
-_TAIL = re.compile(
-    rf"(?:(?P<base>.+?)[\s_.\-/|:]+)?[(\[]?(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})\.?[)\]]?", re.IGNORECASE
-)
-_HEAD = re.compile(rf"(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})[\s_.\-/|:]+(?P<base>.+)", re.IGNORECASE)
-
-
-def mean_columns(columns: Iterable[Column], *, of_methods: bool = False) -> tuple[dict[str, str], list[str]]:
-    """Columns of means, each with its name without "mean", and the columns of spreads and counts that go with them.
-
-    A pair needs a mean and a spread that is never negative; where a mean is called by its method alone, as in RF and
-    RF_std, so must be at least half of the columns that are no spreads. With `of_methods` a name needs more than its
-    statistic: Mean and VAR are methods.
-
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"RF_mean": [0.9], "RF_std": [0.1], "n": [3]})
-    >>> mean_columns(read_columns(table).values())
-    ({'RF_mean': 'RF'}, ['RF_std'])
-    """
-    said: dict[str, dict[str, list[str]]] = {}
-    named_so = {column.name: column for column in columns}
-    numeric = [name for name, column in named_so.items() if not column.is_text]
-    for name in numeric:
-        match = _TAIL.fullmatch(name.strip()) or _HEAD.fullmatch(name.strip())
-        if match is not None and (match["base"] or not of_methods):
-            kind = _kind_of(match["stat"])
-            if kind != "spread" or not (named_so[name].floats < 0.0).any():
-                said.setdefault(match["base"] or "", {}).setdefault(kind, []).append(name)
-    groups = {
-        kinds["mean"][0]: base
-        for base, kinds in said.items()
-        if len(kinds.get("mean", ())) == 1 and kinds.get("spread")
-    }
-    bare = {base: base for base, kinds in said.items() if base in numeric and kinds.get("spread")}
-    bare = {base: base for base in bare if base not in groups.values()}
-    spare = [
-        name for base in (*groups.values(), *bare) for kind in ("spread", "more") for name in said[base].get(kind, ())
-    ]
-    if bare:
-        others = [name for name in numeric if name not in spare]
-        if 2 * (len(bare) + len(groups)) < len(others) or len(bare) + len(groups) < 2:
-            spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
-            bare = {}
-    return {**groups, **bare}, [name for name in named_so if name in spare]
-
-
-def is_statistic(name: str) -> bool:
-    """Whether a name says a mean, a spread or a number of runs, and nothing else."""
-    match = _TAIL.fullmatch(name.strip())
-    return match is not None and match["base"] is None
-
-
-def _kind_of(stat: str) -> str:
-    for kind, pattern in (("mean", _MEANS), ("spread", _SPREADS)):
-        if re.fullmatch(pattern, stat, re.IGNORECASE):
-            return kind
-    return "more"
-
-
 # ------------------------------------------------------------------------------------------------------- wide tables
-
-
-def _is_wide(columns: dict[str, Column]) -> bool:
-    """Whether a table has a column of scores per method or data set, and names its rows, each once."""
-    text = [name for name, column in columns.items() if column.is_text and not column.first(_LOOKED_AT).mostly]
-    others = [name for name in columns if name not in text and not is_unnamed(name)]
-    _, spare = mean_columns([columns[name] for name in others], of_methods=True)
-    methods = [columns[name] for name in others if name not in spare and not columns[name].sums_up]
-    if len(text) > 1 or len(methods) < 2 or len(methods[0].values) < 2:
-        return False
-    if any(column.role is not None and column.counts for column in methods):
-        return False
-    stems = [(_TAIL.fullmatch(column.name), column.name) for column in methods]
-    names = [match["base"] if match is not None and match["base"] else name for match, name in stems]
-    if any(direction_of(name) is not None or set(words_of(name)) <= _SCORE_WORDS for name in names):
-        return False
-    if not text:
-        return all(bool(np.isin(column.values.dropna().unique(), (0, 1)).all()) for column in methods)
-    labels = columns[text[0]].values
-    return bool(labels.notna().all() and labels.is_unique)
 
 
 def _numbers_rows(column: Column) -> bool:

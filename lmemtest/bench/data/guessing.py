@@ -18,22 +18,10 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import pandas as pd
 
-from lmemtest.bench.data.column import Column, read_columns
+from lmemtest.bench.data.column import SCORE_NAMES, Column, direction_of, mean_columns, read_columns, role_of, words_of
 from lmemtest.bench.data.failures import WELL
-from lmemtest.bench.data.forms import mean_columns
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.data.roles import (
-    MANY,
-    SCORE_NAMES,
-    command_of,
-    direction_of,
-    keywords_of,
-    role_of,
-    runs_in_names,
-    unnamed_columns,
-    with_roles,
-    words_of,
-)
+from lmemtest.bench.data.roles import MANY, command_of, keywords_of, runs_in_names, unnamed_columns, with_roles
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED
@@ -300,7 +288,7 @@ def _counts_of_unequal_trials(
 def _as_pandas(table: Any) -> pd.DataFrame:
     """The table in memory, with names of text."""
     if isinstance(table, pd.DataFrame):
-        from lmemtest.bench.data.forms import with_names
+        from lmemtest.bench.data.column import with_names
 
         unlevelled = not isinstance(table.columns, pd.MultiIndex)
         return table.rename(columns=str) if unlevelled and table.index.names == [None] else with_names(table)

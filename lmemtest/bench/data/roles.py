@@ -1,4 +1,4 @@
-"""Roles of columns by their names; and columns without a role that structure the rows.
+"""Columns without a role that structure the rows, and the roles that they may have.
 
 A column without a role *structures the rows* if rows that agree in all named columns differ in it, and its values are
 spread over the algorithms more evenly than chance would, or its name says what it is. Rows that share such a value
@@ -21,6 +21,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.column import direction_of, role_of, vocabulary, words_of
 from lmemtest.core.codes import column_codes, combine_codes
 from lmemtest.core.frames import collected
 from lmemtest.core.words import listed
@@ -33,58 +34,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    *("RANK_NAMES", "SCORE_NAMES", "Unnamed", "answer_roles", "command_of", "direction_of", "keywords_of"),
-    *("options_of", "role_of", "runs_in_names", "unnamed_columns", "with_roles"),
+    *("Unnamed", "answer_roles", "command_of", "keywords_of", "options_of", "runs_in_names", "unnamed_columns"),
+    "with_roles",
 ]
 
 
 Role = Literal["algorithm", "benchmark", "seed", "budget", "metafeatures"]
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# What people call their columns, in the singular; the last word of a name decides, as in "benchmark_seed".
-_NAMES: dict[str, frozenset[str]] = {
-    "algorithm": _words(
-        "algorithm algo alg method model optimizer optimiser tool classifier regressor estimator learner agent solver "
-        "approach system sampler policy llm technique searcher heuristic clf framework "
-        "verfahren methode modell algorithmus"
-    ),
-    "benchmark": _words(
-        "benchmark bench dataset task problem env environment game instance question item prompt function objective "
-        "scenario corpus data datensatz aufgabe instanz"
-    ),
-    "seed": _words(
-        "seed fold rep repeat repetition replicate replication run trial resample rerun attempt cv random_state "
-        "wiederholung lauf durchlauf"
-    ),
-    "budget": _words(
-        "budget epoch step iteration iter time fidelity evaluation eval nfev nfe timestep frame walltime elapsed "
-        "wallclock duration generation round epoche"
-    ),
-    "choice": _words("metric measure criterion split subset phase partition"),
-}
-_TAILS = _words("id ids name names nr no num number idx index key label code")
-_HIGH = _words(
-    "accuracy acc f1 auc auroc auprc precision recall return reward r2 bleu rouge iou miou map mcc kappa correct "
-    "success win likelihood throughput dice ndcg hypervolume genauigkeit trefferquote"
-)
-_LOW = _words(
-    "loss error err regret rmse mse mae mape nll perplexity ppl wer cer runtime time latency cost brier logloss crps "
-    "par2 par10 duration memory energy fid fehler verlust laufzeit"
-)
-SCORE_NAMES = _words("score value result performance fitness y")  # names that do not say which end is good
-_TURNED = _words("neg negative minus negated")
-RANK_NAMES = _words("rank ranking place rang classement")
-_SUMMARY = _words(
-    "avg average mean median total overall sum win wins loss losses tie ties rank ranks ranking score accuracy error "
-    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1 "
-    "mittelwert mittel durchschnitt schnitt summe gesamt insgesamt rang moyenne médiane somme classement promedio "
-    "media média mediana suma somma soma totale gemiddelde średnia "
-    "среднее итого сумма 平均 平均值 均值 总计 合計 평균 합계"
-)  # of a row or a column that sums up the others
 
 MANY = 10  # different numbers, from which on they are rather a course than a setting
 SHARED = 0.1  # of all pairs of a run and a budget that occur at least, where runs share their budgets
@@ -112,68 +68,9 @@ class Unnamed:
         return f"{self.name!r} ({self.n_values:,} values, {'by its name' if self.by_name else 'perhaps'} {what})"
 
 
-def words_of(name: str) -> list[str]:
-    """The words of a column name, in the singular and lower case.
-
-    >>> words_of("openmlTaskID"), words_of("n_epochs"), words_of("F1 (macro)")
-    (['openml', 'task', 'id'], ['n', 'epoch'], ['f1', 'macro'])
-    """
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    words = [word for word in re.split(r"[^a-z0-9]+", spaced.lower()) if word]
-    return [word[:-1] if word.endswith("s") and word[:-1] in _KNOWN else word for word in words]
-
-
-_KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
-
-
-def sums_up(name: Any) -> bool:
-    """Whether a row or column is called like a summary: every word of its name says so.
-
-    >>> [sums_up(name) for name in ("Avg.", "Avg. Rank", "#1", "Mean accuracy", "MeanShift", "1")]
-    [True, True, True, True, False, False]
-    >>> [sums_up(name) for name in ("Mittelwert", "Moyenne", "平均", "Media", "Waldmittel")]
-    [True, True, True, True, False]
-    """
-    words = re.findall(r"# ?1\b|[^\W_]+", str(name).lower())
-    return bool(words) and {word.replace(" ", "") for word in words} <= _SUMMARY
-
-
 def is_text(column: pd.Series[Any]) -> bool:
     """Whether a column holds no numbers."""
     return not pd.api.types.is_numeric_dtype(column.dtype)
-
-
-def role_of(name: str) -> str | None:
-    """The role that a name says, or None.
-
-    >>> [role_of(name) for name in ("dataset_id", "random_state", "used_fidelity", "benchmarkSeed", "model_size")]
-    ['benchmark', 'seed', 'budget', 'seed', None]
-    """
-    words = words_of(name)
-    while len(words) > 1 and words[-1] in _TAILS:
-        words.pop()
-    if not words:
-        return None
-    ends = {words[-1], "_".join(words[-2:])} | {words[-1].removesuffix(tail) for tail in ("id", "name", "idx")}
-    for role, names in _NAMES.items():
-        if ends & names:
-            return role
-    return None
-
-
-def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
-    """Which scores are good, if the name of the score says so.
-
-    >>> [direction_of(name) for name in ("val_accuracy", "test error", "neg_log_loss", "value", "accuracy_rank")]
-    ['maximize', 'minimize', None, None, 'minimize']
-    """
-    words = set(words_of(name))
-    if words & RANK_NAMES:
-        return "minimize"
-    high, low = bool(words & _HIGH), bool(words & _LOW)
-    if high == low or words & _TURNED:
-        return None
-    return "maximize" if high else "minimize"
 
 
 _OF_RUNS = r"^(.+?)[\W_]+(?:seed|run|rep|fold|split|trial|s|r)[\W_]?(\d+)$"  # such as "PPO_seed3"
@@ -446,15 +343,15 @@ def stated(roles: dict[str, Any]) -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------- answers of models to items
 
-JUDGES = _words("judge rater annotator grader evaluator reviewer assessor labeler labeller marker referee")
-VOTERS = JUDGES | _words("voter user participant session worker respondent")
-PROMPTS = _words("prompt question item instruction query conversation dialogue")
-_NUMBERED = _words("id hash key name index number nr")  # what else the name of such a column holds
-RATINGS = _words("rating score grade points stars mark quality helpfulness likert")
-TASKS = _words("task subject category benchmark dataset domain topic suite area skill capability field")
-EPOCHS = _words("epoch attempt sample trial run repeat repetition rep seed try generation")
-MODELS = _words("model llm system agent method")
-_FAILURES = _words("timeout timeouts timed fail fails failed failure failures crash crashes crashed memout oom")
+JUDGES = vocabulary("judge rater annotator grader evaluator reviewer assessor labeler labeller marker referee")
+VOTERS = JUDGES | vocabulary("voter user participant session worker respondent")
+PROMPTS = vocabulary("prompt question item instruction query conversation dialogue")
+_NUMBERED = vocabulary("id hash key name index number nr")  # what else the name of such a column holds
+RATINGS = vocabulary("rating score grade points stars mark quality helpfulness likert")
+TASKS = vocabulary("task subject category benchmark dataset domain topic suite area skill capability field")
+EPOCHS = vocabulary("epoch attempt sample trial run repeat repetition rep seed try generation")
+MODELS = vocabulary("model llm system agent method")
+_FAILURES = vocabulary("timeout timeouts timed fail fails failed failure failures crash crashes crashed memout oom")
 SCALES = ((1.0, 5.0), (1.0, 7.0), (1.0, 10.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))  # of ratings, in whole numbers
 FEWEST_ITEMS = 10  # fewer 0/1 values are rather runs that ended well or not
 FEWEST_WIDE = 10  # rows of a table with a column of 0/1 answers per model
@@ -542,7 +439,7 @@ def _battles(table: Any, free: list[str], roles: Mapping[str, Any]) -> dict[str,
     return {}
 
 
-_WON = _words("winner won win preference preferred outcome vote choice verdict result")
+_WON = vocabulary("winner won win preference preferred outcome vote choice verdict result")
 OUTCOMES = {
     **dict.fromkeys(["a", "model_a", "first", "left", "1", "1.0", "true"], "a"),
     **dict.fromkeys(["b", "model_b", "second", "right", "0", "0.0", "false"], "b"),

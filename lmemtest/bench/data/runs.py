@@ -12,7 +12,9 @@ import narwhals as nw
 from lmemtest.bench.data import failures as failed_runs
 from lmemtest.bench.data import normalise, selection, wide
 from lmemtest.bench.data import per_run as curves
+from lmemtest.bench.data.column import with_names
 from lmemtest.bench.data.failures import check_failed, count_failures, counted_kinds, masked, rows_or_runs
+from lmemtest.bench.data.forms import failure_words, is_wide, read_as, tidied
 from lmemtest.bench.data.requirements import (
     BETWEEN_SEEDS,
     NO_ROWS,
@@ -225,8 +227,6 @@ class Runs(Guided):
         levels = [name for name in self.frame.index.names if name is not None and name not in self.frame.columns]
         if not any(isinstance(name, str) and name in levels for names in lists for name in names):
             return self.frame
-        from lmemtest.bench.data.forms import with_names
-
         return with_names(self.frame)
 
     def _read_scores(self) -> None:
@@ -234,8 +234,6 @@ class Runs(Guided):
         dtype = self.frame.schema.get(self.score) if isinstance(self.score, str) else None
         if not isinstance(dtype, (nw.String, nw.Object)):
             return
-        from lmemtest.bench.data.forms import failure_words, read_as, tidied
-
         role, words = failure_words(self.failed, self.columns)
         tidy = tidied(self.frame.to_pandas(), wide=False, score=self.score, failed=words, kept=self.columns)
         _set(self, "failed", role)
@@ -489,7 +487,7 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = ""
     missing = [name for name in NEEDED if name not in given]
     if not missing:
         return Runs(table, **given)
-    if missing == ["score", "algorithm"] and (_has_few_texts(table) or _is_of_cells(table)):
+    if missing == ["score", "algorithm"] and is_wide(table):
         if "ignore" in given:
             raise ArgumentError(
                 "ignore is for a table with a row for each score. Leave these columns out of a table with a column for "
@@ -506,27 +504,6 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = ""
     else:
         message = f"{function} of a dataframe needs {joined([f'{name}=' for name in missing])}: which column is it?"
     raise ArgumentError(message).of_columns(table, given, f"lmemtest.{function}(df, {asked}{{}})")
-
-
-def _has_few_texts(table: Any) -> bool:
-    """Whether at most one column of a table has words, the names of its rows, or it is no table that can be asked."""
-    try:
-        schema = as_frame(table, argument="frame").collect_schema()
-    except ArgumentError:
-        return True
-    return sum(not dtype.is_numeric() for dtype in schema.values()) < 2
-
-
-def _is_of_cells(table: Any) -> bool:
-    """Whether a table of text has a column of scores for each algorithm, such as 81.2 ± 0.3, as papers print them."""
-    if not hasattr(table, "set_axis"):
-        return False
-    from lmemtest.bench.data.forms import tidied
-
-    try:
-        return tidied(table).methods is not None
-    except DataError:  # told when the runs are made in earnest
-        return True
 
 
 def require_runs(runs: Any, function: str = "{}") -> None:

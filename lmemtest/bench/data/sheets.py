@@ -258,7 +258,7 @@ def _without_empty(rows: Rows) -> tuple[Rows, int]:
 
 def _one_header(rows: Rows) -> tuple[Rows, bool]:
     """A header of two rows, methods above their means and standard deviations, as one."""
-    from lmemtest.bench.data.forms import is_statistic
+    from lmemtest.bench.data.column import is_statistic
 
     if len(rows) < 3:
         return rows, False

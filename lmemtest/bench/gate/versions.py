@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.column import direction_of, role_of
 from lmemtest.bench.data.failures import count_failures
-from lmemtest.bench.data.roles import direction_of, role_of, unnamed_columns
+from lmemtest.bench.data.roles import unnamed_columns
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import in_order

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.column import direction_of
 from lmemtest.bench.data.recognised import Recognised
-from lmemtest.bench.data.roles import direction_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import check_labels, imported, numbers_in
 from lmemtest.bench.importers.sources import several_files, table_of

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from lmemtest.bench.data.column import direction_of
 from lmemtest.bench.data.recognised import Recognised
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.roles import direction_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.evaluation_samples import error_kind, examples_of_kinds
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of

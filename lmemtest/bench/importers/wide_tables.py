@@ -8,9 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.column import number_in
+from lmemtest.bench.data.column import number_in, sums_up
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.roles import sums_up
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.sources import frame_of, names_of, parts_of
 from lmemtest.core.caller import advice, named

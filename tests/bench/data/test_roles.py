@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
+from lmemtest.bench.data.column import direction_of, role_of
 from lmemtest.bench.data.guessing import guess
-from lmemtest.bench.data.roles import direction_of, role_of, unnamed_columns
+from lmemtest.bench.data.roles import unnamed_columns
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import ArgumentError
 
