@@ -604,7 +604,9 @@ def analyze(
         if per_run is not table:
             check = of_reduced(check, runs)
     with step("choosing the model"):
-        recommendation = model_of(per_run, population)
+        # monitor, whose ledger it is, has what seeds share in its errors without a test
+        hold_seeds = look is not None and look.in_ledger
+        recommendation = model_of(per_run, population, hold_seeds=hold_seeds)
     with step("fitting the model"):
         fit = fitted(recommendation, runs, parsed, dispersion)
         diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # it is waited for below
@@ -612,13 +614,14 @@ def analyze(
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
         decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
-        same = {**options, "dispersion": fit.dispersion}
+        options_of_ways = {**options, "hold_seeds": hold_seeds}
+        same = {**options_of_ways, "dispersion": fit.dispersion}
         agreement, on_ranks = on_another_score(runs, check, pairs, recommendation, parsed, same)
         undeclared = populations = None
         if parsed is None:
-            undeclared = undeclared_families(runs, pairs, options)
+            undeclared = undeclared_families(runs, pairs, options_of_ways)
         if parsed is None and fit.dispersion is None:
-            populations = populations_compared(runs, recommendation, pairs, options)
+            populations = populations_compared(runs, recommendation, pairs, options_of_ways)
     with step("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)
     with step("looking at each benchmark"):

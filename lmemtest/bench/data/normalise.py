@@ -20,7 +20,7 @@ from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected, supported
 from lmemtest.core.validate import check_choice, check_names
-from lmemtest.core.words import counted, listed, percent, suggest
+from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 from lmemtest.lmm.cells import of_failures
 
@@ -358,26 +358,6 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
         complete = n.all(axis=1)
         relative = relative or vary_less_than_by_chance(sums[complete] / n[complete])
     return instance if relative else ()
-
-
-def of_baseline(runs: Runs) -> list[str]:
-    """What scores relative to an algorithm share, and how much of it is chance."""
-    if runs.scale is None or not runs.scale.reference:
-        return []
-    baseline, noise = runs.scale.reference, runs.scale.noise
-    notes = [
-        f"Scores are relative to the mean of {baseline}, whose chance deviations all scores of a benchmark share: "
-        f"algorithms are compared within benchmarks, where they cancel, and the runs of {baseline} stay in the model, "
-        "where they count."
-    ]
-    if noise is not None and np.isfinite(noise.error):
-        what = "it" if not runs.scale.target else f"its distance from {runs.scale.target}"
-        alike = ", if its runs scatter as those of the others" * noise.borrowed
-        notes.append(
-            f"The mean of {baseline} on a benchmark rests on {counted(noise.runs, 'run')} or more; "
-            f"its standard error is {percent(noise.error)} of {what} (root mean square over benchmarks{alike})."
-        )
-    return notes
 
 
 def vary_less_than_by_chance(y: NDArray[np.float64]) -> bool:

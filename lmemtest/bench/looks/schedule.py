@@ -237,6 +237,8 @@ class OneLook:
         Of the whole study, and of this look.
     maximum : int or None
         Units at the end, where looks come when they like up to it: after every number of them.
+    in_ledger : bool
+        Whether the looks are those of a ledger.
     """
 
     sizes: tuple[int, ...]
@@ -246,6 +248,7 @@ class OneLook:
     alpha: float
     level: float
     maximum: int | None = None
+    in_ledger: bool = False
 
 
 def one_look(
@@ -289,7 +292,7 @@ def one_look(
     family = 2 if adjust == "none" else len(runs.algorithms)
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
-    found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum}
+    found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum, "in_ledger": looked is not None}
     return OneLook(**found, unit=unit, spending=name, alpha=alpha, level=level)
 
 

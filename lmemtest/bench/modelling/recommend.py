@@ -24,20 +24,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.normalise import of_baseline
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling.shared_seeds import shared_seeds
+from lmemtest.bench.modelling.shared_seeds import left_out_by_test, terms_of_seeds
 from lmemtest.bench.modelling.terms import called_for
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
-from lmemtest.core.words import counted, plural, spoken
+from lmemtest.core.words import counted, percent, plural, spoken
 from lmemtest.errors import ArgumentError, DesignError, FormulaError
 from lmemtest.lmm.formula import Bar
 from lmemtest.lmm.formula.tokens import quote_name
@@ -139,16 +139,16 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     return model_of(reduced(runs, curves), population)
 
 
-def model_of(runs: Runs, population: str | None = None) -> Answer:
-    """`recommend` for the scores that runs have."""
+def model_of(runs: Runs, population: str | None = None, *, hold_seeds: bool = False) -> Answer:
+    """`recommend` for the scores that runs have; with `hold_seeds` what seeds share is in the model untested."""
     require_crossing(runs)
     sample = Population.of(runs, population)
     exactly = population == "run" and runs.study.several_benchmarks  # each benchmark has means of its own
     blocks = runs.study.instance if exactly else runs.study.relative_to
-    of_seeds, seeds, no_luck = _crossed_seeds(runs)
+    of_seeds, seeds, no_luck = terms_of_seeds(runs, always=hold_seeds)
     model = called_for(runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly)
     not_identified = (*sample.left_out, *model.left_out, *no_luck)
-    tested = _left_out_by_test(runs, seeds)
+    tested = left_out_by_test(runs, seeds)
     values = {"formula": model.formula, "runs": runs, "spec": model.spec, "left_out": not_identified, "tested": tested}
     return Answer(
         question="recommend",
@@ -204,34 +204,6 @@ def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
         )
 
 
-# ---------------------------------------------------------------------- effects of seeds
-
-
-def _crossed_seeds(runs: Runs) -> tuple[list[Bar], Answer | None, list[str]]:
-    """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified."""
-    if not runs.study.several_benchmarks or not runs.study.seeds_cross:
-        return [], None, []
-    seed = str(runs.seed)
-    pair = Bar.of((seed, runs.algorithm))
-    try:
-        test = shared_seeds(runs)
-    except DesignError as error:
-        return [], None, [f"{pair}: {str(error).removesuffix('.')}."]
-    return [Bar.of((seed,)), pair] if test.verdict != "not shown" else [], test, []
-
-
-def _left_out_by_test(runs: Runs, seeds: Answer | None) -> tuple[str, ...]:
-    """The term of an effect of seeds that was tested and is not in the model."""
-    if seeds is None or seeds.verdict != "not shown":
-        return ()
-    pair = Bar.of((str(runs.seed), runs.algorithm))
-    return (
-        f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks ({seeds.test}). "
-        f"That is not evidence that there is none: a weak one may be missed. The term is kept where p < "
-        f"{seeds.level:g}.",
-    )
-
-
 # ---------------------------------------------------------------------- what a reader must know
 
 
@@ -277,7 +249,7 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
         ]
     notes = []
     if blocks and runs.study.has_baseline:
-        notes += of_baseline(runs)
+        notes += _of_baseline(runs)
     elif blocks:
         notes.append(
             "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, "
@@ -307,6 +279,26 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
         notes.append(
             f"The same {spoken(str(runs.benchmark))} occurs in several {' and '.join(map(plural, crossed))}: what an "
             "algorithm gains on it is shared there, so it does not count as a new one each time."
+        )
+    return notes
+
+
+def _of_baseline(runs: Runs) -> list[str]:
+    """What scores relative to an algorithm share, and how much of it is chance."""
+    if runs.scale is None or not runs.scale.reference:
+        return []
+    baseline, noise = runs.scale.reference, runs.scale.noise
+    notes = [
+        f"Scores are relative to the mean of {baseline}, whose chance deviations all scores of a benchmark share: "
+        f"algorithms are compared within benchmarks, where they cancel, and the runs of {baseline} stay in the model, "
+        "where they count."
+    ]
+    if noise is not None and np.isfinite(noise.error):
+        what = "it" if not runs.scale.target else f"its distance from {runs.scale.target}"
+        alike = ", if its runs scatter as those of the others" * noise.borrowed
+        notes.append(
+            f"The mean of {baseline} on a benchmark rests on {counted(noise.runs, 'run')} or more; "
+            f"its standard error is {percent(noise.error)} of {what} (root mean square over benchmarks{alike})."
         )
     return notes
 

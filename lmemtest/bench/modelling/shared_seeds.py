@@ -12,6 +12,7 @@ projected off, the sum of squares between the groups ``algorithm:seed`` over tha
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
 from lmemtest.errors import DataError, DesignError
+from lmemtest.lmm.formula import Bar, Term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,6 +121,42 @@ def shared_seeds(runs: Runs) -> Answer:
     moments = max(0.0, (ratio - 1.0) * of_rest * df_luck / times_luck)
     df_moments = (ratio - 1.0) ** 2 / (ratio**2 / df_luck + 1.0 / (df - r))  # Satterthwaite's, of a difference
     return _answer(f, r, df - r, float(special.fdtrc(r, df - r, f)), (moments, df_moments), seeds)
+
+
+def terms_of_seeds(runs: Runs, *, always: bool = False) -> tuple[list[Term | Bar], Answer | None, list[str]]:
+    """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified.
+
+    `always`: also where the test does not show it, as at the looks of a ledger. What a seed does to all algorithms is
+    then taken out where they have the same seeds, as by the test: a variance of it that is estimated as zero would lend
+    its degrees of freedom to that of the pairs, and make it smaller.
+    """
+    if not runs.study.several_benchmarks or not runs.study.seeds_cross:
+        return [], None, []
+    seed = str(runs.seed)
+    pair = Bar.of((seed, runs.algorithm))
+    try:
+        test = shared_seeds(runs)
+    except DesignError as error:
+        return [], None, [f"{pair}: {str(error).removesuffix('.')}."]
+    if always and test.verdict == "not shown":
+        test = replace(test, values={**test.values, "verdict": "precaution"})
+    if test.verdict == "not shown":
+        return [], test, []
+    count = runs.study.count
+    same = always and count(seed, runs.algorithm) == count(seed) * count(runs.algorithm)
+    return [Term.levels(seed) if same else Bar.of((seed,)), pair], test, []
+
+
+def left_out_by_test(runs: Runs, seeds: Answer | None) -> tuple[str, ...]:
+    """The term of an effect of seeds that was tested and is not in the model."""
+    if seeds is None or seeds.verdict != "not shown":
+        return ()
+    pair = Bar.of((str(runs.seed), runs.algorithm))
+    return (
+        f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks ({seeds.test}). "
+        f"That is not evidence that there is none: a weak one may be missed. The term is kept where p < "
+        f"{seeds.level:g}.",
+    )
 
 
 def _answer(

@@ -242,7 +242,7 @@ class CalledFor:
 def called_for(
     runs: Runs,
     blocks: tuple[str, ...],
-    of_seeds: Iterable[Bar],
+    of_seeds: Iterable[Term | Bar],
     *,
     families: Iterable[tuple[str, ...]],
     fixed_family: str | None,
@@ -255,13 +255,16 @@ def called_for(
     """
     study = runs.study
     candidates = [bar for bar in _candidates(runs, families) if not exactly or runs.seed in bar.groups]
-    kept, left_out = _identified(runs, [*candidates, *of_seeds], blocks)
+    of_seeds = list(of_seeds)
+    bars_of_seeds = [part for part in of_seeds if isinstance(part, Bar)]
+    kept, left_out = _identified(runs, [*candidates, *bars_of_seeds], blocks)
     if not study.several_benchmarks:
         rows = runs.budget is not None and runs.seed is None
         rows = rows and study.count(*study.run) < runs.n_rows == study.count(*study.run, str(runs.budget))
         if rows or (runs.curve is not None and study.count(*study.instance, runs.algorithm) == runs.n_rows):
             raise _nothing_repeated(runs)
     fixed, notes = _fixed(runs, fixed_family, blocks)
+    fixed += [part for part in of_seeds if isinstance(part, Term)]
     factors = [factor_term(column, runs) for column in blocks]
     if exactly:  # each has means of its own, and so at its instances
         factors, fixed = [fixed[0], *factors], [term for term in fixed[1:] if not {*term.columns} & {*blocks}]

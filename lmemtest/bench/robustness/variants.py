@@ -293,10 +293,13 @@ def compared(
     curves: str | None = None,
     parsed: ParsedFormula | None = None,
 ) -> tuple[Answer, LmmFit, Comparisons]:
-    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs."""
+    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs.
+
+    With the option `hold_seeds` a recommended model has what seeds share without a test, as at the looks of a ledger.
+    """
     if parsed is None:
         runs = reduced(runs, curves)
-    model = model_of(runs, population)
+    model = model_of(runs, population, hold_seeds=options.get("hold_seeds", False))
     fit = fitted(model, runs, parsed, options.get("dispersion"))
     return model, fit, pairs_of(fit, runs, options)
 
