@@ -238,6 +238,15 @@ def test_ranks_in_the_same_order_everywhere_are_told_as_what_they_are() -> None:
     np.testing.assert_allclose(advised, 3 * 2 / 2**5, rtol=1e-12)  # all signs alike, one of three pairs
 
 
+def test_answers_that_no_seed_changes_are_said_to_be_explained() -> None:
+    """The finest random effect holds every row: the search ends nowhere, and a next step is named."""
+    solved = np.random.default_rng(0).random((3, 8)) > 0.4
+    rows = [(f"a{i}", f"b{j}", float(solved[i, j])) for i in range(3) for j in range(8) for _ in range(3)]
+    table = pd.DataFrame(rows, columns=["a", "b", "y"])
+    with pytest.raises(DesignError, match=r"explains the score exactly.*leave out the finest random effect"):
+        lt.fit_lmm("y ~ a + (1 | b) + (1 | b:a)", table)
+
+
 @pytest.mark.parametrize(
     ("formula", "change", "error", "text"),
     [

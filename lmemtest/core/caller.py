@@ -19,6 +19,7 @@ ADVICE = {
     "again": ("{call}", "{command:again}"),
     "overwrite": ("overwrite=True", "--overwrite"),
     "at_levels": ("fit.emmeans({of!r}, by={by!r})", "--where {first}=LEVEL"),
+    "elsewhere": ("fit.{call}, at={{{at!r}: {value}}})", "--where {at}={value}"),
     "all_variants": ("variants='all'", "--variants all"),
     "argument": ("{name}=", "--{name}"),
     "value": ("{name}={value!r}", "--{name} {value!r}"),
@@ -138,6 +139,12 @@ ADVICE = {
     "missing_runs": (" `runs.check()` shows what is missing.", " lmemtest check shows what is missing."),
     "third_seed": (" (standardize=False, or a third)", " (a third is needed)"),
     "order_of_levels": ("make it a metafeature", "make it a --metafeature"),
+    "shares": (
+        "Compare shares, then call again:\n"
+        "  df = df.assign({share}=df[{count!r}] / df[{trials!r}]).drop(columns=[{count!r}, {trials!r}])",
+        "Compare shares: write {count!r} / {trials!r} into the file, as a column {share!r} instead of both, and run "
+        "this again.",
+    ),
     "one_value": ("runs.filter({column}=...)", "--where {column}=VALUE"),
     "drop_missing": ("runs.drop_missing()", "--drop-missing"),
     "drop_duplicates": ("runs.drop_duplicates('first')", "--drop-duplicates first"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from refusals import refusal
 from scipy import stats
@@ -424,3 +425,16 @@ def test_ranks_are_made_within_each_family_of_a_benchmark() -> None:
     nested = lt.Runs(small_table(crossed=False), family="space", **ROLES).normalize("rank")
     assert nested.scale is not None
     assert nested.scale.by == ("task",)
+
+
+def test_a_lazy_table_has_the_note_on_columns_that_group_benchmarks() -> None:
+    frame = table((4, 4, 4)).assign(run=lambda t: t["task"] + t["seed"].astype(str), dirty=lambda t: t["space"])
+    frame.loc[0, "dirty"] = None
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
+
+    def found(data: Any) -> list[str]:
+        findings = lt.Runs(data, **roles).check(rules_only=True).findings
+        return [finding.message for finding in findings if finding.kind == "families"]
+
+    assert found(pl.from_pandas(frame).lazy()) == found(frame)
+    assert [message.split(" group")[0] for message in found(frame)] == ["The 3 values of 'space'"]

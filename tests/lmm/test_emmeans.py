@@ -105,7 +105,12 @@ def test_notes_name_what_was_averaged_over_and_warn_of_interactions(crossed, fit
     additive = fitted("bench_prior_unbalanced", "y ~ algorithm + prior + fidelity + (1|benchmark)")
     assert "interaction" not in " ".join(emmeans(additive, "algorithm").notes)
     slopes = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark)")
-    assert "they are shown at fidelity = " in " ".join(emmeans(slopes, "algorithm").notes)
+    notes = " ".join(emmeans(slopes, "algorithm").notes)
+    assert "they are shown at fidelity = " in notes
+    call = notes.partition("Look elsewhere, too: fit.emmeans(")[2].partition(").")[0]
+    at = float(call.removeprefix("'algorithm', at={'fidelity': ").removesuffix("}"))
+    assert at == slopes.cells.frame["fidelity"].max()
+    assert slopes.emmeans("algorithm", at={"fidelity": at}).notes != emmeans(slopes, "algorithm").notes
 
 
 def test_direction_comes_from_runs_and_follows_increasing_transforms():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.column import role_of
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.core.caller import advice
+from lmemtest.core.frames import collected
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import counted, format_level, listed, plural, spoken
 from lmemtest.errors import DataError
@@ -34,27 +36,51 @@ def family_findings(runs: Runs) -> list[Finding]:
 def _likely(runs: Runs) -> list[Finding]:
     """Metafeatures, and columns without a role, whatever they are called, that group the benchmarks."""
     study, schema = runs.study, runs.frame.collect_schema()
-    others = [name for name in runs.unused if not schema[name].is_numeric()][: 0 if runs.is_lazy else _LOOKED_AT]
+    others = [name for name in runs.unused if not schema[name].is_numeric()][:_LOOKED_AT]
+    lazy = _families_in(runs, others) if runs.is_lazy and others else {}
     benchmarks = study.count(runs.benchmark)
     found = []
-    for name in (*study.kinds, *others):
+    for name in (*study.kinds, *(lazy if runs.is_lazy else others)):
         if schema[name].is_numeric() or role_of(name) == "choice":
             continue
         try:
-            if not 1 < study.count(name) <= benchmarks / 2 or study.count(runs.benchmark, name) > benchmarks:
-                continue
+            n = lazy[name] if name in lazy else study.count(name)
+            several = name not in lazy and study.count(runs.benchmark, name) > benchmarks
         except DataError:  # missing values, lists: nothing that groups
+            continue
+        if several or not 1 < n <= benchmarks / 2:
             continue
         families, tasks = plural(name), plural(str(runs.benchmark))
         give = advice("role_of", role="family", column=name)
         found.append(
             _note(
-                f"The {study.count(name)} values of {name!r} group the {benchmarks} {tasks}. Claims are about new "
+                f"The {n} values of {name!r} group the {benchmarks} {tasks}. Claims are about new "
                 f"{tasks} drawn from all of them alike.",
                 f"If {families} are a sample, too, and claims are about new {families}, give it the role: {give}.",
             )
         )
     return found
+
+
+def _families_in(runs: Runs, names: list[str]) -> dict[str, int]:
+    """The columns of a lazy table with one value on each benchmark, and how many values; one query for all of them."""
+    schema, benchmark = runs.frame.collect_schema(), str(runs.benchmark)
+    names = [name for name in names if isinstance(schema[name], (nw.String, nw.Categorical, nw.Enum))]
+    if not names:
+        return {}
+    columns = [(nw.col(name).cast(nw.String), i) for i, name in enumerate(names)]
+    query = runs.frame.group_by(benchmark).agg(
+        *(column.min().alias(f"low{i}") for column, i in columns),
+        *(column.max().alias(f"high{i}") for column, i in columns),
+        *(column.count().alias(f"n{i}") for column, i in columns),
+        nw.len().alias("n"),
+    )
+    table = collected(query).to_pandas()
+    return {
+        name: int(table[f"low{i}"].nunique())
+        for i, name in enumerate(names)
+        if (table[f"n{i}"] == table["n"]).all() and (table[f"low{i}"] == table[f"high{i}"]).all()
+    }
 
 
 def _sizes(runs: Runs) -> list[Finding]:

@@ -279,8 +279,7 @@ def _counts_of_unequal_trials(
             share = "share" if "share" not in table else f"share_of_{trials}"
             return (
                 f"{count!r} looks like successes among {trials!r}, which differs between rows, so counts are not "
-                f"comparable. Compare shares, then call again:\n"
-                f"  df = df.assign({share}=df[{count!r}] / df[{trials!r}]).drop(columns=[{count!r}, {trials!r}])",
+                f"comparable. {advice('shares', share=share, count=count, trials=trials)}",
             )
     return ()
 

@@ -254,9 +254,13 @@ def _coded(runs: Runs, names: list[str], known: list[str]) -> tuple[list[str], C
     frame = runs.frame
     if isinstance(frame, nw.LazyFrame):
         if names:
-            distinct = frame.select(*(nw.col(name).n_unique().alias(f"d{i}") for i, name in enumerate(names)))
-            counts = collected(distinct).rows()[0]
-            names = [name for name, count in zip(names, counts, strict=True) if 1 < count <= runs.n_rows / 2]
+            asked = [nw.col(name).n_unique().alias(f"d{i}") for i, name in enumerate(names)]
+            asked += [nw.col(name).null_count().alias(f"m{i}") for i, name in enumerate(names)]
+            counts = collected(frame.select(*asked)).rows()[0]
+            distinct = zip(names, counts[: len(names)], counts[len(names) :], strict=True)
+            names = [
+                name for name, n_levels, n_missing in distinct if 1 < n_levels <= runs.n_rows / 2 and not n_missing
+            ]
         groups = runs.study.detailed.groups((*named, *names))
         table, n = groups.keys.frame(), groups.n
     else:

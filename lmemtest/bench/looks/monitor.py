@@ -275,7 +275,9 @@ class Monitoring(Result):
             offered = {format_level(family): _priced(of_it) for family, of_it in benchmarks.items()}
         else:
             offered = {name: {name: cost} for name, cost in _priced(benchmarks).items()}
-        if (seen := [name for name in offered if name in last.units]) or len(offered) < max(n, 1):
+        seen = [name for name in offered if name in last.units]
+        seen += [one for of_it in offered.values() for one in of_it if unit == "family" and one in last.benchmarks]
+        if seen or len(offered) < max(n, 1):
             fault = f"{listed(seen)} ran already" if seen else f"{len(offered)} are fewer than the next {n}"
             raise ArgumentError(f"{named('benchmarks')} must be {plural(unit)} not yet run, for {n} at least: {fault}.")
         most = max(round(last.instances), 1)
@@ -665,6 +667,9 @@ def monitor(
         n=n,
         units=blocks.names,
         instances=len(blocks.instances) / n,
+        benchmarks=tuple(map(format_level, runs.levels(runs.benchmark)))
+        if blocks.unit == "family" and runs.benchmark and not runs.study.crossed
+        else (),
         means={name: float(x.mean()) for name, x in zip(blocks.algorithms, blocks.scores.T, strict=True)
                if np.isfinite(x).all()},
         pairs=pairs,
@@ -681,7 +686,13 @@ def monitor(
         f"Runs with the same seed share an effect across benchmarks ({test}): {percent(part)} of the error variance, "
         "which further benchmarks do not average out. Run these with new seeds."
     )
-    return replace(found, notes=(*(of_seeds,) * bool(test), *(alone,) * first, *found.notes))
+    noted = (
+        f"The ledger holds {counted(len(looked), 'earlier look')} (at {listed([look.n for look in looked])} "
+        f"{plural(schedule.unit)}). It cannot show whether later ones were cut off its end: compare the number with "
+        "your own."
+    )
+    notes = (*(of_seeds,) * bool(test), *(alone,) * first, *(noted,) * (path is not None and bool(looked)))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:

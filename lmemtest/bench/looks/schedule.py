@@ -59,6 +59,8 @@ class Look:
     pairs : tuple of (str, str, float, float, float, float)
         Left, right, estimate of left less right, its standard error, degrees of freedom, p-value of this look alone.
     decision : str
+    benchmarks : tuple of str
+        Where units are families that benchmarks are nested in: those that ran.
     """
 
     n: int
@@ -70,6 +72,7 @@ class Look:
     shared: float = 0.0
     hidden: str = ""
     instances: float = 1.0
+    benchmarks: tuple[str, ...] = ()
 
     def information(self, n: Array | int) -> Array:
         """Of n units over that of these: effects of shared seeds are as large with more units."""
@@ -213,7 +216,15 @@ def read_study(path: Path) -> tuple[Schedule | None, tuple[Look, ...], Record | 
     try:
         schedule = Schedule(**{**plan, **{name: tuple(plan[name]) for name in lists}})
         made = (
-            Look(**{**look, "units": tuple(look["units"]), "pairs": tuple(map(tuple, look["pairs"]))}) for look in looks
+            Look(
+                **{
+                    **look,
+                    "units": tuple(look["units"]),
+                    "pairs": tuple(map(tuple, look["pairs"])),
+                    "benchmarks": tuple(look.get("benchmarks", ())),
+                }
+            )
+            for look in looks
         )
         return schedule, tuple(made), extension
     except (KeyError, TypeError) as error:

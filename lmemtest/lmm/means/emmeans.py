@@ -377,7 +377,7 @@ def marginal_means(
         *changes,
         *_held_notes(grid, covariates, at, weights),
         *known_notes,
-        *_interaction_notes(grid, specs, by, *interacting),
+        *_interaction_notes(fit, along, grid, specs, by, *interacting),
         *_missing_notes(fit, means, "mean" if along is None else "slope"),
         *direction_notes,
     )
@@ -471,7 +471,13 @@ def _held_notes(
 
 
 def _interaction_notes(
-    grid: ReferenceGrid, specs: tuple[str, ...], by: tuple[str, ...], several: Sequence[str], single: Sequence[str]
+    fit: Any,
+    along: str | None,
+    grid: ReferenceGrid,
+    specs: tuple[str, ...],
+    by: tuple[str, ...],
+    several: Sequence[str],
+    single: Sequence[str],
 ) -> list[str]:
     """Say so when differences between the means depend on what was averaged over or held fixed."""
     names, notes = ", ".join(specs + by), []
@@ -483,9 +489,14 @@ def _interaction_notes(
             f"an average over them may mislead. Compare at each level: {each}."
         )
     for name in single:
+        end = written(float(np.max(np.asarray(fit.cells.frame[name], dtype=float))), ".6g")
+        of = specs[0] if len(specs) == 1 else [*specs]
+        call = f"emmeans({of!r}" if along is None else f"emtrends({of!r}, var={along!r}"
+        elsewhere = advice("elsewhere", call=call, at=name, value=end)
         notes.append(
             f"Differences between the levels of {names} depend on {name} in this model (interaction); "
-            f"they are shown at {name} = {written(grid.nuisance[name][0], '.6g')} only. Consider at=."
+            f"they are shown at {name} = {written(grid.nuisance[name][0], '.6g')} only. "
+            f"Look elsewhere, too: {elsewhere}."
         )
     return notes
 

@@ -249,16 +249,14 @@ def fit_cells(
         _refuse_same_order(design, cells, data)
         raise
     except np.linalg.LinAlgError as error:
+        if not held and any(_constant_within(cells, term.codes) for term in design.random):
+            raise _explained() from None
         raise EstimationError(
             f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
             "or for random effects that copy each other."
         ) from None
     if not held and _explained_exactly(problem, optim, cells, stratum):
-        raise DesignError(
-            "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
-            "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
-            "or analyse one row per group."
-        )
+        raise _explained()
     if saturated and optim.criterion.sigma2 < _NO_RESIDUAL_SATURATED:
         raise _no_residual(design, cells, "the residual variance is estimated as zero")
     fit = LmmFit(
@@ -507,6 +505,20 @@ def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
             f"needs none: {advice('rank_by', test='wilcoxon')}. Or compare the scores behind the ranks, which say by "
             "how much one is ahead."
         )
+
+
+def _constant_within(cells: Cells, codes: NDArray[np.intp]) -> bool:
+    """Whether rows that share a group have identical scores, as far as the scores vary at all."""
+    within = np.bincount(codes, cells.n) @ _mean_and_spread(cells, codes)[1]
+    return bool(within <= _NO_RESIDUAL * len(cells.n) * _mean_and_spread(cells, np.zeros_like(codes))[1][0])
+
+
+def _explained() -> DesignError:
+    return DesignError(
+        "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
+        "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
+        "or analyse one row per group."
+    )
 
 
 def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:

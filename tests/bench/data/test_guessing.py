@@ -30,6 +30,7 @@ from lmemtest.bench.data.guessing import guess
 from lmemtest.bench.data.roles import answer_roles
 from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.core.caller import on_command_line
 from lmemtest.errors import ArgumentError, DataError
 
 
@@ -206,7 +207,6 @@ def roles_in(call: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("make", [long, cross_validation, families])
 def test_python_and_the_command_line_show_the_same_roles(make: Callable[[], Table]) -> None:
-    from lmemtest.core.caller import on_command_line
 
     found = guess(make().frame)
     python = found.told({}, "lmemtest.Runs(df, {})").splitlines()[1]
@@ -380,6 +380,10 @@ def test_counts_of_successes_are_scores_where_all_had_as_many_trials() -> None:
     shares = eval(step, {"df": df})  # what the message proposes
     with pytest.raises(ArgumentError, match="If a high 'share' is good"):
         lt.analyze(shares)
+    with on_command_line(["lmemtest", "analyze", "df.csv"]), pytest.raises(ArgumentError) as said:
+        lt.analyze(df)
+    assert "write num_correct / num_samples into the file, as a column share instead of both" in str(said.value)
+    assert "df = " not in str(said.value)
 
 
 def test_a_leaderboard_is_read_without_its_ranking_and_with_benchmarks_that_are_called_like_roles() -> None:

@@ -454,6 +454,23 @@ def test_further_families_have_as_many_benchmarks_as_those_so_far() -> None:
     assert "No pair is likely to be decided at that look." in answer.sentences()
     with pytest.raises(ArgumentError, match=r"benchmarks must map new families to their benchmarks, got \['a'\]"):
         found.next(benchmarks=["a"])
+    ran = found.looks[-1].benchmarks[0]
+    with pytest.raises(ArgumentError, match=rf"benchmarks must be families not yet run, for 2 at least: {ran} ran"):
+        found.next(benchmarks={"p": [ran, "b"], "q": ["d"]})
+
+
+def test_a_ledger_says_how_many_looks_it_holds(tmp_path: Path) -> None:
+    """Lines cut off its end leave no trace in it, so that only the number tells."""
+    ledger = tmp_path / "looks.jsonl"
+    first, second, third = (lt.monitor(runs(n), maximum=24, looks=6, ledger=ledger) for n in (6, 12, 18))
+    assert not any(note.startswith("The ledger holds") for note in first.notes)
+    assert any(note.startswith("The ledger holds 1 earlier look (at 6 benchmarks).") for note in second.notes)
+    assert any(note.startswith("The ledger holds 2 earlier looks (at 6, 12 benchmarks).") for note in third.notes)
+    ledger.write_text("".join(ledger.read_text().splitlines(keepends=True)[:-2]))
+    again = lt.monitor(runs(18), maximum=24, looks=6, ledger=ledger)
+    assert any(note.startswith("The ledger holds 1 earlier look (at 6 benchmarks).") for note in again.notes)
+    with pytest.raises(ArgumentError, match=r"got 'a{60}\.\.\.'"):
+        lt.monitor(runs(6), maximum=24, ledger="a" * 90)
 
 
 @pytest.mark.parametrize(
