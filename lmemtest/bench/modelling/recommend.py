@@ -146,14 +146,16 @@ def model_of(runs: Runs, population: str | None = None, *, hold_seeds: bool = Fa
     exactly = population == "run" and runs.study.several_benchmarks  # each benchmark has means of its own
     blocks = runs.study.instance if exactly else runs.study.relative_to
     of_seeds, seeds, no_luck = terms_of_seeds(runs, always=hold_seeds)
-    model = called_for(runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly)
-    not_identified = (*sample.left_out, *model.left_out, *no_luck)
+    spec, formula, terms, left_out, budget_notes = called_for(
+        runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly
+    )
+    not_identified = (*sample.left_out, *left_out, *no_luck)
     tested = left_out_by_test(runs, seeds)
-    values = {"formula": model.formula, "runs": runs, "spec": model.spec, "left_out": not_identified, "tested": tested}
+    values = {"formula": formula, "runs": runs, "spec": spec, "left_out": not_identified, "tested": tested}
     return Answer(
         question="recommend",
-        title=model.formula,
-        tables={"terms": pd.DataFrame(model.meanings, columns=["term", "meaning"])},
+        title=formula,
+        tables={"terms": pd.DataFrame(terms, columns=["term", "meaning"])},
         values={**values, "seeds": seeds, "population": sample.role, "claim": sample.claim},
         facts=(
             f"For {sample.claim}.",
@@ -161,10 +163,10 @@ def model_of(runs: Runs, population: str | None = None, *, hold_seeds: bool = Fa
             *(f"Tested and left out: {text}" for text in tested),
         ),
         notes=(
-            *_scope(runs, blocks, model.spec.bars, sample, seeds),
+            *_scope(runs, blocks, spec.bars, sample, seeds),
             # what was done with curves
             *(() if runs.curve is None else filter(None, (runs.curve.sentence, runs.curve.early))),
-            *model.notes,
+            *budget_notes,
         ),
     )
 

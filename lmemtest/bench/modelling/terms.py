@@ -6,7 +6,6 @@ This is the only place where a study reads text; all that follows works on `Term
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import prod
 from typing import TYPE_CHECKING
@@ -227,18 +226,6 @@ _MANY_BUDGETS, _MANY_EFFECTS = 50, 200
 _MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalledFor:
-    """The model that a design calls for: its formula as it is shown, what each term assumes, the terms that are not
-    identified and why, and what was done with budgets."""
-
-    spec: ModelSpec
-    formula: str
-    meanings: tuple[tuple[str, str], ...]
-    left_out: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
 def called_for(
     runs: Runs,
     blocks: tuple[str, ...],
@@ -247,8 +234,8 @@ def called_for(
     families: Iterable[tuple[str, ...]],
     fixed_family: str | None,
     exactly: bool,
-) -> CalledFor:
-    """The model that a design calls for and identifies.
+) -> tuple[ModelSpec, str, list[tuple[str, str]], list[str], list[str]]:
+    """The model of runs, its formula as it is shown, what each term assumes, the terms that are not identified, notes.
 
     The columns of `blocks` have fixed effects, `of_seeds` are those of seeds across benchmarks, `families` have random
     effects and `fixed_family` means of its own; `exactly` these benchmarks are what a claim is about.
@@ -279,15 +266,9 @@ def called_for(
             kept.remove(bar)
             left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
     parts: list[Term | Bar] = [*terms, *kept]
-    return CalledFor(
-        spec=ModelSpec(
-            response=runs.score, terms=terms, bars=tuple(kept), dispersion=runs.benchmark if exactly else None
-        ),
-        formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
-        meanings=tuple((str(part), meaning(part, runs, kept)) for part in parts),
-        left_out=tuple(left_out),
-        notes=tuple(notes),
-    )
+    spec = ModelSpec(response=runs.score, terms=terms, bars=tuple(kept), dispersion=runs.benchmark if exactly else None)
+    formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
+    return spec, formula, [(str(part), meaning(part, runs, kept)) for part in parts], left_out, notes
 
 
 def _nothing_repeated(runs: Runs) -> DesignError:
