@@ -18,7 +18,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text, plural
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.lmm.formula.bars import parse_formula
+from lmemtest.lmm.formula import parse_formula, refuse_unknown
 from lmemtest.lmm.means.emmeans import marginal_means
 
 if TYPE_CHECKING:
@@ -322,7 +322,7 @@ def check_formula(parsed: ParsedFormula, runs: Runs) -> None:
             f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
             f"{runs.score!r} on the left, or give the runs another score."
         )
-    parsed.check_columns(runs.columns)
+    refuse_unknown(parsed, runs.columns)
     if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "

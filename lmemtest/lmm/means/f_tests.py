@@ -38,7 +38,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.span import independent_columns
-from lmemtest.lmm.formula.functions import Coding
+from lmemtest.lmm.formula.columns import Coding
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_fit,
