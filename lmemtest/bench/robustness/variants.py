@@ -18,7 +18,8 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text, plural
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.lmm.formula import parse_formula, refuse_unknown
+from lmemtest.lmm.formula.bars import parse_formula
+from lmemtest.lmm.formula.columns import refuse_unknown
 from lmemtest.lmm.means.emmeans import marginal_means
 
 if TYPE_CHECKING:

@@ -131,7 +131,7 @@ class ParsedFormula:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns but the response, in order of appearance."""
-        return tuple(dict.fromkeys(name.value for name in self.mentions()))
+        return tuple(dict.fromkeys(name.value for name in self.names))
 
     @property
     def response_transform(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
@@ -154,14 +154,12 @@ class ParsedFormula:
         """The columns of the fixed part, at each of their uses."""
         return tuple(mentions(self.terms))
 
-    def mentions(self) -> Iterator[Name]:
-        """Yield every use of a column on the right side with its place in the text."""
-        yield from mentions(self.terms)
-        for offset in self.offsets:
-            yield from offset.reads
-        for bar in self.bars:
-            yield from mentions(bar.effects)
-            yield from bar.group_names
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """Every use of a column on the right side, with its place in the text."""
+        offsets = (name for offset in self.offsets for name in offset.reads)
+        bars = (name for bar in self.bars for name in (*mentions(bar.effects), *bar.group_names))
+        return (*self.fixed_names, *offsets, *bars)
 
     def with_bars(self, bars: Iterable[Bar]) -> ParsedFormula:
         """The formula with other random effects of its columns."""
@@ -224,7 +222,7 @@ def _parse(text: str) -> ParsedFormula:
             response_name=response,
             offsets=offsets,
         )
-        for name in parsed.mentions():
+        for name in parsed.names:
             if name.value == response.value:
                 message = f"the response '{response.value}' cannot also stand on the right side; remove it there."
                 raise FormulaError(message).at(name)

@@ -72,7 +72,7 @@ def refuse_unknown(parsed: ParsedFormula, available: Iterable[object]) -> None:
     """Refuse a formula with columns that are not in the table, pointing to the first one."""
     columns = list(available)
     names = set(columns)
-    for name in (parsed.response_name, *parsed.mentions()):
+    for name in (parsed.response_name, *parsed.names):
         if name.value not in names:
             error = _unknown(name, columns)
             with pointing(parsed.text):

@@ -24,7 +24,8 @@ from lmemtest.lmm.engine.optimize import Optimum, evaluation_cost, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
-from lmemtest.lmm.formula import build_design, parse_formula, refuse_unknown
+from lmemtest.lmm.formula import build_design, parse_formula
+from lmemtest.lmm.formula.columns import refuse_unknown
 from lmemtest.lmm.formula.design import Design, RandomDesign, held_by_fixed
 from lmemtest.lmm.model.fit import SINGULAR, LmmFit
 from lmemtest.lmm.scope import scope_of
