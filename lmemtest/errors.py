@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from lmemtest.core.sanitize import bounded
+from lmemtest.core.sanitize import bounded, point
 
 
 class LmemtestError(Exception):
@@ -87,3 +88,29 @@ class ConvergenceWarning(LmemtestWarning):
 
 class DataWarning(LmemtestWarning):
     """Something in the table deserves a look before its results are trusted."""
+
+
+@contextmanager
+def pointing(text: str) -> Iterator[None]:
+    """Errors with a place that are raised below show it in this text, unless it is of a term that nobody wrote.
+
+    Examples
+    --------
+    >>> try:
+    ...     with pointing("y ~ 1:a"):
+    ...         raise FormulaError("no such term.").at((4, 7))
+    ... except FormulaError as error:
+    ...     print(error)
+    no such term.
+        y ~ 1:a
+            ^^^
+    """
+    try:
+        yield
+    except LmemtestError as error:
+        if error.place is not None:
+            start, end = error.place
+            if end != 0:
+                error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
+            error.place = None
+        raise

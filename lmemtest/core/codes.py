@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -115,12 +115,23 @@ MAX_KEY = 2**62  # keys are int64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Keys:
-    """The distinct combinations of some columns, sorted: per column the level of each group, and the levels."""
+    """Combinations of some columns, as of groups of rows: per column the level of each, and the levels."""
 
     names: tuple[str, ...]
     codes: tuple[np.ndarray, ...]
     levels: tuple[Any, ...]
     size: int
+
+    @classmethod
+    def of(cls, columns: Sequence[pd.Series[Any]], n_rows: int) -> Keys:
+        """One for each row of a table, levels in their order."""
+        coded = [column_codes(column) for column in columns]
+        return cls(
+            names=tuple(str(column.name) for column in columns),
+            codes=tuple(codes for codes, _ in coded),
+            levels=tuple(levels for _, levels in coded),
+            size=n_rows,
+        )
 
     @classmethod
     def product(cls, values: Mapping[str, Sequence[Any]]) -> Keys:
@@ -140,6 +151,29 @@ class Keys:
         codes, levels = tuple(self.codes[i] for i in kept), tuple(self.levels[i] for i in kept)
         return Keys(names=tuple(names), codes=codes, levels=levels, size=self.size)
 
+    def take(self, rows: np.ndarray) -> Keys:
+        """Some of the groups."""
+        return replace(self, codes=tuple(codes[rows] for codes in self.codes), size=np.arange(self.size)[rows].size)
+
+    def part(self, rows: np.ndarray) -> Keys:
+        """Some of the groups, with the levels that are left."""
+        some, codes, levels = self.take(rows), [], []
+        for code, level in zip(some.codes, self.levels, strict=True):
+            used = np.bincount(code, minlength=len(level)) > 0
+            left = level[used]
+            codes.append((np.cumsum(used) - 1)[code])
+            levels.append(left.remove_unused_categories() if isinstance(left, pd.Categorical) else left)
+        return Keys(names=self.names, codes=tuple(codes), levels=tuple(levels), size=some.size)
+
+    def numbered(self) -> np.ndarray:
+        """The number of every combination among those that occur, in their order."""
+        return combine_codes([(c, len(levels)) for c, levels in zip(self.codes, self.levels, strict=True)], self.size)
+
+    def values(self, name: str) -> Any:
+        """The value of a column in every group."""
+        at = self.names.index(name)
+        return self.levels[at].take(self.codes[at])
+
     def frame(self) -> pd.DataFrame:
         """One row per group, with the values of the columns in their own dtypes."""
         columns = [levels.take(codes) for codes, levels in zip(self.codes, self.levels, strict=True)]
@@ -150,17 +184,9 @@ class Keys:
 
 def group_codes(columns: Sequence[pd.Series[Any]], n_rows: int) -> tuple[np.ndarray, Keys]:
     """The group of every row, groups numbered in sorted order, and the key of every group."""
-    coded = [column_codes(column) for column in columns]
-    index = combine_codes([(codes, len(levels)) for codes, levels in coded], n_rows)
-    size = int(index.max()) + 1 if n_rows else 0
-    first = first_rows(index, size)
-    keys = Keys(
-        names=tuple(str(column.name) for column in columns),
-        codes=tuple(codes[first] for codes, _ in coded),
-        levels=tuple(levels for _, levels in coded),
-        size=size,
-    )
-    return index, keys
+    rows = Keys.of(columns, n_rows)
+    index = rows.numbered()
+    return index, rows.take(first_rows(index, int(index.max(initial=-1)) + 1))
 
 
 def group_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:

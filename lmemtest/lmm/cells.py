@@ -20,16 +20,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import (
-    EXAMPLES,
-    Keys,
-    column_codes,
-    combine_codes,
-    first_rows,
-    group_codes,
-    group_numbers,
-)
-from lmemtest.core.frames import as_float, cell_sums, check_numeric, first_bad_rows, in_memory
+from lmemtest.core.codes import EXAMPLES, Keys, first_rows, group_codes
+from lmemtest.core.frames import cell_sums, check_numeric, first_bad_rows, in_memory
 from lmemtest.core.validate import as_frame, check_columns, check_magnitude
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataError
@@ -52,7 +44,7 @@ class Cells:
 
     Attributes
     ----------
-    columns : Keys or pandas.DataFrame
+    columns : Keys
         The values of the columns that define the cells, sorted by them in this order; categoricals by their categories.
     n, weight, mean, ss : (n_cells,) float64
         Rows of each cell; the prior weight of each row, 1 where none is given; the mean score; the unweighted sum of
@@ -61,7 +53,7 @@ class Cells:
         Rows of the table, and rows left out: 0, as missing scores are refused.
     """
 
-    columns: Keys | pd.DataFrame
+    columns: Keys
     n: np.ndarray
     weight: np.ndarray
     mean: np.ndarray
@@ -72,28 +64,21 @@ class Cells:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """The columns, in their own dtypes."""
-        return self.columns.frame() if isinstance(self.columns, Keys) else self.columns
+        return self.columns.frame()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Of the columns."""
-        return self.columns.names if isinstance(self.columns, Keys) else tuple(self.columns.columns)
+        return self.columns.names
 
     def groups(self, names: Sequence[str]) -> np.ndarray:
         """The group of every cell by some of the columns, groups numbered in the order of their levels."""
-        if not isinstance(self.columns, Keys):
-            return group_numbers(self.columns, names)
-        keys = self.columns.only(names)
-        return combine_codes([(c, len(levels)) for c, levels in zip(keys.codes, keys.levels, strict=True)], keys.size)
+        return self.columns.only(names).numbered()
 
     def strata(self, name: str) -> tuple[NDArray[np.intp], list[Any]]:
         """The level of one of the columns in every cell, and its levels in their order."""
-        if isinstance(self.columns, Keys):
-            at = self.columns.names.index(name)
-            codes, levels = self.columns.codes[at], self.columns.levels[at]
-        else:
-            codes, levels = column_codes(self.columns[name])
-        return codes.astype(np.intp), pd.Series(levels).tolist()
+        at = self.columns.names.index(name)
+        return self.columns.codes[at].astype(np.intp), pd.Series(self.columns.levels[at]).tolist()
 
     def __repr__(self) -> str:
         return f"Cells({len(self.n):,} cells of {', '.join(self.names)}; {self.n_rows:,} rows)"
@@ -152,12 +137,11 @@ def compressed(
             scope.require_unchanged(groups)
     if scope is not None and score == scope.response:
         scope.refuse(groups)
+    weight = None if weights is None else np.asarray(groups.keys.values(weights), dtype=np.float64)
+    if weight is not None:
+        refuse_weights(weight, groups.n, str(weights))
     cells = cells_of(groups, table, score)
-    if weights is None:
-        return cells
-    weight = as_float(cells.frame[weights])
-    refuse_weights(weight, cells.n, weights)
-    return replace(cells, columns=groups.keys.only(by), weight=weight)
+    return cells if weight is None else replace(cells, columns=groups.keys.only(by), weight=weight)
 
 
 def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> Cells:
@@ -202,11 +186,9 @@ class Groups:
         Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores
         share costs no digits.
         """
-        at = {name: i for i, name in enumerate(self.keys.names)}
-        coded = [(self.keys.codes[at[name]], self.keys.levels[at[name]]) for name in by]
-        index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(self.n))
+        keys = self.keys.only(by)
+        index = keys.numbered()
         size = int(index.max()) + 1
-        first = first_rows(index, size)
 
         def total(values: NDArray[np.float64]) -> NDArray[Any]:
             return np.bincount(index, weights=values, minlength=size)
@@ -224,12 +206,7 @@ class Groups:
         constant = low == high
         above = np.where(constant, 0.0, centre)
         return Groups(
-            keys=Keys(
-                names=tuple(by),
-                codes=tuple(codes[first] for codes, _ in coded),
-                levels=tuple(levels for _, levels in coded),
-                size=size,
-            ),
+            keys=keys.take(first_rows(index, size)),
             n=n,
             n_bad=bad,
             mean=low + above,

@@ -17,7 +17,7 @@ from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.formula.smooth import fit_spline
+from lmemtest.lmm.formula.transforms import fit_spline
 from lmemtest.lmm.means.adjust import adjust
 from lmemtest.lmm.means.empirical_bayes import moderation
 

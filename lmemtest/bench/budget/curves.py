@@ -20,8 +20,8 @@ from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import format_level, listed, plural
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.formula import Term, parse_term
-from lmemtest.lmm.formula.smooth import fit_spline
 from lmemtest.lmm.formula.tokens import quote_name
+from lmemtest.lmm.formula.transforms import fit_spline
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.model import ModelSpec
 

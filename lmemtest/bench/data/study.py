@@ -21,7 +21,6 @@ import pandas as pd
 from lmemtest.bench.data.failures import failure_indicator, refuse_failures
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import (
-    Keys,
     column_codes,
     combine_codes,
     first_rows,
@@ -844,17 +843,8 @@ def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
         i = keys.names.index(name)
         known = pd.Series(keys.levels[i]).isin(list(values)).to_numpy()
         kept &= known[keys.codes[i]]
-    codes, levels = [], []
-    for code, level in zip(keys.codes, keys.levels, strict=True):
-        used = np.bincount(code[kept], minlength=len(level)) > 0
-        codes.append((np.cumsum(used) - 1)[code[kept]])
-        left = level[used]
-        levels.append(left.remove_unused_categories() if isinstance(left, pd.Categorical) else left)
     names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
-    return Groups(
-        keys=Keys(names=keys.names, codes=tuple(codes), levels=tuple(levels), size=int(kept.sum())),
-        **{name: getattr(groups, name)[kept] for name in names},
-    )
+    return Groups(keys=keys.part(kept), **{name: getattr(groups, name)[kept] for name in names})
 
 
 def _occurring(groups: Groups, column: str) -> set[Any]:

@@ -40,6 +40,7 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, percent, plural, spoken
 from lmemtest.errors import ArgumentError, DesignError, FormulaError
 from lmemtest.lmm.formula import Bar
+from lmemtest.lmm.formula.columns import refuse_unknown
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.model.fitting import fitted_quietly
 
@@ -198,7 +199,7 @@ def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
             f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
             f"{runs.score!r} on the left, or give the runs another score."
         )
-    parsed.check_columns(runs.columns)
+    refuse_unknown(parsed, runs.columns)
     if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "

@@ -17,7 +17,6 @@ from lmemtest.core.words import GROUPS, listed, plural, spoken, suggest
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import INTERCEPT, Bar, Term, parse_right
 from lmemtest.lmm.formula.design import held_by_fixed
-from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import DIAGONAL, Call
 from lmemtest.lmm.formula.tokens import CONSTANTS, Token, quote_name, tokenize
 from lmemtest.lmm.model.fitting import check_variances, same_partition
@@ -628,7 +627,7 @@ def _of_random(
         except DesignError as error:
             return str(error)
     for factor in dict.fromkeys(factor for effect in bar.effects for factor in effect.factors):
-        for name in columns_of(factor):
+        for name in factor.reads:
             if cells.groupby(term.codes)[name.value].nunique().max() < 2:
                 return (
                     f"the slope of {factor} in {bar} cannot be estimated: '{name.value}' is constant within every "

@@ -326,11 +326,11 @@ class Relabelling:
     def relabel(self, cells: Cells, taken: Index) -> Cells:
         """The cells after an exchange."""
         if self.start is None:
-            labels = cells.frame[self.algorithm]
             first = np.empty(len(self.label), dtype=np.intp)
             first[self.item] = np.arange(len(self.item))
-            new = labels.iloc[first[taken][self.item]].reset_index(drop=True)
-            return replace(cells, columns=cells.frame.assign(**{self.algorithm: new}))
+            keys, at = cells.columns, cells.names.index(self.algorithm)
+            exchanged = keys.codes[at][first[taken][self.item]]
+            return replace(cells, columns=replace(keys, codes=(*keys.codes[:at], exchanged, *keys.codes[at + 1 :])))
         position = np.empty_like(self.order)
         position[self.order] = np.arange(len(self.order))
         place = position - self.start[self.item]
@@ -460,15 +460,14 @@ class RelabelledFit:
         """Prepare `fit` for exchanges of the labels of its table."""
         parsed = fit.design.parsed
         cells = compress(fit.data, by=exchange.columns, score=parsed.response, transform=parsed.response_transform)
-        # replicates need the cells only, in a frame that is made once, and other processes get a copy
-        light = replace(fit, data=None, cells=replace(fit.cells, columns=fit.cells.frame))
+        light = replace(fit, data=None)  # replicates need the cells only, and other processes get a copy
         return cls(fit=light, exchange=exchange, cells=cells, to_model=CellMap.of(cells, light.cells))
 
     def refit(self, taken: Index) -> LmmFit:
         """The model on the table after one exchange (see `Relabelling.draw`)."""
         cells = self.exchange.relabel(self.cells, taken)
         if self.exchange.start is None:
-            return self.fit.refit(cells=regroup(cells, list(self.fit.cells.frame.columns)))
+            return self.fit.refit(cells=regroup(cells, self.fit.cells.names))
         return self.fit.refit(cells=self.to_model.aggregate(cells))
 
 

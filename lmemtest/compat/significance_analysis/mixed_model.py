@@ -26,7 +26,7 @@ from lmemtest.core.validate import check_columns
 from lmemtest.core.words import small_p
 from lmemtest.errors import ArgumentError, DataWarning, NestingError
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.formula import parse_formula
+from lmemtest.lmm.formula import parse_formula, refuse_unknown
 from lmemtest.lmm.hypotheses import glrt as likelihood_ratio
 from lmemtest.lmm.hypotheses.glrt import check_nesting
 from lmemtest.lmm.model import LmmFit, fit_lmm
@@ -96,7 +96,7 @@ def model(
     check_columns(extra, frame.columns, argument="factor")
     text = _FACTOR_CALL.sub("C(", formula)
     parsed = parse_formula(text)
-    parsed.check_columns(list(frame.columns))
+    refuse_unknown(parsed, frame.columns)
     used = [parsed.response, *parsed.columns]
     frame, notes = _complete(frame, list(dict.fromkeys([*used, *names])))
     like_lmer = bool(parsed.bars) or dummy

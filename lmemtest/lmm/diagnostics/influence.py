@@ -22,7 +22,7 @@ from lmemtest.lmm.diagnostics.left_out import Deletion, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear, check_specs, fit_for_ddf
+from lmemtest.lmm.means.reference_grid import check_fit, check_linear, check_specs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +162,7 @@ def influence(
     columns = group_columns(fit, group)
     names = _specs(fit, columns, specs)
     _check_not_compared(fit, group, columns, names)
-    fit, ddf, notes = fit_for_ddf(fit, ddf)
+    fit, ddf, notes = fit.for_ddf(ddf)
     deletion = Deletion.of(fit, group, columns, names, ddf)
     refits = deletion.refits(n_jobs=n_jobs, executor=executor, progress=progress, label=f"Without each {group}")
     adjust = adjust if names else "none"

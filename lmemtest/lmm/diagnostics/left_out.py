@@ -176,10 +176,10 @@ class Deletion:
         part = replace(fine, n=fine.n[rest], weight=fine.weight[rest], mean=fine.mean[rest], ss=fine.ss[rest])
         n = np.bincount(self.model_cell[rest], weights=part.n, minlength=len(fit.cells.n))
         left = n > 0
-        frame = fit.cells.frame[left].reset_index(drop=True)
-        coarse = replace(fit.cells, columns=frame, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
+        keys = fit.cells.columns.part(left)
+        coarse = replace(fit.cells, columns=keys, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
         cells = CellMap(codes=(np.cumsum(left) - 1)[self.model_cell[rest]], coarse=coarse).aggregate(part)
-        # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
+        # with the columns of the cells that it has, refit() keeps the design: nothing goes through the formula again
         return replace(fit, design=sliced(fit.design, left), cells=cells).refit(cells=cells), left
 
     def _tests_of(self, part: Any, left: Mask) -> Tests:
@@ -281,7 +281,7 @@ def thinned(fit: LmmFit) -> tuple[LmmFit, str]:
     n = cells.n[left]
     part = replace(
         cells,
-        columns=cells.frame[left].reset_index(drop=True),
+        columns=cells.columns.part(left),
         n=n,
         weight=cells.weight[left],
         mean=cells.mean[left],

@@ -12,6 +12,7 @@ from lmemtest.lmm.formula.bars import (
     parse_term,
     parse_terms,
 )
+from lmemtest.lmm.formula.columns import refuse_unknown
 from lmemtest.lmm.formula.design import Design, RandomDesign, build_design
 from lmemtest.lmm.formula.terms import INTERCEPT, Term
 
@@ -29,4 +30,5 @@ __all__ = [
     "parse_right",
     "parse_term",
     "parse_terms",
+    "refuse_unknown",
 ]

@@ -15,9 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.lmm.formula.columns import unknown_column
-from lmemtest.lmm.formula.functions import ELEMENTWISE, check_offset, check_response, columns_of
+from lmemtest.errors import ArgumentError, FormulaError, pointing
+from lmemtest.lmm.formula.functions import ELEMENTWISE, check_response, read_offset
 from lmemtest.lmm.formula.syntax import (
     DIAGONAL,
     Atom,
@@ -32,7 +31,7 @@ from lmemtest.lmm.formula.syntax import (
     parse_tree,
 )
 from lmemtest.lmm.formula.terms import INTERCEPT, Term, atoms_of, by_degree, expand, mentions, states_intercept
-from lmemtest.lmm.formula.tokens import pointing, quote_name
+from lmemtest.lmm.formula.tokens import quote_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,7 +131,7 @@ class ParsedFormula:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns but the response, in order of appearance."""
-        return tuple(dict.fromkeys(name.value for name in self.mentions()))
+        return tuple(dict.fromkeys(name.value for name in self.names))
 
     @property
     def response_transform(self) -> Callable[[NDArray[np.float64]], NDArray[np.float64]] | None:
@@ -155,23 +154,12 @@ class ParsedFormula:
         """The columns of the fixed part, at each of their uses."""
         return tuple(mentions(self.terms))
 
-    def mentions(self) -> Iterator[Name]:
-        """Yield every use of a column on the right side with its place in the text."""
-        yield from mentions(self.terms)
-        for offset in self.offsets:
-            yield from columns_of(offset)
-        for bar in self.bars:
-            yield from mentions(bar.effects)
-            yield from bar.group_names
-
-    def check_columns(self, available: Iterable[object]) -> None:
-        """Refuse columns that are not in the table, pointing to the first one."""
-        columns = list(available)
-        names = set(columns)
-        for name in (self.response_name, *self.mentions()):
-            if name.value not in names:
-                with pointing(self.text):
-                    raise unknown_column(name, columns)
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """Every use of a column on the right side, with its place in the text."""
+        offsets = (name for offset in self.offsets for name in offset.reads)
+        bars = (name for bar in self.bars for name in (*mentions(bar.effects), *bar.group_names))
+        return (*self.fixed_names, *offsets, *bars)
 
     def with_bars(self, bars: Iterable[Bar]) -> ParsedFormula:
         """The formula with other random effects of its columns."""
@@ -234,7 +222,7 @@ def _parse(text: str) -> ParsedFormula:
             response_name=response,
             offsets=offsets,
         )
-        for name in parsed.mentions():
+        for name in parsed.names:
             if name.value == response.value:
                 message = f"the response '{response.value}' cannot also stand on the right side; remove it there."
                 raise FormulaError(message).at(name)
@@ -325,8 +313,7 @@ def _without_offsets(node: Joined) -> tuple[Joined, tuple[Call, ...]]:
                 f"offset(...) can only be added; write + offset(-1 * ({item.arguments[0] if item.arguments else ''}))."
             )
             raise FormulaError(message).at(item)
-        check_offset(item)
-        offsets.append(item)
+        offsets.append(read_offset(item))
     return Joined(tuple(kept)) if kept else Joined((("+", Literal(1, 0, 0)),)), tuple(offsets)
 
 

@@ -1,13 +1,13 @@
-"""One table as the formula sees it: its columns as factors or numbers, and the groups that they make."""
+"""One table as a formula sees it: columns as factors or numbers, what is fitted to them, and the groups they make."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import compress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,13 @@ from numpy.typing import NDArray
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys, level_order
 from lmemtest.core.words import listed, suggest
-from lmemtest.errors import DataError, FormulaError, LmemtestError, UnknownColumnError
-from lmemtest.lmm.formula.syntax import Name
+from lmemtest.errors import DataError, FormulaError, LmemtestError, UnknownColumnError, pointing
+from lmemtest.lmm.formula.functions import SEVERAL_COLUMNS
+from lmemtest.lmm.formula.syntax import Atom, Call, Name
+from lmemtest.lmm.formula.transforms import differentiate, evaluate
+
+if TYPE_CHECKING:
+    from lmemtest.lmm.formula.bars import ParsedFormula
 
 # A table of all combinations is used up to this size (a few MB); beyond it the codes are sorted instead.
 _TABLE = 1 << 20
@@ -63,7 +68,18 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(result)
 
 
-def unknown_column(name: Any, available: Iterable[object]) -> LmemtestError:
+def refuse_unknown(parsed: ParsedFormula, available: Iterable[object]) -> None:
+    """Refuse a formula with columns that are not in the table, pointing to the first one."""
+    columns = list(available)
+    names = set(columns)
+    for name in (parsed.response_name, *parsed.names):
+        if name.value not in names:
+            error = _unknown(name, columns)
+            with pointing(parsed.text):
+                raise error
+
+
+def _unknown(name: Name, available: Iterable[object]) -> LmemtestError:
     """The error that a name is not a column, with the columns there are and the nearest one."""
     columns = [str(column) for column in available]
     message = (
@@ -95,7 +111,7 @@ class Columns:
     def series(self, name: Name) -> pd.Series:
         """Look the column up."""
         if name.value not in self.frame.columns:
-            raise unknown_column(name, self.frame.columns)
+            raise _unknown(name, self.frame.columns)
         series = self.frame[name.value]
         if isinstance(series, pd.DataFrame):
             message = f"the table has {series.shape[1]} columns named '{name.value}'; rename all but one."
@@ -223,6 +239,193 @@ class Columns:
             "drop these rows or fill them before the fit."
         )
         return DataError(message).at(name)
+
+
+# columns and calls that meet a table ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Coding:
+    """A factor and its two codings."""
+
+    column: Name  # the column
+    levels: Levels  # levels of the fit
+    # full, contrasts: (n_levels, k), one row per level: all dummies, or one column less
+    full: Array
+    contrasts: Array
+    # full_names, contrast_names: names of their columns
+    full_names: tuple[str, ...]
+    contrast_names: tuple[str, ...]
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """The columns that it reads."""
+        return (self.column,)
+
+    def values(self, columns: Columns) -> Index:
+        """Place a table's values among the levels."""
+        return columns.codes(self.column, self.levels)
+
+    def columns(self, codes: Index, reduced: bool) -> Array:
+        """Code the values."""
+        return (self.contrasts if reduced else self.full)[codes]
+
+    def names(self, reduced: bool) -> tuple[str, ...]:
+        """Name the columns of `columns`."""
+        return self.contrast_names if reduced else self.full_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measure:
+    """A numeric column or expression, with the state of its stateful transforms."""
+
+    atom: Atom
+    state: dict[str, Any]
+    column_names: tuple[str, ...]
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """The columns that it reads."""
+        return self.atom.reads
+
+    def values(self, columns: Columns) -> Array:
+        """Compute the expression for a table, as `(n, k)`."""
+        return _compute(self.atom, _numbers(self.atom, columns), self.state, None)
+
+    def slopes(self, columns: Columns, name: str) -> Array:
+        """Derivatives with respect to one column, as `(n, k)`."""
+        numbers = _numbers(self.atom, columns)
+        with np.errstate(all="ignore"):
+            derivative = np.asarray(differentiate(self.atom, name, numbers, self.state)[1], dtype=np.float64)
+        slopes = np.broadcast_to(derivative, len(columns)) if derivative.ndim == 0 else derivative
+        slopes = slopes[:, None] if slopes.ndim == 1 else slopes
+        return _finite(slopes, self.atom, numbers, f"the slope of {self.atom}")
+
+    def columns(self, values: Array, reduced: bool) -> Array:  # noqa: ARG002 - a measure has one coding
+        """Return the values: a measure has one coding."""
+        return values
+
+    def names(self, reduced: bool) -> tuple[str, ...]:  # noqa: ARG002
+        """Name the columns of `columns`."""
+        return self.column_names
+
+
+Fitted = Coding | Measure  # an atom that met a table
+
+
+def fit_atoms(atoms: Iterable[Atom], columns: Columns, weights: Array) -> dict[str, tuple[Fitted, Any]]:
+    """Columns and calls by their text: what each is fitted to the rows of a table, and its values there.
+
+    What several terms share is fitted once; `weights` are the rows behind each row of the table.
+    """
+    state: dict[str, Any] = {}  # of transforms
+    met: dict[str, tuple[Fitted, Any]] = {}
+    for atom in atoms:
+        if (key := str(atom)) in met:
+            continue
+        column = atom.arguments[0] if isinstance(atom, Call) and atom.function == "C" else atom
+        if isinstance(column, Name) and (column is not atom or not columns.is_numeric(column)):
+            met[key] = _coded(atom, column, *columns.factor(column))
+        else:
+            met[key] = _measured(atom, _numbers(atom, columns), weights, state)
+    return met
+
+
+def _numbers(atom: Atom, columns: Columns) -> dict[str, Array]:
+    """The columns that an atom reads, as numbers."""
+    return {name.value: columns.numbers(name) for name in atom.reads}
+
+
+def _measured(atom: Atom, numbers: Mapping[str, Array], weights: Array, state: dict[str, Any]) -> tuple[Measure, Array]:
+    """A numeric atom."""
+    values = _compute(atom, numbers, state, weights)
+    name = atom.value if isinstance(atom, Name) else str(atom)
+    several = isinstance(atom, Call) and atom.function in SEVERAL_COLUMNS
+    names = tuple(f"{name}[{k + 1}]" for k in range(values.shape[1])) if several else (name,)
+    return Measure(atom=atom, state=state, column_names=names), values
+
+
+def _compute(atom: Atom, numbers: Mapping[str, Array], state: dict[str, Any], weights: Array | None) -> Array:
+    with np.errstate(all="ignore"):  # what is not finite is reported below, with names
+        values = np.asarray(evaluate(atom, numbers, state, weights), dtype=np.float64)
+    return _finite(values[:, None] if values.ndim == 1 else values, atom, numbers, str(atom))
+
+
+def _finite(values: Array, atom: Atom, numbers: Mapping[str, Array], what: str) -> Array:
+    bad: NDArray[np.bool_] = np.any(~np.isfinite(values), axis=1)
+    if bad.any():
+        first = int(np.argmax(bad))
+        where = ", ".join(f"{name} = {column[first]:g}" for name, column in numbers.items())
+        message = (
+            f"{what} is not a finite number in {int(bad.sum())} of {len(bad)} rows of the table "
+            f"(first where {where}); change the expression or drop these rows."
+        )
+        raise DataError(message).at(atom)
+    return values
+
+
+def _coded(atom: Atom, column: Name, codes: Index, levels: Levels) -> tuple[Coding, Index]:
+    """A factor: a column, or `C(column, contrast, levels=...)`."""
+    if isinstance(atom, Name):
+        return _treatment(atom, atom.value, levels, 0), codes
+    options = dict(atom.options)
+    kind, wanted = options.pop("contrast", "treatment"), options.pop("levels", None)
+    if wanted is not None:
+        codes, levels = _reorder(atom, column, codes, levels, wanted)
+    if kind in ("treatment", "SAS"):
+        base = options.get("base")
+        place = (0 if kind == "treatment" else len(levels) - 1) if base is None else levels.get(base)
+        if place is None:
+            message = f"the base level {base!r} is not in the data. Levels: {listed(map(level_label, levels))}."
+            raise DataError(message).at(atom)
+        return _treatment(column, str(atom), levels, place), codes
+    return _contrasts(atom, column, levels, kind, options), codes
+
+
+def _treatment(column: Name, name: str, levels: Levels, base: int) -> Coding:
+    dummies = np.eye(len(levels))
+    labels = [str(value) for value in levels]
+    return Coding(
+        column=column,
+        levels=levels,
+        full=dummies,
+        contrasts=np.delete(dummies, base, axis=1),
+        full_names=tuple(f"{name}[{label}]" for label in labels),
+        contrast_names=tuple(f"{name}[T.{label}]" for i, label in enumerate(labels) if i != base),
+    )
+
+
+def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dict[str, Any]) -> Coding:
+    """Take a contrast matrix from formulaic."""
+    if len(levels) == 1:
+        matrix, fields, pattern = np.zeros((1, 0)), [], "{name}[{field}]"
+    else:
+        from formulaic.transforms.contrasts import ContrastsRegistry
+
+        values = list(levels)
+        try:
+            contrast = getattr(ContrastsRegistry, kind)(**options)
+            matrix = np.asarray(contrast.get_coding_matrix(values, reduced_rank=True), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            message = f"contrast '{kind}' with these options does not fit {len(levels)} levels; change them."
+            raise DataError(message).at(call) from error
+        fields = list(contrast.get_coding_column_names(values, reduced_rank=True))
+        pattern = contrast.get_factor_format(values, reduced_rank=True)
+    names = tuple(pattern.format(name=str(call), field=field) for field in fields)
+    return replace(_treatment(column, str(call), levels, 0), contrasts=matrix, contrast_names=names)
+
+
+def _reorder(call: Call, column: Name, codes: Index, levels: Levels, wanted: tuple[Any, ...]) -> tuple[Index, Levels]:
+    """Put the levels in the order of `levels=[...]`; listed levels that do not occur are dropped."""
+    missing = [value for value in levels if value not in wanted]
+    if missing or len(set(wanted)) < len(wanted):
+        problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
+        message = f"levels= {problem}; list every level of '{column.value}' once: {listed(map(level_label, levels))}."
+        raise DataError(message).at(call)
+    values = list(levels)
+    ordered = placed(values[levels[value]] for value in wanted if value in levels)
+    place = np.array([ordered[value] for value in values], dtype=np.intp)
+    return place[codes], ordered
 
 
 # groups of random effects ----------------------------------------------------------------------------

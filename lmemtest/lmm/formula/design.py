@@ -5,6 +5,7 @@ No variance can be estimated of random effects that the fixed ones already hold.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -17,14 +18,12 @@ from numpy.typing import NDArray
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys
 from lmemtest.core.words import listed
-from lmemtest.errors import ArgumentError, DataError, FormulaError
+from lmemtest.errors import ArgumentError, DataError, FormulaError, pointing
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
-from lmemtest.lmm.formula.columns import Columns, Grouping, distinct, group_rows
-from lmemtest.lmm.formula.functions import Coding, Fitted, Measure, fit_atoms
+from lmemtest.lmm.formula.columns import Coding, Columns, Fitted, Grouping, Measure, distinct, fit_atoms, group_rows
 from lmemtest.lmm.formula.syntax import Name
-from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
-from lmemtest.lmm.formula.tokens import pointing
+from lmemtest.lmm.formula.terms import Term
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 
@@ -34,7 +33,7 @@ class Block:
     """The columns of one list of terms, as a recipe that can be run on any table."""
 
     terms: tuple[tuple[int, ...], ...]  # each as positions in `atoms`; the empty one is the intercept
-    scoped: tuple[tuple[Scoped, ...], ...]  # per term the products of coded atoms (see `terms.scope`)
+    scoped: tuple[tuple[Scoped, ...], ...]  # per term the products of coded atoms (see `coded`)
     atoms: tuple[Fitted, ...]  # the atoms, fitted
     names: tuple[str, ...]  # column names
     slices: tuple[tuple[str, slice], ...]  # term label and its columns
@@ -48,7 +47,7 @@ class Block:
         values = [atom.values(columns) for atom in self.atoms]
         total = np.zeros((len(columns), len(self.names)))
         for moving, atom in enumerate(self.atoms):
-            if isinstance(atom, Measure) and any(used.value == name for used in atom.uses):
+            if isinstance(atom, Measure) and any(read.value == name for read in atom.reads):
                 moved = [*values[:moving], atom.slopes(columns, name), *values[moving + 1 :]]
                 part = self.assemble(moved, len(columns))
                 for term, (_, of_term) in zip(self.terms, self.slices, strict=True):
@@ -124,7 +123,7 @@ class Design:
         """Columns of the table that each fixed term uses, factors and numbers, in the order of `terms`."""
         atoms = self.fixed_block.atoms
         return tuple(
-            tuple(dict.fromkeys(name.value for i in term for name in atoms[i].uses)) for term in self.fixed_block.terms
+            tuple(dict.fromkeys(name.value for i in term for name in atoms[i].reads)) for term in self.fixed_block.terms
         )
 
     def with_terms(self, kept: Sequence[int]) -> Design:
@@ -180,14 +179,14 @@ def build_design(
     >>> design.random[0].label, design.random[0].levels
     ('(1 | benchmark)', ('a', 'b'))
     """
-    columns, weights = Columns(cells), np.asarray(counts, dtype=np.float64)
-    if weights.shape != (len(columns),):
-        raise ArgumentError(f"counts must have one entry per cell ({len(columns)}); got the shape {weights.shape}.")
-    if not len(columns):
-        raise DataError("the table has no rows, so there is nothing to fit; check the filters before it.")
-    if not np.all(weights > 0) or not np.all(np.isfinite(weights)):
-        raise ArgumentError("counts must be positive and finite; drop cells without rows.")
     with pointing(parsed.text):
+        columns, weights = Columns(cells), np.asarray(counts, dtype=np.float64)
+        if weights.shape != (len(columns),):
+            raise ArgumentError(f"counts must have one entry per cell ({len(columns)}); got the shape {weights.shape}.")
+        if not len(columns):
+            raise DataError("the table has no rows, so there is nothing to fit; check the filters before it.")
+        if not np.all(weights > 0) or not np.all(np.isfinite(weights)):
+            raise ArgumentError("counts must be positive and finite; drop cells without rows.")
         met = fit_atoms(parsed.atoms, columns, weights)
         groups = [group_rows(bar.group_names, columns) for bar in parsed.bars]
         first, row = columns.patterns(parsed.fixed_names)
@@ -214,10 +213,10 @@ def build_design(
 
 def _block(terms: tuple[Term, ...], met: dict[str, tuple[Fitted, Any]]) -> tuple[Block, tuple[Any, ...]]:
     """The recipe of some terms whose atoms have met the table, with names for its columns; and their values there."""
-    position = {str(atom): i for i, atom in enumerate(atoms_of(terms))}
+    position = {text: i for i, text in enumerate(dict.fromkeys(str(atom) for term in terms for atom in term.factors))}
     atoms, values = zip(*(met[text] for text in position), strict=True) if position else ((), ())
     indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
-    scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
+    scoped = coded(indices, [isinstance(atom, Coding) for atom in atoms])
     names: list[str] = []
     slices = []
     for term, products in zip(terms, scoped, strict=True):
@@ -256,7 +255,7 @@ def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tu
         if isinstance(atom, Coding):
             factors.setdefault(atom.column.value, tuple(atom.levels))
     measured = [atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
-    names = [name for atom in measured for name in atom.uses if name.value not in factors]
+    names = [name for atom in measured for name in atom.reads if name.value not in factors]
     numbers = {n.value: float(weights @ columns.numbers(n) / weights.sum()) for n in names}
     return factors, numbers
 
@@ -286,6 +285,54 @@ def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:
 def _rowwise(left: Array, right: Array) -> Array:
     """Products of all pairs of columns, left varying fastest."""
     return (right[:, :, None] * left[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])
+
+
+# which columns a term needs --------------------------------------------------------------------------
+
+Scoped = tuple[tuple[int, bool], ...]  # (atom, reduced?) in the order of the term
+
+
+def coded(terms: Sequence[tuple[int, ...]], categorical: Sequence[bool]) -> list[list[Scoped]]:
+    """Decide for every term which of its factors are coded by contrasts and which by all their dummies.
+
+    Notes
+    -----
+    The rule of patsy and formulaic: a full factor spans 1 + its contrasts, so each term is the set of all
+    products of (1 or contrasts) of its factors; products that earlier terms hold are taken out, and the rest
+    is joined back by `A + A:contrasts(f) -> A:dummies(f)`. R's `model.matrix` gives the same column space.
+
+    Examples
+    --------
+    >>> coded([(), (0,), (0, 1)], [True, False])  # algorithm + algorithm:budget: one slope per algorithm
+    [[()], [((0, True),)], [((0, False), (1, False))]]
+    """
+    spanned: set[frozenset[tuple[int, bool]]] = set()
+    scoped = []
+    for term in terms:
+        choices = [(((i, True),), ()) if categorical[i] else (((i, False),),) for i in term]
+        products = [tuple(itertools.chain(*choice)) for choice in itertools.product(*choices)]
+        fresh = [product for product in products if frozenset(product) not in spanned]
+        spanned.update(map(frozenset, fresh))
+        scoped.append(_join(fresh))
+    return scoped
+
+
+def _join(products: Sequence[Scoped]) -> list[Scoped]:
+    joined: list[Scoped] = []
+    for product in sorted(products, key=len):
+        for existing in joined:
+            extra = set(product) - set(existing)
+            if len(product) - 1 != len(existing) or len(extra) != 1:
+                continue
+            (index, reduced) = next(iter(extra))
+            if reduced:
+                full = tuple((i, False) if i == index else (i, r) for i, r in product)
+                remaining = [other for other in joined if other != existing]
+                joined = _join([*remaining, full])
+                break
+        else:
+            joined.append(product)
+    return joined
 
 
 # random effects that the fixed ones hold ----------------------------------------------------------------

@@ -14,8 +14,9 @@ expression: arithmetic with + - * / ** (or ^), numbers, texts, lists, columns an
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from lmemtest.errors import FormulaError, LmemtestError
 from lmemtest.lmm.formula.tokens import CONSTANTS, Token, quote_name, tokenize
@@ -36,6 +37,11 @@ class Name:
     end: int
     quoted: bool = False
 
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """The columns that it reads, in order of appearance."""
+        return (self,)
+
     def __str__(self) -> str:
         return quote_name(self.value)
 
@@ -47,6 +53,11 @@ class Literal:
     value: int | float | str | bool | tuple[Expression, ...] | None
     start: int
     end: int
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """No column."""
+        return ()
 
     def __str__(self) -> str:
         if isinstance(self.value, tuple):
@@ -65,6 +76,11 @@ class Operation:
     start: int
     end: int
 
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """The columns of its operands."""
+        return tuple(name for operand in self.operands for name in operand.reads)
+
     def __str__(self) -> str:
         *before, last = map(str, self.operands)
         if self.operator == "(":
@@ -74,7 +90,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its arguments; `keywords` pairs (name, expression)."""
+    """A function with its arguments; `keywords` pairs (name, expression), `options` what those of a read call say."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -82,6 +98,13 @@ class Call:
     start: int
     end: int
     name_end: int
+    options: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def reads(self) -> tuple[Name, ...]:
+        """The columns of its arguments, of `C` the first: a contrast is none."""
+        arguments = self.arguments[:1] if self.function == "C" else self.arguments
+        return tuple(name for argument in arguments for name in argument.reads)
 
     def __str__(self) -> str:
         parts = [str(argument) for argument in self.arguments]

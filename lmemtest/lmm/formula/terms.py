@@ -1,4 +1,4 @@
-"""The algebra of terms: a sum of the formula -> its list of terms, and which columns each term needs.
+"""The algebra of terms: a sum of the formula -> its list of terms.
 
 Which terms `a*b - a` or `(a + b)**2` stand for is decided by formulaic's parser. It is handed stand-in names
 (v0, v1, ...), so no text of the user or of the data reaches it.
@@ -7,12 +7,12 @@ Which terms `a*b - a` or `(a + b)**2` stand for is decided by formulaic's parser
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
 from lmemtest.errors import FormulaError
-from lmemtest.lmm.formula.functions import check_call, columns_of
+from lmemtest.lmm.formula.functions import read_call
 from lmemtest.lmm.formula.syntax import Atom, Call, Joined, Literal, Name, Node, children
 
 MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
@@ -53,7 +53,7 @@ class Term:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it reads, in order."""
-        return tuple(dict.fromkeys(name.value for factor in self.factors for name in columns_of(factor)))
+        return tuple(dict.fromkeys(name.value for factor in self.factors for name in factor.reads))
 
     @property
     def is_plain(self) -> bool:
@@ -98,7 +98,7 @@ def atoms_of(terms: Iterable[Term]) -> tuple[Atom, ...]:
 def mentions(terms: Iterable[Term]) -> Iterator[Name]:
     """Yield every column of some terms with its place in the text."""
     for atom in atoms_of(terms):
-        yield from columns_of(atom)
+        yield from atom.reads
 
 
 def expand(node: Joined) -> tuple[Term, ...]:
@@ -115,17 +115,15 @@ def expand(node: Joined) -> tuple[Term, ...]:
     atoms: dict[str, Atom] = {}
     _check_constants(node)
     stand_in = _render(node, atoms)
-    terms = _summed(node) or _multiplied(stand_in, atoms)
-    for atom in atoms.values():
-        if isinstance(atom, Call):
-            check_call(atom)
+    atoms = {text: read_call(atom) if isinstance(atom, Call) else atom for text, atom in atoms.items()}
+    terms = _summed(node, atoms) or _multiplied(stand_in, atoms)
     if max((len(term.factors) for term in terms), default=0) > MOST_COLUMNS:
         message = f"an interaction has more than {MOST_COLUMNS} columns; leave some out or join them in the table."
         raise FormulaError(message).at((0, None))
     return tuple(dict.fromkeys(terms))
 
 
-def _summed(node: Joined) -> list[Term]:
+def _summed(node: Joined, atoms: dict[str, Atom]) -> list[Term]:
     """The terms of a sum of columns, perhaps after 0 or 1, which needs no algebra; empty if it is another sum."""
     signs, items = zip(*node.items, strict=True)
     start = items[0]
@@ -133,7 +131,7 @@ def _summed(node: Joined) -> list[Term]:
     if "-" in signs or not all(isinstance(item, (Name, Call)) for item in summands):
         return []
     without = isinstance(start, Literal) and start.value == 0
-    return [*([] if without else [INTERCEPT]), *(Term((item,)) for item in summands)]
+    return [*([] if without else [INTERCEPT]), *(Term((atoms[str(item)],)) for item in summands)]
 
 
 def _multiplied(stand_in: str, atoms: dict[str, Atom]) -> list[Term]:
@@ -196,51 +194,3 @@ def _count(node: Node) -> int:
         if total > _MOST_TERMS:
             return total
     return total
-
-
-# which columns a term needs --------------------------------------------------------------------------
-
-Scoped = tuple[tuple[int, bool], ...]  # (atom, reduced?) in the order of the term
-
-
-def scope(terms: Sequence[tuple[int, ...]], categorical: Sequence[bool]) -> list[list[Scoped]]:
-    """Decide for every term which of its factors are coded by contrasts and which by all their dummies.
-
-    Notes
-    -----
-    The rule of patsy and formulaic: a full factor spans 1 + its contrasts, so each term is the set of all
-    products of (1 or contrasts) of its factors; products that earlier terms hold are taken out, and the rest
-    is joined back by `A + A:contrasts(f) -> A:dummies(f)`. R's `model.matrix` gives the same column space.
-
-    Examples
-    --------
-    >>> scope([(), (0,), (0, 1)], [True, False])  # algorithm + algorithm:budget: one slope per algorithm
-    [[()], [((0, True),)], [((0, False), (1, False))]]
-    """
-    spanned: set[frozenset[tuple[int, bool]]] = set()
-    scoped = []
-    for term in terms:
-        choices = [(((i, True),), ()) if categorical[i] else (((i, False),),) for i in term]
-        products = [tuple(itertools.chain(*choice)) for choice in itertools.product(*choices)]
-        fresh = [product for product in products if frozenset(product) not in spanned]
-        spanned.update(map(frozenset, fresh))
-        scoped.append(_join(fresh))
-    return scoped
-
-
-def _join(products: Sequence[Scoped]) -> list[Scoped]:
-    joined: list[Scoped] = []
-    for product in sorted(products, key=len):
-        for existing in joined:
-            extra = set(product) - set(existing)
-            if len(product) - 1 != len(existing) or len(extra) != 1:
-                continue
-            (index, reduced) = next(iter(extra))
-            if reduced:
-                full = tuple((i, False) if i == index else (i, r) for i, r in product)
-                remaining = [other for other in joined if other != existing]
-                joined = _join([*remaining, full])
-                break
-        else:
-            joined.append(product)
-    return joined

@@ -6,13 +6,10 @@ Nothing here knows what a token means.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from lmemtest.core.sanitize import bounded, point
-from lmemtest.errors import FormulaError, LmemtestError
+from lmemtest.errors import FormulaError
 
 Kind = Literal["name", "number", "string", "operator", "end"]
 
@@ -104,29 +101,3 @@ def _unexpected(character: str) -> str:
         f"{character!r} has no meaning in a formula; put a column whose name contains it in backticks, "
         f"like `my{character if character.isprintable() else ' '}column`."
     )
-
-
-@contextmanager
-def pointing(text: str) -> Iterator[None]:
-    """Errors with a place that are raised below show it in this text, unless it is of a term that nobody wrote.
-
-    Examples
-    --------
-    >>> try:
-    ...     with pointing("y ~ 1:a"):
-    ...         raise FormulaError("no such term.").at((4, 7))
-    ... except FormulaError as error:
-    ...     print(error)
-    no such term.
-        y ~ 1:a
-            ^^^
-    """
-    try:
-        yield
-    except LmemtestError as error:
-        if error.place is not None:
-            start, end = error.place
-            if end != 0:
-                error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
-            error.place = None
-        raise

@@ -293,7 +293,7 @@ def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tup
         keep = term.codes != code
         part = replace(
             cells,
-            columns=cells.frame[keep].reset_index(drop=True),
+            columns=cells.columns.part(keep),
             n=cells.n[keep],
             weight=cells.weight[keep],
             mean=cells.mean[keep],

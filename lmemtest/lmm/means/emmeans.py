@@ -27,13 +27,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.functions import Functions, OfFunctions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.f_tests import f_test
-from lmemtest.lmm.means.moderated import (
-    Moderated,
-    ModeratedMeans,
-    check_moderated,
-    moderated_by_default,
-    moderated_by_scope,
-)
+from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, check_moderated, moderation_of
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_along,
@@ -41,8 +35,6 @@ from lmemtest.lmm.means.reference_grid import (
     check_specs,
     check_values,
     check_vcov,
-    coefficients,
-    fit_for_ddf,
     given_fit,
     grid_values,
     is_ours,
@@ -318,15 +310,16 @@ def marginal_means(
     """`emmeans` of arguments that were checked, or marginal slopes along a numeric column."""
     target = by + specs
     weights = _weights(fit, weights, [n for n in (*fit.design.factors, *fit.design.numeric) if n not in target])
-    moderation, robust = _sources(fit, vcov, specs, ddf)
+    moderation = moderation_of(fit, vcov, specs, ddf)
+    robust: ClusterRobust | None = None if isinstance(vcov, (str, Moderated)) else vcov
     if robust is not None:
         ddf, changes = "cluster-robust", (f"Standard errors: {robust.described()}.", *robust.notes)
     else:
-        fit, ddf, changes = fit_for_ddf(fit, ddf)
+        fit, ddf, changes = fit.for_ddf(ddf)
     values = grid_values(fit, at)
     grid = ReferenceGrid.build(fit, values, target, along)
     L, frame = grid.average(weights), grid.keys.only((*specs, *by)).frame()
-    b, V = coefficients(fit, ddf, robust)
+    b, V = fit.coefficients(ddf, robust)
     interacting = grid.interacting()
     covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in target}
     if along is not None and along in covariates and not grid.is_curved():
@@ -409,15 +402,6 @@ def check_source(fit: Any, vcov: Any, ddf: str) -> None:
             "moderated standard errors have their own degrees of freedom, at most those of ddf='satterthwaite' or "
             f"'kenward-roger', got ddf={ddf!r}. Leave ddf out, or use vcov='model'."
         )
-
-
-def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
-    """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
-    if vcov is None:
-        return moderated_by_default(fit, specs, ddf), None
-    if isinstance(vcov, str):
-        return (None if vcov == "model" else moderated_by_scope(fit)), None
-    return (vcov, None) if isinstance(vcov, Moderated) else (None, vcov)
 
 
 def _weights(fit: Any, weights: str | None, nuisance: Sequence[str]) -> str:

@@ -38,13 +38,12 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.span import independent_columns
-from lmemtest.lmm.formula.functions import Coding
+from lmemtest.lmm.formula.columns import Coding
 from lmemtest.lmm.means.reference_grid import (
     ReferenceGrid,
     check_fit,
     check_specs,
     check_vcov,
-    fit_for_ddf,
     given_fit,
     grid_values,
     name_tuple,
@@ -255,7 +254,7 @@ def term_test(fit: Any, columns: Sequence[str], *, ddf: str = "satterthwaite") -
     >>> test.df_num, round(test.f_ratio, 3)
     (2, 48.0)
     """
-    fit, ddf, _ = fit_for_ddf(fit, ddf)
+    fit, ddf, _ = fit.for_ddf(ddf)
     hypotheses = type_three(fit.design)
     terms = zip(fit.design.terms, fit.design.term_columns, strict=True)
     rows = [hypotheses[label] for (label, _), names in terms if {*names} == {*columns}]
@@ -329,7 +328,7 @@ def anova(
     if isinstance(type, bool) or not isinstance(type, (int, np.integer)) or type not in _TYPES:
         raise ArgumentError(f"type must be 1, 2 or 3 (the number itself), got {type!r}.")
     check_vcov(fit, vcov, ddf)
-    fit, ddf, changes = fit_for_ddf(fit, ddf)
+    fit, ddf, changes = fit.for_ddf(ddf)
     if type == 3:
         hypotheses = type_three(fit.design)
     else:
@@ -401,7 +400,7 @@ def joint_tests(
     by_names = name_tuple(by, "by")
     check_specs(fit, (), by_names, {})
     check_vcov(fit, vcov, ddf)
-    fit, ddf, changes = fit_for_ddf(fit, ddf)
+    fit, ddf, changes = fit.for_ddf(ddf)
     values = grid_values(fit, _around_means(fit))
     names = [name for name in values if name not in by_names and len(values[name]) > 1]
     if not names:

@@ -346,7 +346,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     check_fit(fit, "fit")
     check_moderated(fit)
     if cluster is None:
-        return moderated_by_scope(fit)
+        return _by_scope(fit)
     return Moderated(fit=fit, robust=cluster_robust(_within(fit, name_tuple(cluster, "cluster")), cluster))
 
 
@@ -355,7 +355,29 @@ def check_moderated(fit: Any) -> None:
     check_working(fit, "moderated()", ())
 
 
-def moderated_by_scope(fit: Any) -> Moderated:
+def moderation_of(fit: Any, vcov: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
+    """Moderated standard errors as they were asked for, or by default; None where errors come from elsewhere.
+
+    The default are those of independent units that can be clusters, if the table has them.
+    """
+    if isinstance(vcov, Moderated):
+        return vcov
+    asked, scope = isinstance(vcov, str) and vcov == "moderated", fit.scope
+    if not asked:
+        if vcov is not None or scope is None or scope.cluster is None or scope.compared not in specs:
+            return None
+        if fit.distribution != "normal" or ddf not in ("satterthwaite", "kenward-roger"):
+            return None
+    try:
+        by_scope = _by_scope(fit)
+    except (DesignError, DataError):  # one benchmark
+        if asked:
+            raise
+        return None
+    return by_scope if asked or by_scope.robust.n_clusters > 2 else None
+
+
+def _by_scope(fit: Any) -> Moderated:
     """Moderated by the clusters of the table behind the fit."""
     cluster = clusters_of(fit)
     if cluster is None:
@@ -404,20 +426,6 @@ def clusters_of(fit: Any) -> tuple[str, ...] | None:
     ]
     clusters: tuple[str, ...] | None = fit.scope.clusters(terms, [{*term.columns} for term in fit.design.parsed.terms])
     return clusters
-
-
-def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
-    """Moderated standard errors where the table has independent units that can be clusters, None elsewhere."""
-    scope = fit.scope
-    if scope is None or scope.cluster is None or scope.compared not in specs or fit.distribution != "normal":
-        return None
-    if ddf not in ("satterthwaite", "kenward-roger"):
-        return None
-    try:
-        moderated_means = moderated_by_scope(fit)
-    except (DesignError, DataError):  # one benchmark
-        return None
-    return moderated_means if moderated_means.robust.n_clusters > 2 else None
 
 
 def deviations(observed: Array, scores: Array, labels: Sequence[str], cluster: str) -> list[str]:

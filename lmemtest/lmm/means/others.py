@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.codes import in_order
+from lmemtest.core.codes import Keys, in_order
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import Cells
 from lmemtest.lmm.engine.functions import Functions
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
-    from lmemtest.core.codes import Keys
 
 _RANK = 1e-9  # of the largest singular value of the design with columns of unit size: below it is rounding
 _INSIDE = 1e-7  # of its length: what of a row may lie outside the row space of the design
@@ -113,8 +112,8 @@ class OtherFit:
         """Whether a part of the linear predictor is known."""
         return bool(np.any(self.offset))
 
-    def ddf(self, asked: str) -> tuple[str, tuple[str, ...]]:
-        """The rule for the degrees of freedom, and what to say of it.
+    def for_ddf(self, asked: str) -> tuple[OtherFit, str, tuple[str, ...]]:
+        """Itself, the rule for the degrees of freedom, and what to say of it.
 
         One variance, estimated by the residuals, has Satterthwaite's degrees of freedom exactly: the residual ones.
         """
@@ -128,7 +127,11 @@ class OtherFit:
                 "with use_t=True."
             )
         by_t = asked != "asymptotic" and np.isfinite(self.df_error)
-        return ("residual" if by_t else "asymptotic"), self.notes
+        return self, ("residual" if by_t else "asymptotic"), self.notes
+
+    def coefficients(self, ddf: str, robust: None) -> tuple[Array, Array]:  # noqa: ARG002 - as the result has them
+        """Coefficients and their covariance."""
+        return self.params.to_numpy(dtype=float), self.V
 
     def df(self, L: Array | Functions, method: str) -> Array:
         """Degrees of freedom of ``L b``."""
@@ -196,12 +199,12 @@ def fit_of(result: Any) -> OtherFit:
     offset = getattr(model, "_offset_exposure", None)
     names = model.endog_names
     y = np.asarray(model.endog, dtype=float)
-    ones = np.ones(len(X))
+    ones, keys = np.ones(len(X)), Keys.of([frame[name] for name in used], len(X))
     return OtherFit(
         params=pd.Series(b, index=list(model.exog_names)[: len(b)]),
         V=V,
         X=X,
-        cells=Cells(columns=frame, n=ones, weight=ones, mean=y, ss=np.zeros(len(X)), n_rows=len(X)),
+        cells=Cells(columns=keys, n=ones, weight=ones, mean=y, ss=np.zeros(len(X)), n_rows=len(X)),
         factors={column: _levels(frame[column]) for column in labels},
         numeric={column: float(frame[column].mean()) for column in used if column not in labels},
         term_columns=tuple(terms),

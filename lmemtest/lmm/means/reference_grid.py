@@ -34,6 +34,7 @@ class ReferenceGrid:
     target: Mapping[str, tuple[Any, ...]]
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
+    ends: Mapping[str, Sequence[Keys]]  # the target at either end of the range of each numeric column with one value
     fit: Any
     along: str | None  # the numeric column of slopes
 
@@ -45,6 +46,12 @@ class ReferenceGrid:
         target = {name: values[name] for name in target_names}
         nuisance = {name: values[name] for name in values if name not in target}
         keys, every = Keys.product(target), Keys.product({**target, **nuisance})
+        first = {**target, **{name: levels[:1] for name, levels in nuisance.items()}}
+        ends = {
+            name: [Keys.product({**first, name: (place,)}) for place in _places(fit, name, slopes=along is not None)]
+            for name in fit.design.numeric
+            if name == along or len(nuisance.get(name, ())) == 1
+        }
         rows = design_rows(fit, every, along)
         return cls(
             rows=rows.reshape(keys.size, -1, rows.shape[1]),
@@ -52,23 +59,18 @@ class ReferenceGrid:
             target=target,
             nuisance=nuisance,
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
+            ends=ends,
             fit=fit,
             along=along,
         )
 
-    def at_two_places(self, name: str) -> list[Array]:
-        """Design rows at the ends of the range of a numeric column; of slopes inside it: sqrt(x) has none at 0."""
-        observed = np.asarray(self.fit.cells.frame[name], dtype=float)
-        low, high = float(observed.min()), float(observed.max())
-        if self.along is not None:
-            low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
-        first = {other: levels[:1] for other, levels in self.nuisance.items()}
-        ends = [Keys.product({**self.target, **first, name: (place,)}) for place in (low, high)]
-        return [design_rows(self.fit, keys, self.along) for keys in ends]
+    def at_ends(self, name: str) -> list[Array]:
+        """Design rows of the target at either end of the range of a numeric column."""
+        return [design_rows(self.fit, keys, self.along) for keys in self.ends[name]]
 
     def is_curved(self) -> bool:
         """Whether the slopes along the column change with that column."""
-        low, high = self.at_two_places(str(self.along))
+        low, high = self.at_ends(str(self.along))
         return bool(np.abs(low - high).max() > _ROUNDING * np.abs(low).max())
 
     def interacting(self) -> tuple[list[str], list[str]]:
@@ -84,9 +86,9 @@ class ReferenceGrid:
         reference = effect[:, 0]
         single = [
             name
-            for name in self.fit.design.numeric
+            for name in self.ends
             if len(self.nuisance.get(name, ())) == 1
-            and any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in self.at_two_places(name))
+            and any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in self.at_ends(name))
         ]
         return several, single
 
@@ -101,6 +103,13 @@ class ReferenceGrid:
         total = share.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no rows to average over
             return np.einsum("tn,tnp->tp", share / total, self.rows)
+
+
+def _places(fit: Any, name: str, *, slopes: bool) -> tuple[float, float]:
+    """The ends of the range of a numeric column; of slopes two places inside it: sqrt(x) has none at 0."""
+    observed = np.asarray(fit.cells.columns.values(name), dtype=float)
+    low, high = float(observed.min()), float(observed.max())
+    return (low + 0.17 * (high - low), high - 0.29 * (high - low)) if slopes else (low, high)
 
 
 def design_rows(fit: Any, keys: Keys, along: str | None) -> Array:
@@ -279,30 +288,6 @@ def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
     if ddf != "satterthwaite":
         raise ArgumentError(f"vcov= brings its own degrees of freedom, so ddf={ddf!r} has no use. Leave ddf out.")
     return "cluster-robust"
-
-
-def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, str, tuple[str, ...]]:
-    """The fit that a rule for the degrees of freedom is defined for, the rule, and notes where these are others."""
-    if not is_ours(fit):
-        return fit, *fit.ddf(ddf)
-    if ddf != "kenward-roger" or fit.reml:
-        return fit, ddf, ()
-    note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
-    return fit.refit(reml=True), ddf, (note,)
-
-
-def coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
-    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
-    if not is_ours(fit):
-        return fit.params.to_numpy(dtype=float), fit.V
-    p, kept = len(fit.design.x_names), fit.problem.kept
-    if vcov is not None:
-        values = vcov.cov_params().to_numpy(dtype=float)
-    else:
-        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
-    b, V = np.zeros(p), np.zeros((p, p))
-    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
-    return b, V
 
 
 def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
 
 
 DdfMethod = Literal["satterthwaite", "kenward-roger", "residual", "asymptotic"]
@@ -405,6 +406,24 @@ class LmmFit(Verbs, Result):
         fit = self if self.reml else self.refit(reml=True)
         with one_blas_thread():
             return kenward_roger(fit.problem, fit.optim)
+
+    def for_ddf(self, ddf: str) -> tuple[LmmFit, str, tuple[str, ...]]:
+        """The fit that a rule for the degrees of freedom is defined for, the rule, and a note if it is another one."""
+        if ddf != "kenward-roger" or self.reml:
+            return self, ddf, ()
+        note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
+        return self.refit(reml=True), ddf, (note,)
+
+    def coefficients(self, ddf: str, robust: ClusterRobust | None = None) -> tuple[Array, Array]:
+        """Fixed effects and covariance over all columns of the design, 0 where a column was dropped."""
+        p, kept = len(self.design.x_names), self.problem.kept
+        b, V = np.zeros(p), np.zeros((p, p))
+        b[kept] = self.kept_params
+        if robust is not None:
+            V[np.ix_(kept, kept)] = robust.cov_params()
+        else:
+            V[np.ix_(kept, kept)] = self.kenward_roger.adjusted if ddf == "kenward-roger" else self.kept_cov
+        return b, V
 
     def df(self, L: Array | Functions, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``.

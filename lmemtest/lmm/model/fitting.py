@@ -25,6 +25,7 @@ from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
+from lmemtest.lmm.formula.columns import refuse_unknown
 from lmemtest.lmm.formula.design import Design, RandomDesign, held_by_fixed
 from lmemtest.lmm.model.fit import SINGULAR, LmmFit
 from lmemtest.lmm.scope import scope_of
@@ -206,7 +207,7 @@ def table_for(parsed: ParsedFormula, data: Any) -> tuple[Any, Scope | None, list
     scope = scope_of(data)
     if scope is not None:
         scope.check_response(parsed.response)
-    parsed.check_columns(names)
+    refuse_unknown(parsed, names)
     return table, scope, names
 
 

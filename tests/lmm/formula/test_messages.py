@@ -9,7 +9,7 @@ from refusals import refusal
 
 from lmemtest.core.sanitize import point
 from lmemtest.errors import ArgumentError, DataError, FormulaError, LmemtestError, UnknownColumnError
-from lmemtest.lmm.formula import build_design, parse_formula
+from lmemtest.lmm.formula import build_design, parse_formula, refuse_unknown
 
 CELLS = pd.DataFrame({"algorithm": list("abab"), "benchmark": list("uuvv"), "budget": [1, 2, 3, 4]})
 ALLOWED = "log, log2, log10, log1p, exp, sqrt, abs, square, pow, I, C, center, scale, poly, bs, ns"
@@ -226,8 +226,8 @@ def test_unknown_column_is_named_with_its_place_and_the_nearest_one():
 
 def test_columns_can_be_checked_before_there_are_cells():
     parsed = parse_formula("log(Value) ~ algorithm + (1 | benchmark)")
-    parsed.check_columns(["Value", "algorithm", "benchmark"])
-    assert refusal(lambda: parsed.check_columns(["value", "algorithm", "benchmark"]), UnknownColumnError) == (
+    refuse_unknown(parsed, ["Value", "algorithm", "benchmark"])
+    assert refusal(lambda: refuse_unknown(parsed, ["value", "algorithm", "benchmark"]), UnknownColumnError) == (
         "formula uses 'Value' (position 5), not in data. Columns: value, algorithm, benchmark. "
         "Did you mean 'value'?\n"
         "    log(Value) ~ algorithm + (1 | benchmark)\n"
@@ -237,7 +237,7 @@ def test_columns_can_be_checked_before_there_are_cells():
 
 def test_long_column_lists_are_cut():
     assert "c17, c18, ... (100 in all)." in refusal(
-        lambda: parse_formula("y ~ q").check_columns(["y", *(f"c{i}" for i in range(99))]), UnknownColumnError
+        lambda: refuse_unknown(parse_formula("y ~ q"), ["y", *(f"c{i}" for i in range(99))]), UnknownColumnError
     )
 
 

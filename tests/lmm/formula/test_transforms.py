@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmemtest.lmm.formula import build_design, parse_formula
-from lmemtest.lmm.formula.smooth import row_quantiles
+from lmemtest.lmm.formula.transforms import row_quantiles
 
 X = np.array([1, 2.5, 3, 4.7, 8, 9.1, 12])
 COUNTS = np.array([1.0, 2, 3, 1, 4, 2, 3])

@@ -1,6 +1,6 @@
-"""Stateful transforms with row weights: centre, scale, orthogonal polynomials, B-splines and natural
-splines.
+"""What the functions of a formula compute, and its derivative: arithmetic, elementwise functions, stateful transforms.
 
+Stateful ones (centre, scale, orthogonal polynomials, B-splines and natural splines) are fitted to rows with weights.
 Each fitted object is a function of new values, and `slope` is its derivative.
 
 Every fit takes the distinct values `x` and how many rows `counts` carry each, and gives what the same
@@ -9,6 +9,7 @@ transform gives on the rows themselves, to rounding. A fitted object maps new va
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,8 @@ import numpy as np
 from lmemtest.core.arrays import Array
 from lmemtest.core.validate import is_number
 from lmemtest.errors import DataError, FormulaError
-from lmemtest.lmm.formula.syntax import Call
+from lmemtest.lmm.formula.functions import ELEMENTWISE, SEVERAL_COLUMNS, STATEFUL
+from lmemtest.lmm.formula.syntax import Call, Expression, Literal, Name, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,41 +188,41 @@ def row_quantiles(x: Array, counts: Array, shares: Array) -> list[float]:
 # the calls of a formula -----------------------------------------------------------------------------
 
 
-def fitted(call: Call, options: dict[str, Any], x: Array, counts: Array) -> Polynomial | Spline:
-    """The transform of a call with these constant options, fitted to values and their counts.
+def fitted(call: Call, x: Array, counts: Array) -> Polynomial | Spline:
+    """The transform of a call, fitted to values and their counts.
 
     Options that it does not take are refused with their place in the formula.
     """
     if call.function == "center":
         return fit_affine(x, counts, True, False)
     if call.function == "scale":
-        return _fit_scale(call, x, counts, options)
+        return _fit_scale(call, x, counts)
     if call.function == "poly":
-        return _fit_poly(call, x, counts, options)
+        return _fit_poly(call, x, counts)
     if call.function == "ns":
         # a natural spline with no knot inside is a line, a cubic one has three columns
-        return fit_natural(_fit_bs(call, x, counts, options, n_fixed=1))
-    return _fit_bs(call, x, counts, options, n_fixed=options.get("degree", 3))
+        return fit_natural(_fit_bs(call, x, counts, n_fixed=1))
+    return _fit_bs(call, x, counts, n_fixed=call.options.get("degree", 3))
 
 
-def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> Polynomial:
-    for name, option in options.items():
+def _fit_scale(call: Call, x: Array, counts: Array) -> Polynomial:
+    for name, option in call.options.items():
         if not isinstance(option, (bool, int, float)):
             raise FormulaError(f"{name}= of scale() is True, False or a number, not {option!r}.").at(call)
-    fitted = fit_affine(x, counts, options.get("center", True), options.get("scale", True))
+    fitted = fit_affine(x, counts, call.options.get("center", True), call.options.get("scale", True))
     if fitted.size[0] == 0:
         message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
         raise DataError(message).at(call)
     return fitted
 
 
-def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> Polynomial:
-    degree = options.get("degree", 1)
+def _fit_poly(call: Call, x: Array, counts: Array) -> Polynomial:
+    degree, raw = call.options.get("degree", 1), call.options.get("raw", False)
     if not _is_whole(degree) or degree < 1:
         raise FormulaError(f"the degree of poly() is a whole number from 1, not {degree!r}.").at(call)
-    if not isinstance(options.get("raw", False), bool):
+    if not isinstance(raw, bool):
         raise FormulaError("raw= of poly() is True or False.").at(call)
-    if options.get("raw", False):
+    if raw:
         return raw_powers(degree)
     distinct = len(np.unique(x))
     if degree >= distinct:
@@ -232,9 +234,9 @@ def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any]) -> P
     return fit_polynomial(x, counts, degree)
 
 
-def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], *, n_fixed: int) -> Spline:
+def _fit_bs(call: Call, x: Array, counts: Array, *, n_fixed: int) -> Spline:
     """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
-    name = call.function
+    name, options = call.function, call.options
     degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
     if not _is_whole(degree) or degree < 1:
         raise FormulaError(f"the degree of bs() is a whole number from 1, not {degree!r}.").at(call)
@@ -265,3 +267,106 @@ def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], *, n_f
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+# expressions and their derivatives -----------------------------------------------------------------------------------
+
+_SLOPES: dict[str, Callable[[Array], Array]] = {
+    "log": lambda x: 1.0 / x,
+    "log2": lambda x: 1.0 / (x * np.log(2.0)),
+    "log10": lambda x: 1.0 / (x * np.log(10.0)),
+    "log1p": lambda x: 1.0 / (1.0 + x),
+    "exp": np.exp,
+    "sqrt": lambda x: 0.5 / np.sqrt(x),
+    "abs": lambda x: np.where(x == 0, np.nan, np.sign(x)),
+    "square": lambda x: 2.0 * x,
+}
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+}
+
+
+def evaluate(node: Expression, numbers: Mapping[str, Array], state: dict[str, Any], counts: Array | None) -> Array:
+    """Compute a checked expression, ``(n,)`` or ``(n, k)``; NaN and infinities are left for the caller to report.
+
+    ``state`` has the fitted transforms by their text: filled where ``counts`` of the rows are given, read otherwise.
+    """
+
+    def value(inner: Expression) -> Any:
+        return evaluate(inner, numbers, state, counts)
+
+    if isinstance(node, Name):
+        return numbers[node.value]
+    if isinstance(node, Literal):
+        return np.float64(node.value)  # type: ignore[arg-type, return-value]
+    if isinstance(node, Operation):
+        *before, last = map(value, node.operands)
+        if before:
+            return _ARITHMETIC[node.operator](before[0], last)
+        return -last if node.operator == "-" else last
+    if isinstance(node, Call):
+        if node.function in STATEFUL:
+            return _transform(node, value(node.arguments[0]), state, counts)
+        if node.function == "pow":
+            return np.power(value(node.arguments[0]), value(node.arguments[1]))
+        inner_value = value(node.arguments[0])
+        return inner_value if node.function in ("I", "offset") else ELEMENTWISE[node.function](inner_value)
+    raise TypeError(f"{type(node).__name__} has no value")  # reading lets none of these through
+
+
+def differentiate(node: Expression, name: str, numbers: Mapping[str, Array], state: dict[str, Any]) -> tuple[Any, Any]:
+    """Compute a checked expression and its derivative in one column, exactly; not finite where it has none."""
+
+    def both(inner: Expression) -> tuple[Any, Any]:
+        return differentiate(inner, name, numbers, state)
+
+    if isinstance(node, Operation):
+        *before, (value, slope) = map(both, node.operands)
+        if before:
+            return _arithmetic_slope(node.operator, before[0], (value, slope))
+        return (-value, -slope) if node.operator == "-" else (value, slope)
+    if isinstance(node, Call):
+        value, slope = both(node.arguments[0])
+        if node.function == "I":
+            return value, slope
+        if node.function == "pow":
+            return _arithmetic_slope("**", (value, slope), both(node.arguments[1]))
+        if node.function in STATEFUL:
+            transform = state[str(node)]
+            values, of_transform = _shaped(node, transform(value)), _shaped(node, transform.slope(value))
+            return values, of_transform * (slope if of_transform.ndim == 1 else slope[:, None])
+        return ELEMENTWISE[node.function](value), _SLOPES[node.function](value) * slope
+    value = evaluate(node, numbers, state, None)
+    own_column = isinstance(node, Name) and node.value == name
+    return value, np.ones_like(value) if own_column else np.zeros_like(value)
+
+
+def _arithmetic_slope(operator: str, left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
+    (a, da), (b, db) = left, right
+    value = _ARITHMETIC[operator](a, b)
+    if operator == "*":
+        return value, da * b + a * db
+    if operator == "/":
+        return value, (da - value * db) / b
+    if operator == "**":
+        by_base = np.where(b == 0, 0.0, b * np.power(a, b - 1.0)) * da
+        return value, by_base if np.all(db == 0) else by_base + value * np.log(a) * db
+    return value, da + db if operator == "+" else da - db
+
+
+def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None) -> Array:
+    key = str(call)
+    if counts is not None and key not in state:
+        if not np.all(np.isfinite(x)):
+            return np.full(len(x), np.nan)  # reported by the caller, which knows the columns
+        state[key] = fitted(call, x, counts)
+    return _shaped(call, state[key](x))
+
+
+def _shaped(call: Call, columns: Array) -> Array:
+    """The columns of a transform; one that is a number to other functions has no second axis."""
+    return columns if call.function in SEVERAL_COLUMNS else columns[:, 0]
