@@ -64,9 +64,12 @@ def block_estimates(blocks: Blocks, test: str, alpha: float) -> Estimates:
     n, k = blocks.scores.shape
     on_ranks = test in ("conover", "nemenyi")
     x = ranked(-blocks.gains) if on_ranks else blocks.scores
-    spread = np.eye(k)
-    if test == "t":
-        V, df = np.cov(x, rowvar=False) / n, n - 1.0
+    L, b, spread = np.eye(k), x.mean(axis=0), np.eye(k)
+    if test == "t":  # a mean is that of the blocks plus an advantage: differences do not see how much blocks vary
+        level = x.mean(axis=1, keepdims=True)
+        parts = np.hstack([x - level, level])
+        L, b = np.hstack([L, np.ones((k, 1))]), parts.mean(axis=0)
+        V, df = np.cov(parts, rowvar=False) / n, n - 1.0
     elif test == "nemenyi":
         V, df = k * (k + 1.0) / 12.0 / n * spread, np.inf
     else:
@@ -82,7 +85,8 @@ def block_estimates(blocks: Blocks, test: str, alpha: float) -> Estimates:
         return _moderated_means(blocks, alpha)
     return Estimates.of(
         {"algorithm": list(blocks.algorithms)},
-        b=x.mean(axis=0),
+        L=L,
+        b=b,
         V=V,
         df=df,
         score=f"rank by {blocks.score}" if on_ranks else blocks.score,

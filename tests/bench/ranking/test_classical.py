@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -146,6 +147,22 @@ def test_estimates_of_each_test_have_its_covariance():
     # Conover (1999): residual mean square of the ranks from A, the sum of squares, and the squared rank sums
     squares, sums = np.square(ranks).sum(), np.square(ranks.sum(axis=0)).sum()
     assert conover.V[0, 0] * 12 == pytest.approx((squares - sums / 12) / (11 * 3), rel=1e-10)
+
+
+@pytest.mark.parametrize("levels", [0, 10**7, 10**9])
+def test_paired_t_keeps_its_digits_however_much_benchmarks_vary(levels):
+    rng = np.random.default_rng(4)
+    scores = rng.integers(0, 64, size=(7, 3)) / 64.0 + levels * rng.permutation(7)[:, None]  # exact as doubles
+    blocks = wide(scores)
+    pairs = classical.block_estimates(blocks, "t", 0.05).pairs(adjust="none").to_frame()
+    for (i, j), t in zip(itertools.combinations(range(3), 2), pairs["t_ratio"], strict=True):
+        d = [Fraction(a) - Fraction(b) for a, b in scores[:, [i, j]].tolist()]
+        mean = sum(d) / 7
+        square = mean**2 * 42 / sum((x - mean) ** 2 for x in d)  # of t
+        assert t == pytest.approx(np.sign(float(mean)) * float(square) ** 0.5, rel=1e-14 * max(levels, 100))
+    means = classical.block_estimates(blocks, "t", 0.05)
+    assert means.estimate == pytest.approx(scores.mean(axis=0), rel=1e-12)
+    assert means.se == pytest.approx(stats.sem(scores, axis=0), rel=1e-12)  # with the levels of the benchmarks
 
 
 @pytest.mark.parametrize(("k", "q"), CRITICAL)
