@@ -262,7 +262,8 @@ function report(names) {
   addEventListener("hashchange", open);
   for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListener("click", () => setTimeout(open));
   let closed = [];
-  addEventListener("beforeprint", () => (closed = sections.filter((section) => !section.open)).forEach((section) => (section.open = true)));
+  const printed = (section) => !section.open && !section.classList.contains("long");
+  addEventListener("beforeprint", () => (closed = sections.filter(printed)).forEach((section) => (section.open = true)));
   addEventListener("afterprint", () => closed.forEach((section) => (section.open = false)));
 
   for (const table of document.querySelectorAll("table")) equip(table);
