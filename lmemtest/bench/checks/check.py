@@ -18,7 +18,7 @@ from lmemtest.bench.checks.similar import (
 )
 from lmemtest.bench.checks.subject import Subject, left_out, outcome, overview
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.scales import scale_ratio, spreads
+from lmemtest.bench.data.scales import scale_ratio
 from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
@@ -261,7 +261,7 @@ def _checked(subject: Subject, names: Sequence[str], progress: Callable[[str], N
         kind=subject.study.kind,
         cells=subject.cells,
         scales=subject.scales,
-        scale_ratio=scale_ratio(spreads(subject.judged)),
+        scale_ratio=scale_ratio(subject.spread),
         tied_share=float(equal.sum() / pairs.sum()) if pairs.sum() else 0.0,
         needs=_needs(subject),
     )
