@@ -167,19 +167,18 @@ def generalised() -> list[Benchmark]:
         "1,000,000 answers of 20 models to 40 tasks": ("20 models, 40 tasks", of_tasks),
     }
     limits = {"134 models": 5.0, "20 models, 40 tasks": 20.0}
+    goals = {"8 models, 10 tasks": {laplace[0]: 10}, "20 models, 10 tasks": {quick: 10, laplace[0]: 10}}
 
     def rows(name: str, shape: str, formula: str) -> Iterator[Benchmark]:
         of_both: dict[str, Any] = {"group": "generalised", "table": shape, "formula": formula}
-        beside = shape not in limits
-        peers = equal(quick) if shape != "20 models, 40 tasks" else {}
-        yield Benchmark(
-            name=f"{name}, pseudo-likelihood", **of_both, peers=peers, ratios={quick: 10} if beside else {},
-            limit=limits.get(shape), call=lambda _: lt.fit_glmm(formula, table(shape)),
-        )  # fmt: skip
-        if peers:
+        calls = {"pseudo-likelihood": ([quick], {}), "Laplace": (laplace, {"method": "laplace"})}
+        if shape == "20 models, 40 tasks":
+            calls = {"pseudo-likelihood": ([], {})}
+        for method, (tasks, options) in calls.items():
             yield Benchmark(
-                name=f"{name}, Laplace", **of_both, peers=equal(*laplace), ratios={laplace[0]: 10} if beside else {},
-                call=lambda _: lt.fit_glmm(formula, table(shape), method="laplace"),
+                name=f"{name}, {method}", **of_both, peers=equal(*tasks), limit=None if options else limits.get(shape),
+                ratios={task: goal for task, goal in goals.get(shape, {}).items() if task in tasks},
+                call=lambda _, options=options: lt.fit_glmm(formula, table(shape), **options),
             )  # fmt: skip
 
     return [row for name, (shape, formula) in shapes.items() for row in rows(name, shape, formula)]
