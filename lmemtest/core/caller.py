@@ -120,7 +120,7 @@ ADVICE = {
         "method='improvability' (a share of the score itself), or 'baseline' with the best known value as target=.",
         "--normalize improvability (a share of the score itself), or baseline with the best known value as --target.",
     ),
-    "ends": ("min_score=1, max_score=10.", "--min 1 --max 10."),
+    "ends": ("min_score={low}, max_score={high}", "--min {low} --max {high}"),
     "out_of_range": (
         "such as df.loc[df[{score!r}] >= {limit:g}, {score!r}] = {larger:g}",
         "in the column '{score}' of the file",

@@ -343,7 +343,23 @@ ADVICE: dict[str, dict[str, str]] = {
         "t_test": f"{_MEANS}.contrast(...)",
         "wald_test": "fit.anova(), fit.joint_tests()",
     },
-    "fit_lmm": {"groups": "a random effect into the formula: score ~ algorithm + (1 | benchmark)"},
+    "fit_lmm": {
+        **dict.fromkeys(("family", "link", "trials"), "lmemtest.fit_glmm(formula, data, family=..., trials=...)"),
+        "groups": "a random effect into the formula: score ~ algorithm + (1 | benchmark)",
+        "offset": "offset(column) into the formula",
+    },
+    "fit_glmm": {
+        **dict.fromkeys(
+            ("dispersion", "residual_variance"),
+            "a random effect into the formula instead, such as (1 | task:model): the variance of answers and counts "
+            "follows from their mean, and family='negative-binomial' has one of its own",
+        ),
+        "groups": "a random effect into the formula: right ~ model + (1 | task)",
+        "nAGQ": "method='laplace' (nAGQ=1) or method='quadrature' (25 nodes)",
+        "offset": "offset(log(column)) into the formula",
+        "reml": "method='pseudo' (restricted) or method='laplace' (maximum likelihood)",
+        "weights": "trials= with the column of the number of answers behind each number of successes",
+    },
     "Runs": {
         "fit": "lmemtest.fit_lmm(formula, runs)",
         "groupby_algorithm": "runs.to_frame().groupby(runs.algorithm)",

@@ -38,7 +38,7 @@ tasks <- list(
   "lme4: fit" = function(table, formula) function() fit_of(formula, table),
   "lme4: fits by ML" = function(table, formula) function() for (f in formula) fit_of(f, table, reml = FALSE),
   "lme4: answers, nAGQ = 0" = function(table, formula) function() answers_of(formula, table, lme4::glmer, nAGQ = 0),
-  "lme4: answers, nAGQ = 1" = function(table, formula) function() answers_of(formula, table, lme4::glmer, nAGQ = 1),
+  "lme4 by Laplace: answers" = function(table, formula) function() answers_of(formula, table, lme4::glmer, nAGQ = 1),
   "glmmTMB: answers" = function(table, formula) function() answers_of(formula, table, glmmTMB::glmmTMB),
   "lmerTest and emmeans: fit and pairs" = function(table, formula) {
     function() compare(fit_of(formula, table, lmer = lmerTest::lmer))

@@ -34,6 +34,13 @@ def glmm_fit(table: pd.DataFrame, formula: str) -> Call:
     return lambda: glmm.fit(table, formula)
 
 
+def glmm_answers(table: pd.DataFrame, formula: str) -> Call:
+    """By Laplace's approximation."""
+    import glmm
+
+    return lambda: glmm.fit(table, formula, family="binomial")
+
+
 def mixedlm_fit(table: pd.DataFrame, formula: str) -> Call:
     import mixedlm
 
@@ -120,6 +127,7 @@ def scipy_tukey(_: pd.DataFrame, __: str) -> Call:
 
 TASKS: dict[str, Callable[[pd.DataFrame, str], Call]] = {
     "glmm: fit": glmm_fit,
+    "glmm: answers": glmm_answers,
     "mixedlm: fit": mixedlm_fit,
     "lme-python: fit": lme_python_fit,
     "statsmodels: fit": statsmodels_fit,

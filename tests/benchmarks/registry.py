@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,7 @@ TABLES: dict[str, Callable[[], pd.DataFrame]] = {
     "normal": lambda: wide(clip=False),
     "trials": groups,
     "20 models, 10 tasks": lambda: answers(20, 10, 500),
+    "8 models, 10 tasks": lambda: answers(8, 10, 50),
     "20 models, 40 tasks": lambda: answers(20, 40, 1250),
     "134 models": lambda: answers(134, 1, 500),
 }
@@ -156,21 +157,31 @@ def fits() -> list[Benchmark]:
 
 
 def generalised() -> list[Benchmark]:
-    """Mixed models of right or wrong answers: restricted pseudo-likelihood, whose peer in method is nAGQ = 0."""
-    of_tasks = "y ~ model + (1 | task) + (1 | task:item) + (1 | task:model)"
-    peers = ("lme4: answers, nAGQ = 0", "lme4: answers, nAGQ = 1", "glmmTMB: answers")
-    ratio = {"lme4: answers, nAGQ = 0": 10}
-    return [
-        Benchmark(name="answers of 20 models to 10 x 500 items", group="fits", table="20 models, 10 tasks",
-                  formula=of_tasks, peers=equal(*peers), ratios=ratio,
-                  call=lambda _: lt.fit_glmm(of_tasks, table("20 models, 10 tasks"))),
-        Benchmark(name="1,000,000 answers of 20 models to 40 tasks", group="fits", table="20 models, 40 tasks",
-                  formula=of_tasks, limit=20,
-                  call=lambda _: lt.fit_glmm(of_tasks, table("20 models, 40 tasks"))),
-        Benchmark(name="answers of 134 models to 500 items", group="fits", table="134 models",
-                  formula="y ~ model + (1 | item)", peers=equal(*peers), limit=5,
-                  call=lambda _: lt.fit_glmm("y ~ model + (1 | item)", table("134 models"))),
-    ]  # fmt: skip
+    """Right or wrong answers by restricted pseudo-likelihood, nearest to nAGQ = 0, and by Laplace, as the others."""
+    of_tasks, of_items = "y ~ model + (1 | task) + (1 | task:item) + (1 | task:model)", "y ~ model + (1 | item)"
+    quick, *laplace = "lme4: answers, nAGQ = 0", "lme4 by Laplace: answers", "glmmTMB: answers", "glmm: answers"
+    shapes = {
+        "8 models x 10 tasks x 50 items": ("8 models, 10 tasks", of_tasks),
+        "20 models x 10 tasks x 500 items": ("20 models, 10 tasks", of_tasks),
+        "134 models x 500 items": ("134 models", of_items),
+        "1,000,000 answers of 20 models to 40 tasks": ("20 models, 40 tasks", of_tasks),
+    }
+    limits = {"134 models": 5.0, "20 models, 40 tasks": 20.0}
+    goals = {"8 models, 10 tasks": {laplace[0]: 10}, "20 models, 10 tasks": {quick: 10, laplace[0]: 10}}
+
+    def rows(name: str, shape: str, formula: str) -> Iterator[Benchmark]:
+        of_both: dict[str, Any] = {"group": "generalised", "table": shape, "formula": formula}
+        calls = {"pseudo-likelihood": ([quick], {}), "Laplace": (laplace, {"method": "laplace"})}
+        if shape == "20 models, 40 tasks":
+            calls = {"pseudo-likelihood": ([], {})}
+        for method, (tasks, options) in calls.items():
+            yield Benchmark(
+                name=f"{name}, {method}", **of_both, peers=equal(*tasks), limit=None if options else limits.get(shape),
+                ratios={task: goal for task, goal in goals.get(shape, {}).items() if task in tasks},
+                call=lambda _, options=options: lt.fit_glmm(formula, table(shape), **options),
+            )  # fmt: skip
+
+    return [row for name, (shape, formula) in shapes.items() for row in rows(name, shape, formula)]
 
 
 def pairs() -> list[Benchmark]:

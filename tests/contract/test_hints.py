@@ -134,6 +134,7 @@ def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
         "Ranking",
         "benchmark_information",
         "fit_lmm",
+        "fit_glmm",
     }
 
 
@@ -142,6 +143,11 @@ def test_groups_of_a_mixed_model_are_written_into_its_formula():
         TypeError, match=r"^fit_lmm\(\) has no argument 'groups'\. Write a random effect into the formula: "
     ):
         lt.mixedlm("loss ~ algorithm", objects()["runs"], groups="benchmark")
+
+
+def test_a_family_of_a_linear_model_is_asked_of_the_generalised_one():
+    with pytest.raises(TypeError, match=r"^fit_lmm\(\) has no argument 'family'\. Write lmemtest\.fit_glmm\("):
+        lt.fit_lmm("loss ~ algorithm", objects()["runs"], family="binomial")
 
 
 def test_synonyms_are_what_they_lead_to():

@@ -19,6 +19,7 @@ from lmemtest.errors import (
     DataError,
     DesignError,
     EstimationError,
+    FormulaError,
     NestingError,
     UnknownColumnError,
 )
@@ -33,6 +34,7 @@ from lmemtest.lmm.families import Family
 from lmemtest.lmm.means.response import marginal_means
 
 CASES = {case["name"]: case for case in values("glmm")["cases"]}
+OF_GLMM = values("glmm_python")["llf"]
 BY_QUADRATURE = {case["name"]: case for case in values("glmm_quadrature")["cases"]}
 FAMILIES = {"nbinom2": "negative-binomial"}
 
@@ -57,10 +59,10 @@ def by_quadrature(name: str) -> lt.lmm.GlmmFit:
 
 @pytest.mark.level(2)
 @pytest.mark.parametrize("name", CASES)
-def test_the_likelihood_is_at_least_that_of_lme4_and_glmmtmb(name):
+def test_the_likelihood_is_at_least_that_of_lme4_glmmtmb_and_glmm(name):
     case, fit = CASES[name], fitted(name, method="laplace")
     # lme4 has the expected curvature where the link is not canonical, which is another approximation
-    others = [case["llf_glmmTMB"], case["llf_lme4"] if case["link"] in ("logit", "log") else None]
+    others = [case["llf_glmmTMB"], case["llf_lme4"] if case["link"] in ("logit", "log") else None, OF_GLMM[name]]
     assert fit.llf > max(value for value in others if value is not None) - 1e-6
     assert fit.converged
     if case["converged"]:
@@ -743,7 +745,12 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
     ("changes", "options", "error", "words"),
     [
         ({"y": [0, 1, 2, 0, 1, 1]}, {}, DataError, r"must be 0 or 1 .* 1 of 6 rows .*m=a, t=q, y=2"),
-        ({"y": [0, 1, 0.5, 0, 1, 1]}, {}, DataError, r"must be 0 or 1 .*y=0\.5"),
+        (
+            {"y": [0, 1, 0.5, 0, 1, 1]},
+            {},
+            DataError,
+            r"must be 0 or 1 .*y=0\.5\)\. Of shares of attempts give the succ",
+        ),
         ({"y": [0, 1, None, 0, 1, 1]}, {}, DataError, "missing value"),
         ({"y": [1] * 6}, {}, DesignError, "all 6 answers in 'y' are right"),
         ({"y": [0] * 6}, {}, DesignError, "all 6 answers in 'y' are wrong"),
@@ -752,7 +759,14 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
         ({"n": [1, 0, 1, 1, 1, 2]}, {"trials": "n"}, DataError, r"at least 1, and 1 of 6 rows .*n=0"),
         ({"y": [0, -1, 0, 1, 0, 0]}, {"family": "poisson"}, DataError, r"whole numbers of at least 0 .*y=-1"),
         ({}, {"trials": "k"}, UnknownColumnError, "trials names the column 'k'"),
-        ({}, {"trials": 3}, ArgumentError, "trials must name a column, got 3"),
+        ({}, {"trials": 3}, ArgumentError, "trials must name a column, got int"),
+        (
+            {},
+            {"dispersion": "t"},
+            TypeError,
+            r"no argument 'dispersion'\. Write .* answers and counts follows from their mean",
+        ),
+        ({}, {"weights": "n"}, TypeError, r"no argument 'weights'\. Write trials= with the column"),
         ({}, {"trials": "n", "family": "poisson"}, ArgumentError, r"offset\(log\(n\)\)"),
         ({}, {"family": "gamma"}, ArgumentError, "family must be 'binomial' or 'poisson'"),
         ({}, {"link": "log"}, ArgumentError, "link must be 'logit' or 'probit'"),
@@ -764,6 +778,14 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
 def test_what_cannot_be_is_refused(changes, options, error, words):
     with pytest.raises(error, match=words):
         lt.fit_glmm("y ~ m + (1 | t)", {**BASE, **changes}, **options)
+
+
+@pytest.mark.parametrize("left", ["cbind(y, n - y)", "y / n"])
+def test_successes_of_attempts_as_in_r_are_told_to_be_trials(left):
+    with pytest.raises(
+        FormulaError, match=r"trials= names that of the attempts, got .* Write 'k ~ \.\.\.' and trials='n'"
+    ):
+        lt.fit_glmm(f"{left} ~ m + (1 | t)", BASE)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,9 @@ for (i in 1:2) add(paste("scattered counts", i), draw(3, 8, 8, 1.0, "log", "nbin
 for (i in 1:2) add(paste("crossed", i), transform(draw(3, 8, 6, 0.2), item = factor(sub("^t[0-9]+", "", item))),
                    "y ~ model + (1 | task) + (1 | item)", "binomial", "logit")
 
-# published tables that come with lme4, glmmTMB, MASS and mlmRev
-data(Contraception, package = "mlmRev")
+# published tables that come with lme4, glmmTMB, MASS, mlmRev and geepack
+data(Contraception, guImmun, package = "mlmRev")
+data(ohio, package = "geepack")
 aggression <- with(VerbAgg, data.frame(y = as.integer(r2 == "Y"), anger = Anger, model = paste(btype, situ), gender = Gender,
                                        id = as.integer(id), item = as.integer(item)))[VerbAgg$id %in% seq(1, 316, 4), ]  # 79 persons
 ticks <- with(grouseticks, data.frame(y = TICKS, model = paste0("y", YEAR), height = round((HEIGHT - mean(HEIGHT)) / 50, 4),
@@ -132,5 +133,10 @@ add("bacteria", cultures, "y ~ model + week + (1 | child)", "binomial", "logit")
 add("Owls", nestlings, calls, "poisson", "log")
 add("Owls nbinom2", nestlings, calls, "nbinom2", "log")
 add("Salamanders", streams, "y ~ model + mined + (1 | site)", "nbinom2", "log")
+children <- with(guImmun, data.frame(y = as.integer(immun == "Y"), model = as.character(kid2p), mother = as.character(momEd), rural = as.character(rural),
+                                     mom = as.integer(mom), community = as.integer(comm)))
+wheezing <- with(ohio, data.frame(y = resp, model = paste0("smoke", smoke), age = age, child = id))
+add("guImmun", children, "y ~ model + mother + rural + (1 | community) + (1 | mom)", "binomial", "logit")
+add("ohio", wheezing, "y ~ model * age + (1 | child)", "binomial", "logit")
 cat("\n")
 write_reference("glmm", cases = cases, glmmTMB = as.character(packageVersion("glmmTMB")), MASS = as.character(packageVersion("MASS")))

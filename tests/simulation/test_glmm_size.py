@@ -107,6 +107,26 @@ def held_on_exposures(rng: np.random.Generator) -> dict[str, float]:
     return {"held": row["ci_low"] <= true <= row["ci_high"], "ratio": row["response"] / true}
 
 
+# Tables of two models for profiles: tasks, answers of a model to a task, advantage, its standard deviation over tasks.
+PROFILED = {"20 tasks": (20, 20, 0.5, 0.3), "5 tasks": (5, 20, 0.5, 0.3), "separation": (10, 5, 4.0, 0.0)}
+
+
+def held_by_profile(rng: np.random.Generator, *, of: str) -> dict[str, float]:
+    """Whether the profile interval of the better model's log odds ratio holds it, and the interval of its pair."""
+    tasks, asked, advantage, between = PROFILED[of]
+    eta = 1.0 + rng.normal(0.0, 0.7, (tasks, 1)) + advantage * np.arange(2) + rng.normal(0.0, between, (tasks, 2))
+    right = rng.binomial(asked, special.expit(eta)).ravel()
+    table = {"right": right, "asked": asked, "model": ["A", "B"] * tasks, "task": np.repeat(np.arange(tasks), 2)}
+    fit = lt.fit_glmm("right ~ model + (1 | task)" + " + (1 | task:model)" * (between > 0.0), table, trials="asked")
+    row = fit.profile(linear={"B - A": [0.0, 1.0]}, progress=False).to_frame().loc[0]
+    wald = fit.emmeans("model").pairs().to_frame().loc[0]
+    return {
+        "held": row["ci_low"] <= advantage <= row["ci_high"],
+        "wald": wald["ci_low"] <= -advantage <= wald["ci_high"],
+        "separated": fit.prior.any(),
+    }
+
+
 # The grid: a fraction of 3 to 20 tasks, 10 to 200 items, accuracies of 0.5 to 0.99, and 2 to 10 models that are equal,
 # equal but for one that is erratic (three times the standard deviation between tasks), or graded.
 Cell = tuple[int, int, float, int, str, float]
@@ -253,6 +273,14 @@ def test_the_interval_of_an_expected_count_is_of_further_groups_where_exposures_
     found = rate_of(held_on_exposures, n, each(4))
     assert at_least(found["held"], n, 0.93)
     assert abs(found["ratio"] - 1.0) < 0.05  # four standard errors
+
+
+@pytest.mark.parametrize("of", PROFILED)
+def test_the_profile_of_an_advantage_holds_it(of):
+    n, (tasks, _, advantage, _) = 100, PROFILED[of]
+    found = rate_of(lambda rng: held_by_profile(rng, of=of), n, each(31, 7, tasks, int(10 * advantage)))
+    assert at_least(found["held"], n, 0.95)
+    assert (found["separated"] > 0.5) == (of == "separation")
 
 
 @pytest.mark.parametrize("accuracy", [0.7, 0.95])

@@ -271,7 +271,7 @@ def _checked(subject: Subject, names: Sequence[str], progress: Callable[[str], N
         kind=subject.study.kind,
         cells=subject.cells,
         scales=subject.scales,
-        scale_ratio=scale_ratio(subject.scales["residual_sd"].to_numpy()),
+        scale_ratio=scale_ratio(subject.spread),
         tied_share=float(equal.sum() / pairs.sum()) if pairs.sum() else 0.0,
         needs=_needs(subject),
     )

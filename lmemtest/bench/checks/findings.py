@@ -125,7 +125,8 @@ class RunsCheck(Result):
     scales : pandas.DataFrame
         One row per benchmark: ``benchmark``, ``residual_sd`` (within algorithm, instance and budget), ``df``.
     scale_ratio : float
-        The largest over the smallest positive residual SD; NaN with fewer than two.
+        The largest over the smallest positive residual SD, or, where nothing was repeated, standard deviation between
+        algorithms; NaN with fewer than two.
     tied_share : float
         The share of pairs of algorithms with exactly equal scores on the same instance, seed and budget.
     needs : tuple of str

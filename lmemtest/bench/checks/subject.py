@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.findings import CheckOutcome
-from lmemtest.bench.data.scales import residual_scales
+from lmemtest.bench.data.scales import effect_scales, residual_scales
 from lmemtest.bench.data.study import dtype_of
 from lmemtest.core.frames import collected
 from lmemtest.core.verdicts import SEVERITIES, Finding
@@ -51,6 +51,12 @@ class Subject:
     @cached_property
     def scales(self) -> pd.DataFrame:
         return residual_scales(self.judged)
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """By benchmark the standard deviation between seeds; where nothing was repeated that between algorithms."""
+        repeated = (self.scales["df"] > 0).sum() > 1
+        return (self.scales["residual_sd"] if repeated else effect_scales(self.judged)["sd"]).to_numpy()
 
     @cached_property
     def tied(self) -> tuple[np.ndarray, np.ndarray]:

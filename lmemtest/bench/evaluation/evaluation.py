@@ -238,6 +238,12 @@ def evaluate(
         refuse_counting(blocks.score, *counting, graded=graded, n_judges=len(sample))
     countable = not (odds or graded or sample)
     binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
+    if binomial and vcov == "moderated":
+        raise ArgumentError(
+            f"{named('vcov')} 'moderated' is of the linear model, and accuracies for tasks like these are by the "
+            f"binomial one. Leave out {advice('argument', name='vcov')}, or write "
+            f"{advice('value', name='method', value='linear')}."
+        )
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
     options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
     design = _design(blocks, about["n_families"])

@@ -87,7 +87,7 @@ def refuse_scores(
     if low < 0.0:
         raise DataError(
             f"Column {score!r} must hold scores from 0 to 1, got {written(low, '.6g')} "
-            f"({int((y < 0.0).sum()):,} below 0). {_ends()} For scores without ends use Runs and analyze."
+            f"({int((y < 0.0).sum()):,} below 0). {_ends(low, high)} For scores without ends use Runs and analyze."
         )
     beyond = int((y > 1.0).sum())
     if high <= 100.0 and ((y == 0.0) | (y > 1.0)).all():
@@ -100,13 +100,14 @@ def refuse_scores(
     raise DataError(
         f"Column {score!r} must hold scores from 0 to 1; {beyond:,} of {len(y):,} are above 1, up to "
         f"{written(high, '.6g')}{whose}. If shares and percentages are mixed, as where models come from different "
-        f"tools, divide the percentages by 100 and leave the shares as they are. {_ends()} Else divide by the most "
-        "points of the item."
+        f"tools, divide the percentages by 100 and leave the shares as they are. {_ends(low, high)} Else "
+        "divide by the most points of the item."
     )
 
 
-def _ends() -> str:
-    return "If all items have one scale, give its ends: " + advice("ends")
+def _ends(low: float, high: float) -> str:
+    ends = advice("ends", low=int(np.floor(low)), high=int(np.ceil(high)))
+    return f"If all items have one scale, give its ends; from the lowest to the highest score here: {ends}."
 
 
 def refuse_copies(groups: Groups, used: dict[str, str]) -> None:

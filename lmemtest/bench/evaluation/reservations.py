@@ -26,6 +26,7 @@ MANY_ITEMS = 50  # from which on their difficulty is seldom estimated as zero
 FEWEST_TASKS, MOST_TASKS = 5, 10  # of more, those that are hardly ever failed weigh too much by odds
 NEAR_END = 0.1  # a share of right or of wrong answers, mean over tasks
 UNEQUAL = 0.8  # standard deviation of the log odds of tasks
+UNEQUAL_SIZES = 2.0  # mean over harmonic mean of the items of a task: what equal weights cost in variance
 FEW_DIFFERING = 10  # items on which two models differ, below which t-tests of 0/1 scores are rough
 
 
@@ -67,6 +68,15 @@ def notes_on(
         notes.append(
             f"{counted(len(single), 'task')} ({joined(single)}) with one item: nothing says how accuracies vary there, "
             "so there is no test on these tasks. Leave such tasks out, or ask about tasks like these."
+        )
+    sizes = np.bincount(blocks.block)
+    like_one = len(sizes) ** 2 / (1.0 / sizes).sum()  # items whose mean is known as well, if all tasks scatter alike
+    if cluster is None and sizes.min() > 1 and items >= UNEQUAL_SIZES * like_one:
+        leave = f"leave out {advice('argument', name='task')}"
+        notes.append(
+            f"Every task counts the same, and they have {sizes.min():,} to {sizes.max():,} items: the mean over these "
+            f"tasks is known about as well as from {round(like_one):,} of the {items:,} items. For accuracies over all "
+            f"items alike, {leave}."
         )
     has = blocks.n_runs > 0
     common = has.T.astype(float) @ has.astype(float)

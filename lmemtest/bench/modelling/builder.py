@@ -364,7 +364,8 @@ class ModelBuilder(Result):
         Parameters
         ----------
         **options
-            Of `fit_lmm`: ``reml``, ``weights``, ``restarts``; with ``family=`` those of `fit_glmm`.
+            Of `fit_lmm`: ``reml``, ``weights``, ``restarts``; with ``family=``, ``link=`` or ``trials=`` those of
+            `fit_glmm`.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,11 +15,12 @@ import pandas as pd
 from scipy.linalg import null_space
 
 from lmemtest.core.frames import check_numeric
+from lmemtest.core.hints import guided
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_flag, resolve_rng
 from lmemtest.core.words import format_level, joined, listed
-from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
+from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError, FormulaError
 from lmemtest.lmm.cells import Cells, compress, regroup
 from lmemtest.lmm.engine.ddf import between_within, groups_left
 from lmemtest.lmm.engine.functions import Functions
@@ -44,9 +46,12 @@ _EXAMPLES = 3
 _LOG_SIZES = (-6.0, 9.0)
 # Degrees of freedom between groups up to which a note says that there are no fewer.
 _FEW_DF = 3
+# Successes of attempts as in R: cbind(k, n - k), or k / n.
+_OF_R = re.compile(r"\s*cbind\s*\(|[^~`]*/[^~`]*~")
 _UNITS = {"binomial": "answers", "poisson": "rows of counts", "negative-binomial": "rows of counts"}
 
 
+@guided
 def fit_glmm(
     formula: str,
     data: Any,
@@ -131,6 +136,11 @@ def fit_glmm(
     {'Intercept': 1.551, 'model[T.B]': -1.35}
     """
     family, method = check_family(family, link), check_choice(method, "method", METHODS)
+    if _OF_R.match(str(formula)):
+        raise FormulaError(
+            f"the response is the column of successes, and trials= names that of the attempts, got "
+            f"{formula.partition('~')[0].strip()!r}. Write 'k ~ ...' and trials='n', of columns k and n."
+        )
     parsed = parse_formula(formula)
     table, _, names = table_for(parsed, data)
     if trials is not None:
@@ -140,7 +150,9 @@ def fit_glmm(
                 f"of the formula: offset(log({trials}))."
             )
         if not isinstance(trials, str):
-            raise ArgumentError(f"trials must name a column, got {trials!r}. Add the trials to the table as a column.")
+            raise ArgumentError(
+                f"trials must name a column, got {type(trials).__name__}. Add the trials to the table as a column."
+            )
         check_columns(trials, names, argument="trials")
     observed, rows, constant = _observed(parsed, table, family, trials)
     design = build_design(parsed, observed.columns, observed.n)
@@ -215,9 +227,11 @@ def _check_domain(
             )
     bad, rule = family.outside(score, of_trials)
     if bad.any():
+        shares = family.binomial and trials is None and bool(((score >= 0.0) & (score <= 1.0)).all())
+        correct = "Of shares of attempts give the successes, with the attempts as trials=" if shares else "Correct them"
         raise DataError(
             f"{rule} for family={family.name!r}, and {int(fine.n[bad].sum()):,} of {fine.n_rows:,} rows have others in "
-            f"{response!r} ({_examples(fine, bad)}). Correct them, or take fit_lmm for scores of other kinds."
+            f"{response!r} ({_examples(fine, bad)}). {correct}, or take fit_lmm for scores of other kinds."
         )
 
 
@@ -248,7 +262,11 @@ def _on_unbounded(label: str) -> str:
 def _examples(fine: Cells, bad: Any) -> str:
     rows = fine.frame[bad].head(_EXAMPLES).itertuples(index=False)
     return "for example " + "; ".join(
-        ", ".join(f"{name}={format_level(value)}" for name, value in zip(fine.names, row, strict=True)) for row in rows
+        ", ".join(
+            f"{name}={written(value, '.6g') if isinstance(value, float) else format_level(value)}"
+            for name, value in zip(fine.names, row, strict=True)
+        )
+        for row in rows
     )
 
 

@@ -200,11 +200,11 @@ class ModelSpec:
     # -- using --------------------------------------------------------------------------------------------------
 
     def fit(self, data: Any, **options: Any) -> LmmFit:
-        """Fit the model to runs or a dataframe; options are those of `fit_lmm`, or with ``family=`` of `fit_glmm`."""
+        """Fit the model to runs or a dataframe; options are those of `fit_lmm`, or with a family of `fit_glmm`."""
         from lmemtest.lmm.model.fitting import fit_parsed
         from lmemtest.lmm.model.glmm import fit_glmm
 
-        if "family" in options:
+        if {"family", "link", "trials"} & {*options}:
             if self.dispersion is not None:
                 raise ArgumentError(
                     f"a family of answers or counts has no residual variance, and the model has one by "

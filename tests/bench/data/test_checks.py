@@ -408,7 +408,7 @@ def test_without_repetitions_scales_are_those_of_the_differences() -> None:
     assert finding.advice.startswith(
         "Compare a score that means the same everywhere: after runs.normalize('minmax') (1"
     )
-    assert np.isnan(found.scale_ratio)  # which is of the scatter between seeds
+    assert found.scale_ratio == pytest.approx(ratio)
     assert only(check(table.drop(columns="seed"), **PLAIN, seed=None), "score_scale")
     assert only(check(table.assign(epochs=1), metafeatures=[]), "score_scale")
 

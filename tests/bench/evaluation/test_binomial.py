@@ -109,6 +109,8 @@ def test_a_model_that_solves_all_is_said_and_has_finite_numbers():
 
 def test_odds_and_a_plan_have_no_binomial_model():
     table = answers()
+    with pytest.raises(ArgumentError, match=r"of the linear model, .* Leave out vcov=, or write method='linear'"):
+        lt.evaluate(answers(), method="binomial", vcov="moderated", **ROLES)
     with pytest.raises(ArgumentError, match="odds have a model of their own"):
         lt.evaluate(table, method="binomial", scale="odds", **ROLES)
     with pytest.raises(DesignError, match=r"by a binomial model. Call evaluate\(...\) without method= for it"):

@@ -775,3 +775,13 @@ def test_words_in_cells_of_scores_are_kinds_of_failures(make) -> None:
 def test_failed_answers_without_a_treatment_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises((ArgumentError, DataError), match=words):
         lt.evaluate(with_failures(), **ROLES, **options)  # type: ignore[arg-type]
+
+
+def test_tasks_of_unequal_size_that_count_the_same_are_said():
+    unequal = lt.evaluate(answers(3, sizes=(100, 60, 2, 3)), **ROLES)
+    (note,) = [note for note in unequal.notes if "counts the same" in note]
+    like_one = 16.0 / (1 / 100 + 1 / 60 + 1 / 2 + 1 / 3)  # of which a mean has the variance of the mean over tasks
+    assert f"2 to 100 items: the mean over these tasks is known about as well as from {like_one:.0f} of the 165" in note
+    assert note.endswith("For accuracies over all items alike, leave out task=.")
+    for sizes in ((12, 9, 15, 10), (80, 80)):
+        assert not any("counts the same" in note for note in lt.evaluate(answers(3, sizes=sizes), **ROLES).notes)

@@ -120,9 +120,9 @@ def dispersion_lines() -> list[Line]:
 
 
 def glmm_lines() -> list[Line]:
-    """Compare generalised mixed models with lme4, glmmTMB and dense matrices."""
+    """Compare generalised mixed models with lme4, glmmTMB, glmm and dense matrices."""
     below = Line(
-        "log-likelihood of generalised models (Laplace): below the best", "lme4 (canonical links), glmmTMB", ""
+        "log-likelihood of generalised models (Laplace): below the best", "lme4 (canonical links), glmmTMB, glmm", ""
     )
     beta, se = Line("their fixed effects", "glmmTMB", " SE"), Line("their standard errors", "glmmTMB", " rel.")
     pseudo = Line("fixed effects by restricted pseudo-likelihood", "dense matrices, R", " SE")
@@ -130,7 +130,8 @@ def glmm_lines() -> list[Line]:
     suite = suite_module("lmm/test_glmm.py")
     for name, want in suite.CASES.items():
         fit = suite.fitted(name, method="laplace")
-        others = [want["llf_glmmTMB"], want["llf_lme4"] if want["link"] in ("logit", "log") else None]
+        of_lme4 = want["llf_lme4"] if want["link"] in ("logit", "log") else None
+        others = [want["llf_glmmTMB"], of_lme4, suite.OF_GLMM[name]]
         below.add(max(0.0, max(number(value) for value in others if value is not None) - fit.llf))
         if want["converged"] and "size" not in want:
             for got, b, error in zip(fit.params, want["fixef"], want["se"], strict=True):
