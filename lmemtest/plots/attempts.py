@@ -71,13 +71,14 @@ def repeated_attempts_plot(found: Answer, /, *, question: str = THESE, ax: Axes 
         ]
         panels.append(Panel(x=axis, y=Axis(limits=(-0.02, 1.02)), curves=tuple(curves), title=(_TITLES[statistic],)))
     intervals = f"{percent(1.0 - found.alpha)} intervals {found.where[suffix]}, not simultaneous."
+    known = ends is not None and bool(np.isfinite(table[list(ends)].to_numpy(dtype=float)).any())
     few = f"Intervals are left out with more than {MOST_BANDS} models; the table has them."
     lines = Lines(
         what=f"a plot of {counted(len(names), 'model')} in {counted(len(panels), 'panel')}",
         panels=tuple(panels),
         x_label="Attempts k",
         y_label=("Share of items", "Share"),
-        foot=intervals if ends else few,
+        foot=intervals if known else few if ends is None else "",
         shared=True,
         dodge=True,
     )

@@ -284,14 +284,17 @@ def _plans(
             frames[0]["title"] += " – same scale, different origins"
             middles = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
             room = width - left - right - 2 * _canvas.PAD
-            every = _own_starts(middles, span, room, _style.Ruler(ax, font))
-            frames = [frame | {"ticks": ticks} for frame, ticks in zip(frames, every, strict=True)]
+            starts = _own_starts(middles, span, room, _style.Ruler(ax, font))
+            frames = [frame | {"ticks": ticks} for frame, ticks in zip(frames, starts, strict=True)]
         else:
             frames = [frame | {"limits": (min(low), max(high))} for frame in frames]
+    # a name has the same number everywhere, so that the key below the last diagram is that of all
+    every = dict.fromkeys(name for board in reversed(boards) for name in board.names)
+    numbers = {name: number for number, name in enumerate(every, 1)}
     plans: list[Plan] = []
     below: set[str] = set()  # sentences of a later diagram, which an earlier one need not repeat
     for board, frame in zip(reversed(boards), reversed(frames), strict=True):
-        plans.append(plan_of(ax, board, width, font, without=frozenset(below), **frame))
+        plans.append(plan_of(ax, board, width, font, without=frozenset(below), numbers=numbers, **frame))
         below.update(plans[-1].sentences)
     return plans[::-1]
 
