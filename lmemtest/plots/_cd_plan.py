@@ -184,7 +184,7 @@ FOOT_FONT = _layout.SMALL
 MOST_LINES, FEW_ROWS = 3, 4  # of a name where rows are few
 VALUE_GAP = 0.7  # between a value and its name
 _BOLD = 0.85  # of the width that text which is measured as plain may take in bold
-_HINTED = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
+_HINTED = 0.93  # small text of a saved figure is up to 7 % wider than at the resolution of the screen
 WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are wrapped
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
 

@@ -190,7 +190,7 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     corner = _canvas.PAD - left, _canvas.PAD - margins[1]
     _annotate(ax, caption, (0.0, 0.0), corner, font, coords="axes fraction", va="bottom")
     if title:
-        ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
+        ax.set_title(title, loc="left", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
         named = [series for series in rows.series if series.name]
         handles = [Line2D([], [], **_look(series, font)) for series in named]
@@ -234,7 +234,7 @@ def _texts(
     if rows.title:
         name = _style.one_line(rows.title)
         bold = _style.Ruler(ax, font, **_style.font_for([name]))
-        room = width - right - _canvas.PAD - bold.width(rows.title_end)
+        room = width - left - _canvas.PAD - bold.width(rows.title_end)
         title = "\n".join(_style.wrap(name, room, bold)) + rows.title_end
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
     bottom += fine.height("\n".join(caption)) + 0.2 * font if caption else 0.0

@@ -118,7 +118,7 @@ CROWDED = ("aggregate_scores_plot", "anytime_differences_plot", "anytime_plot", 
            "seed_effect_plot", "win_rate_plot")  # fmt: skip
 
 
-PARTIAL = ("anytime_differences_plot", "improvement_plot")  # of so many pairs these draw some
+PARTIAL = ("anytime_differences_plot", "anytime_plot", "cd_ribbon", "improvement_plot")  # which draw some of so many
 
 
 @functools.cache
