@@ -64,7 +64,7 @@ def cd_diagram(
     limits : tuple of two floats, optional
         Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
     title : str
-        A line above the diagram; cut if it is longer than the figure is wide.
+        Above the diagram; wrapped where it is longer than the figure is wide.
     **options
         Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
         ``statistic``, ``test``, ``interval_alpha``, ``omnibus_p``.
