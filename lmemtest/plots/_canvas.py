@@ -34,7 +34,7 @@ WIDTHS = {"column": 3.3, "page": 7.0}  # inches of the text of a journal
 FIGURE_WIDTH = WIDTHS["page"]
 NARROWEST, BROADEST = 2.0, 40.0  # inches that may be asked for
 PAGE_HEIGHT = 9.5  # inches: a new figure is higher only where its text would be smaller than ...
-READABLE = 7.35  # ... these points, of which the smallest text, the foot, has 0.82: no text is below 6 points
+READABLE = 7.1  # ... these points, of which the smallest text, the foot, has 0.85: no text is below 6 points
 PAD = 4.0  # points between the outermost ink and the rectangle
 SMALLEST_FONT = 4.0  # points; below this print cannot be read, so an axes that needs it is refused
 

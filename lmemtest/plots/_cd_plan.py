@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -173,16 +174,17 @@ def _known(highlight: Any, decisions: Decisions) -> tuple[str, ...]:
 
 # All heights are in units of the font size, so that the diagram scales as a whole.
 TITLE = 1.7
-HEADER, RULER, TICKS, WHISKER, ROW, BAR, FOOT = 1.7, 1.7, 2.0, 0.7, 1.75, 0.85, 1.25
+HEADER, RULER, TICKS, WHISKER, ROW, BAR, FOOT = 1.7, 1.7, 2.0, 0.7, 1.75, 0.85, _layout.LINE * _layout.SMALL
 COLUMN_GAP = 1.0  # least distance of two lines that run side by side
 DOT_GAP = 0.6  # least distance of dots on a bar that do not cover each other
 LARGEST_FAN = 3.0
 ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
 AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
-FOOT_FONT = 0.82
+FOOT_FONT = _layout.SMALL
+MOST_LINES, FEW_ROWS = 3, 4  # of a name where rows are few
 VALUE_GAP = 0.7  # between a value and its name
 _BOLD = 0.85  # of the width that text which is measured as plain may take in bold
-_HINTED = 0.96  # text of a saved figure is up to 3 % wider than at the resolution of the screen
+_HINTED = 0.93  # small text of a saved figure is up to 7 % wider than at the resolution of the screen
 WIDEST = 9.5  # inches; long names widen a new figure up to here, then they are wrapped
 LONGEST_RULER = 3.0  # a critical difference beyond this many ranges of the means would squeeze them together
 
@@ -255,16 +257,18 @@ def plan_of(
     zones: tuple[float, float] = (0.0, 0.0),
     title: str = "",
     without: frozenset[str] = frozenset(),
+    numbers: Mapping[str, int] = MappingProxyType({}),
 ) -> Plan:
     """Lay a board out in `width` points with a font of `font` points.
 
     `limits` are scores that the axis reaches; `title` is a line above. What a diagram takes over from others beside it:
     `ticks` with their labels in place of its own choice, the least widths of the `zones` of labels left and right of
-    the axis, in points, and sentences `without` which its foot is, because they are below others.
+    the axis, in points, sentences `without` which its foot is, because they are below others, and the `numbers` that
+    names have there.
     """
     extra = _style.font_for((*board.names, *board.missing, title))
     ruler = _style.Ruler(ax, font, **extra)
-    labels, key, label_bounds = label_zones(board, width, ruler)
+    labels, key, label_bounds = label_zones(board, width, ruler, numbers)
     zones = (max(label_bounds[0], zones[0]), max(label_bounds[1], zones[1]))
     low, high = axis_range(board)
     if limits is not None:
@@ -272,9 +276,9 @@ def plan_of(
     axis = (_canvas.PAD + zones[0], width - _canvas.PAD - zones[1])
     if axis[1] - axis[0] < 6 * font:
         raise _canvas.too_small(ax, "a critical-difference diagram")
-    numbers = _style.Ruler(ax, font)
-    places, names = ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], numbers, cover=True)
-    first, last = numbers.width(names[0]) / 2, numbers.width(names[-1]) / 2
+    plain = _style.Ruler(ax, font)
+    places, names = ticks or _layout.choose_ticks(low, high, axis[1] - axis[0], plain, cover=True)
+    first, last = plain.width(names[0]) / 2, plain.width(names[-1]) / 2
     axis = (max(axis[0], _canvas.PAD + first), min(axis[1], width - _canvas.PAD - last))
     start = places[0]
     scale = (axis[1] - axis[0]) / (places[-1] - start)
@@ -290,7 +294,8 @@ def plan_of(
     moved = shift > 0.5
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if moved else 0.6 * font
     header_rows = _header_rows(board, axis, scale, ruler)
-    top = -_canvas.PAD - TITLE * font * bool(title)
+    title_lines = _style.wrap(title, _BOLD * (width - 2 * _canvas.PAD), ruler) if title else []
+    top = -_canvas.PAD - (TITLE + _layout.LINE * (len(title_lines) - 1)) * font * bool(title)
     y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
     y_free = y_axis - (WHISKER * (max(lanes) + 1) + 0.3) * font if lanes else y_axis
     bars = BAR * (max(levels) + 1) * font if levels else 0.0
@@ -305,9 +310,9 @@ def plan_of(
         y_first = y_columns - 0.8 * font
     small = _style.Ruler(ax, FOOT_FONT * font, **extra)
     marks = _lines([board.omnibus] * bool(board.omnibus), _BOLD * width, small)
-    sentences = [text for text in _foot(board, apart=apart and moved) if text not in without]
-    foot = _lines([" ".join([*sentences, *key])], width, small)
-    folded = _layout.LINE * any("\n" in label for label in labels)
+    sentences = [text for text in (*_foot(board, apart=apart and moved), *key) if text not in without]
+    foot = _lines([" ".join(sentences)], width, small)
+    folded = _layout.LINE * max(label.count("\n") for label in labels)
     pitch = ROW + folded
     y_rows = tuple(y_first - row * pitch * font for row in range(board.rows))
     return Plan(
@@ -326,7 +331,7 @@ def plan_of(
         marks=marks,
         foot=foot,
         sentences=tuple(sentences),
-        title=_names.shorten([title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
+        title="\n".join(title_lines),
         top=top,
         y_axis=y_axis,
         y_fan=y_fan,
@@ -348,9 +353,11 @@ def _hides_members(board: Board, exact: Sequence[float], font: float) -> bool:
     return False
 
 
-def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], list[str], tuple[float, float]]:
-    """Return the labels, on two lines where they must be, the key to shortened ones, and the width of the zones left
-    and right of the axis."""
+def label_zones(
+    board: Board, width: float, ruler: _style.Ruler, numbers: Mapping[str, int] = MappingProxyType({})
+) -> tuple[list[str], list[str], tuple[float, float]]:
+    """Return the labels, on two or three lines where they must be, the key to shortened ones, which may have `numbers`
+    already, and the width of the zones left and right of the axis."""
     gap = (ELBOW + 0.5) * ruler.size + _value_width(board, ruler)
     room = width - 2 * _canvas.PAD
     share = max((1 - AXIS_SHARE) * room / 2 - gap, 3 * ruler.size)
@@ -366,7 +373,8 @@ def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[s
     spare[1] += gap * board.left_only
     limits = {"left": share + spare[1], "right": share + spare[0]}
     rooms = [part * limits[side] for part, side in zip(plain, sides, strict=True)]
-    labels, key = _names.fitted(board.names, rooms, ruler, 2)
+    lines = MOST_LINES if board.rows <= FEW_ROWS else 2
+    labels, key = _names.fitted(board.names, rooms, ruler, lines, numbers=numbers)
     zones = widest(labels)
     return labels, key, (zones[0] + gap, zones[1] + gap * ("right" in sides))
 

@@ -140,17 +140,18 @@ def grid(
         right = _canvas.PAD + beside[1] * font
         inner = max(size[0] - left - right, 1.0)
         across = _style.Ruler(ax, font, **_style.font_for(columns))
-        same = {name: index for index, name in enumerate(rows)}
         each = inner / max(len(columns), 1)
         flat = not upright and across.widest(columns) + 0.6 * font <= each
         head_room = each - 0.6 * font if flat else head_share * size[1]
-        heads, more = _names.fitted(columns, head_room, across, lines, 1 + len(key))
-        if set(columns) == set(rows):  # a number means the same name on both sides
-            both, key = _names.fitted(rows, min(label_room, head_room), ruler, lines)
-            labels, more = both, []
-            heads = [both[same[name]] for name in columns]
-            if key:  # the rows have the beginning of the name
-                heads, _ = _names.fitted(columns, 0.0, across)
+        cut = [name for name in rows if key and _names.wrapped(name, label_room, ruler, lines) is None]
+        numbers = {name: number for number, name in enumerate(cut, 1)}
+        heads, more = _names.fitted(columns, head_room, across, lines, 1 + len(key), numbers)
+        if set(columns) == set(rows) and (key or more):
+            labels, key, heads = _numbered(rows, columns, label_room, ruler, lines)
+            more = []
+            left = _canvas.PAD + beside[0] * font + _layout.FOLDED * ruler.widest(labels) + TICK_PAD
+            inner = max(size[0] - left - right, 1.0)
+        more = [text for text in more if text not in key]
         note_texts = [*note, *filter(None, [" ".join([*key, *more])])]
         widest = across.widest(heads)
         small = _style.Ruler(ax, SMALL * font, **_style.font_for(note_texts))
@@ -196,6 +197,21 @@ def grid(
         style |= {"ha": "left", "x": (_canvas.PAD - left) / inner}
     ax.set_xlabel(lead + words, **style, labelpad=0.5 * font)
     return font, place, cell, parts
+
+
+def _numbered(
+    rows: Sequence[str], columns: Sequence[str], room: float, ruler: _style.Ruler, lines: int
+) -> tuple[list[str], list[str], list[str]]:
+    """Names with numbers for the rows, on so many lines of `room` points, the key to those that are cut, and the
+    numbers for the columns, which are the same names."""
+    numbers = {name: number for number, name in enumerate(rows, 1)}
+    rest = room - ruler.width(f" [{len(rows)}]")
+    whole = {name: _names.wrapped(name, rest, ruler, max(lines, 1)) for name in rows}
+    long = [name for name, text in whole.items() if text is None]
+    cut, key = _names.fitted(long, rest, ruler, numbers=numbers)
+    short = {name: f"{text} [{numbers[name]}]" for name, text in whole.items()} | dict(zip(long, cut, strict=True))
+    labels = [short[name] for name in rows]
+    return labels, key, [f"[{numbers[name]}]" for name in columns]
 
 
 def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, float, Cell]:

@@ -70,9 +70,9 @@ def fonts() -> Iterator[float]:
     yield least
 
 
-def fonts_and_lines() -> Iterator[tuple[float, int]]:
+def fonts_and_lines(most: int = 2) -> Iterator[tuple[float, int]]:
     """Font sizes, and on how many lines names may be; in axes of the user names are shortened where that fails."""
-    yield from ((font, lines) for font in fonts() for lines in (2, 1))
+    yield from ((font, lines) for font in fonts() for lines in range(most, 0, -1))
     if _canvas.least_font() < _canvas.READABLE:
         yield from ((font, 0) for font in fonts())
 
@@ -197,7 +197,7 @@ class Axis:
     labels: tuple[str, ...] = ()  # of `ticks`; empty for the numbers themselves
     small: Array | None = None  # where ticks without labels are
     whole: bool = False  # round numbers are whole, because the axis counts something
-    every: bool = False  # all labels must be shown; along a vertical axis they may be cut
+    every: bool = False  # all labels must be shown
 
     @classmethod
     def around(cls, values: Array, *, log: bool = False, pad: float = PAD, **options: Any) -> Axis:
@@ -330,20 +330,17 @@ def set_upwards(
     axis: Axis,
     room: float,
     size: float,
-    across: float | None = None,
     *,
     guides: bool = True,
     labels: bool = True,
 ) -> None:
-    """Ticks on the vertical axis of `room` points, with faint lines; labels are cut to `across` points."""
+    """Ticks on the vertical axis of `room` points, with faint lines."""
     if axis.log:
         box.set_yscale("log")
         box.yaxis.set_minor_locator(NullLocator())
     font = _style.font_for(axis.labels)
     ruler = _style.Ruler(box, size, **font)
     values, words = axis.ticked(room, ruler, upwards=True)
-    if across is not None:
-        words, _ = _names.fitted(words, across - 0.9 * size, ruler, 2)
     box.set_yticks(values, words if labels else [""] * len(words), **_style.text_style(size, **font))
     box.set_ylim(*axis.limits)
     for label in box.get_yticklabels():
@@ -365,7 +362,7 @@ def legend_columns(widths: Sequence[float], room: float, size: float) -> int:
     for columns in range(len(widths), 1, -1):
         stacked = [float(max(part)) for part in np.array_split(np.asarray(widths), columns)]
         if sum(stacked) + (columns * 2.3 + (columns - 1) * 1.5) * size <= room:
-            return columns
+            return -(-len(widths) // -(-len(widths) // columns))  # the fewest of as many rows
     return 1
 
 
@@ -377,7 +374,7 @@ def legend_rows(
     names, key = _names.fitted(names, max(half * room - 4 * ruler.size, 4 * ruler.size), ruler, 2, first)
     columns = legend_columns([ruler.width(name) for name in names], room, ruler.size)
     rows = -(-len(names) // columns) if names else 0
-    return names, columns, rows + math.ceil(0.8 * sum("\n" in name for name in names)), key
+    return names, columns, rows + math.ceil(0.8 * min(rows, sum("\n" in name for name in names))), key
 
 
 def draw_legend(

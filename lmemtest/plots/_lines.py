@@ -43,6 +43,7 @@ _FEW, _NARROWEST = 3, (2.2, 1.6)  # inches of one of few panels in a new figure,
 _PANEL, _ALONE = 105.0, 215.0  # points of a panel in a new figure: one of several, or the only one
 _ROW, _FILLED, _GAP = 1.4, 0.62, 0.9  # of a strip: small font sizes of a row, share that is filled, fonts above it
 _SAFE = 0.95  # of the width for lines of small text, which hinting makes up to 8 % wider at other resolutions
+_WORDS_WIDE, _WORDS_HIGH = 0.15, 0.08  # of a panel: about what the words of a level take
 _TRIVIAL = 0.35  # opacity of the grey where a band says nothing
 
 
@@ -112,7 +113,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """A line across the panel, with words above it at the left."""
+    """A line across the panel, with words above it at the left, or at the right where curves are in the way."""
 
     at: float
     words: str = ""
@@ -184,7 +185,9 @@ class _Plan:
     margins: tuple[float, float]  # left and right of each
     titles: list[str]
     names: dict[str, str]  # as they are written
+    rows: dict[str, str]  # labels of a vertical axis of names, as they are written
     foot: list[str]
+    words: tuple[list[str], list[str]]  # lines of the names of the horizontal and of the vertical axis
     key: tuple[list[str], int]  # names and columns of the legend
     area: Cell  # all panels with their margins
     strip: Cell | None
@@ -244,7 +247,7 @@ def draw_lines(lines: Lines, ax: Axes | None, *, or_else: Lines | None = None, h
         _layout.set_along(box, panel.x, place.width, small, spill=spill, labels=plan.strip is None)
         y = _with_lanes(box, plan, panel, place, numbers=not lines.shared or place.x == first_column)
         for level in panel.levels:
-            _draw_level(box, level, plan.font)
+            _draw_level(box, level, plan.font, right=_crossed_at_left(panel, level))
         shifts = _dodges(panel, place, plan.font) if lines.dodge else [0.0] * len(panel.curves)
         for curve, shift in zip(panel.curves, shifts, strict=True):
             whose = curve.name or curve.whose
@@ -281,10 +284,15 @@ def _new_size(lines: Lines, height: float | None) -> tuple[float, float]:
     panel = max(panel, LINE * SMALL * font * lines.most_names())
     longest = max((len(_layout.MINUS.join(panel.title)) for panel in lines.panels), default=0)
     titles = (longest > 0) + (0.58 * longest * font > inches * 72 / columns)
-    glyph, width = 0.55 * SMALL * font, inches * 72
-    foot = math.ceil(len(lines.foot) * glyph / width)
-    entries = [min(len(name) * glyph, 0.45 * width) for name, _ in lines.entries()]
-    key = -(-len(entries) // _layout.legend_columns(entries, width, SMALL * font)) if entries else 0
+    width = inches * 72
+    ax, room = _canvas.scratch_axes(inches), width - 2 * _canvas.PAD
+    entries = [_style.one_line(name) for name, _ in lines.entries()]
+    ruler = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
+    *_, key, cut = _layout.legend_rows(entries, room, ruler)
+    beside = [_style.one_line(name) for name in lines.names()]
+    cut += _names.fitted(beside, _WIDEST_NAME * room, _style.Ruler(ax, SMALL * font, **_style.font_for(beside)))[1]
+    words_below = " ".join([lines.foot, *cut]).strip()
+    foot = len(_style.wrap(words_below, _SAFE * room, ruler)) if words_below else 0
     words = LINE * SMALL * foot + KEY_LINE * SMALL * key + WORDS + 0.5
     strip = _ROW * SMALL * len(lines.strip) + _GAP * bool(lines.strip)
     head = TITLE * bool(titles) + LINE * titles + TICKS
@@ -319,10 +327,18 @@ def _plan_with(
     entries = [_style.one_line(name) for name, _ in lines.entries()]
     ruler = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
     key_names, columns, key_rows, of_legend = _layout.legend_rows(entries, room, ruler)
-    below = _canvas.PAD + LINE * SMALL * font * len(foot) + WORDS * font * bool(lines.x_label) + 0.5 * _canvas.PAD
+    x_label = _style.one_line(lines.x_label) if lines.x_label else ""
+    x_words = _style.wrap(x_label, room, _style.Ruler(ax, font, **_style.font_for([x_label])))
+    below = _canvas.PAD + LINE * SMALL * font * len(foot) + 0.5 * _canvas.PAD
+    below += (WORDS + LINE * (len(x_words) - 1)) * font if x_words else 0.0
     strip = _ROW * SMALL * font * len(lines.strip)
     above = _canvas.PAD + KEY_LINE * SMALL * font * key_rows
-    x = _canvas.PAD + WORDS * font
+    y_labels = [_style.one_line(text) for text in lines.y_label]
+    y_ruler = _style.Ruler(ax, font, **_style.font_for(y_labels))
+    upwards = max(size[1] - below - above - font, font)
+    y_label = next((text for text in y_labels if y_ruler.width(text) <= upwards), y_labels[-1])
+    y_words = _style.wrap(y_label, upwards, y_ruler)
+    x = _canvas.PAD + (WORDS + LINE * (len(y_words) - 1)) * font
     numbers = 0.0
     if lines.shared:  # which numbers there are depends on the height, which the arrangement decides
         heights = [(size[1] - below) / rows for rows in range(1, 3 * len(lines.panels) + 1)]
@@ -384,11 +400,33 @@ def _plan_with(
             room_beside /= _layout.FOLDED
         short, of_names = _names.fitted(list(labels.values()), room_beside, wide, first=begin)
         names_shown = dict(zip(names, short, strict=True))
+        rows_named = list(dict.fromkeys(label for panel in lines.panels if panel.y.every for label in panel.y.labels))
+        row_ruler = _style.Ruler(ax, SMALL * font, **_style.font_for(rows_named))
+        row_names, of_rows = _names.fitted(rows_named, left - 0.9 * row_ruler.size, row_ruler, 2, begin + len(of_names))
+        rows_shown = dict(zip(rows_named, row_names, strict=True))
         rows = Cell(place.x, below + TICKS * font, place.width, strip) if lines.strip else None
         key = (key_names, columns)
-        explained = (*of_legend, *of_titles, *of_names)
-        margin = (left, right)
-        best = cost, _Plan(lines, font, places, margin, written, names_shown, foot, key, area, rows, lost, explained)
+        explained = (*of_legend, *of_titles, *of_names, *of_rows)
+        margin, words = (left, right), (x_words, y_words)
+        best = (
+            cost,
+            _Plan(
+                lines,
+                font,
+                places,
+                margin,
+                written,
+                names_shown,
+                rows_shown,
+                foot,
+                words,
+                key,
+                area,
+                rows,
+                lost,
+                explained,
+            ),
+        )
     return None if best is None else best[1]
 
 
@@ -396,8 +434,8 @@ def _with_lanes(box: Axes, plan: _Plan, panel: Panel, place: Cell, *, numbers: b
     """Ticks on the vertical axis, whose limits leave lanes below and above the values."""
     bottom, top = (lane * plan.font for lane in panel.lanes)
     room = place.height - bottom - top
-    across = plan.margins[0] if panel.y.every else None
-    _layout.set_upwards(box, panel.y, room, SMALL * plan.font, across, guides=plan.lines.guides, labels=numbers)
+    shown = replace(panel.y, labels=tuple(plan.rows[label] for label in panel.y.labels)) if panel.y.every else panel.y
+    _layout.set_upwards(box, shown, room, SMALL * plan.font, guides=plan.lines.guides, labels=numbers)
     unit = (panel.y.limits[1] - panel.y.limits[0]) / room
     y = replace(panel.y, limits=(panel.y.limits[0] - bottom * unit, panel.y.limits[1] + top * unit))
     box.set_ylim(*y.limits)
@@ -416,13 +454,27 @@ def _dodges(panel: Panel, place: Cell, font: float) -> list[float]:
 # ---------------------------------------------------------------------------------------------------- drawing
 
 
-def _draw_level(box: Axes, level: Level, font: float) -> None:
+def _crossed_at_left(panel: Panel, level: Level) -> bool:
+    """Whether curves are in the way of the words of a level at its left end, and fewer of them at its right."""
+    low, high = panel.y.limits
+    near = [0, 0]
+    for curve in panel.curves:
+        at, away = panel.x.share(curve.x), (curve.y - level.at) / (high - low)
+        close = (away > -0.02) & (away < _WORDS_HIGH)
+        rises = np.flatnonzero(np.diff(np.sign(away), append=np.sign(away[-1:])) != 0.0)  # between two points
+        for end, there in enumerate((at <= _WORDS_WIDE, at >= 1.0 - _WORDS_WIDE)):
+            near[end] += bool((close & there).any() or there[rises].any())
+    return near[1] < near[0]
+
+
+def _draw_level(box: Axes, level: Level, font: float, *, right: bool) -> None:
     style = {"color": level.colour, "linewidth": level.width * font, "linestyle": level.dash}
     box.axhline(level.at, zorder=1, label=level.label, **style)
     if level.words:
         place: dict[str, Any] = {"xycoords": box.get_yaxis_transform(), "textcoords": "offset points"}
-        words = _style.text_style(SMALL * font, color=_style.MUTED, ha="left", va="bottom")
-        box.annotate(level.words, (0.0, level.at), xytext=(0.3 * font, 0.15 * font), **place, **words)
+        words = _style.text_style(SMALL * font, color=_style.MUTED, ha="right" if right else "left", va="bottom")
+        shift = ((-0.3 if right else 0.3) * font, 0.15 * font)
+        box.annotate(level.words, (float(right), level.at), xytext=shift, **place, **words)
 
 
 def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float, part: str) -> None:
@@ -559,20 +611,18 @@ def _write_words(ax: Axes, lines: Lines, plan: _Plan, size: tuple[float, float])
         y = pad - row * LINE * SMALL * font
         write(pad, y, line, SMALL * font, color=_style.MUTED, ha="left", va="bottom")
     bottom = pad + LINE * SMALL * font * len(plan.foot) + 0.2 * font
-    if lines.x_label:
-        text = _style.one_line(lines.x_label)
+    x_words, y_words = plan.words
+    if x_words:  # centred below the panels, as far as the figure has room
+        half = _style.Ruler(ax, font, **_style.font_for(x_words)).widest(x_words) / 2.0
         middle = (min(p.x for p in plan.places) + max(p.x + p.width for p in plan.places)) / 2.0
-        room = 2.0 * min(middle, size[0] - middle) - 2.0 * pad
-        ruler = _style.Ruler(ax, font, **_style.font_for([text]))
-        write(middle, bottom, _names.shorten([text], room, ruler)[0], font, ha="center", va="bottom")
-    texts = [_style.one_line(text) for text in lines.y_label]
-    ruler = _style.Ruler(ax, font, **_style.font_for(texts))
+        middle = max(min(middle, size[0] - pad - half), pad + half)
+        write(middle, bottom, "\n".join(x_words), font, ha="center", va="bottom", linespacing=1.15)
+    half = _style.Ruler(ax, font, **_style.font_for(y_words)).widest(y_words) / 2.0
     low, high = min(place.y for place in plan.places), max(place.top for place in plan.places)
-    if ruler.width(texts[0]) > high - low:
+    if 2.0 * half > high - low:
         low, high = (bottom + font if plan.foot else pad), plan.area.top
-    words_that_fit = next((text for text in texts if ruler.width(text) <= high - low), None)
-    words_that_fit = words_that_fit or _names.shorten([texts[-1]], high - low, ruler)[0]
-    write(pad + 0.6 * font, (low + high) / 2.0, words_that_fit, font, ha="center", va="center", rotation=90)
+    write(pad + 0.6 * font * len(y_words), (low + high) / 2.0, "\n".join(y_words), font,
+          ha="center", va="center", rotation=90, linespacing=1.15)  # fmt: skip
     if entries := lines.entries():
         place: dict[str, Any] = {"loc": "upper left", "borderaxespad": 0.0}
         place |= {"bbox_to_anchor": (pad / size[0], 1.0 - 0.7 * pad / size[1])}

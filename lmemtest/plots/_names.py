@@ -1,17 +1,19 @@
 """Names in figures: what is written in their place, and what becomes of those that are too long.
 
-A name is wrapped where there is room for a second line. What does not fit then is cut at its end and has a number,
-under which the whole name stands below the figure: a cut in the middle would lose what tells ``net_v1_large`` from
-``net_v2_large``.
+A name is wrapped where there is room for a second line. What does not fit then is cut at its end, or at its beginning
+where others begin alike, and has a number, under which the whole name stands below the figure: a cut in the middle
+would lose what tells ``net_v1_large`` from ``net_v2_large``.
 """
 
 from __future__ import annotations
 
 import math
+import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from itertools import accumulate
+from itertools import accumulate, count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ from lmemtest.errors import ArgumentError
 if TYPE_CHECKING:
     from lmemtest.plots._style import Ruler
 
-_BREAKS = (" :…", "[](_.-/=+,;|", "")  # of a name, after one of these: the best first, anywhere last
+_BREAKS = (" :…", "[](_.-/=+,;|")  # of a name, after one of these: the best first
 _labels: ContextVar[Mapping[str, str]] = ContextVar("lmemtest_figure_labels", default=MappingProxyType({}))
 _met: ContextVar[set[str] | None] = ContextVar("lmemtest_figure_names", default=None)
 
@@ -91,8 +93,9 @@ def wrapped(name: str, room: float, ruler: Ruler, lines: int = 2) -> str | None:
         return name
     if lines < 2 or ruler.width(name.replace(" ", "")) > 1.05 * lines * room:
         return None
-    for after in _BREAKS:
-        places = [i for i, char in enumerate(name[:-1], 1) if not after or char in after]
+    if lines > 2 and (fewer := wrapped(name, room, ruler, lines - 1)) is not None:
+        return fewer
+    for places in _breaks(name):
         parts = [(name[:i].rstrip(), name[i:].lstrip()) for i in places]
         if lines == 2:
             fits = min(parts, key=lambda both: max(map(ruler.width, both)), default=None)
@@ -108,32 +111,62 @@ def wrapped(name: str, room: float, ruler: Ruler, lines: int = 2) -> str | None:
     return None
 
 
+def _breaks(name: str) -> list[list[int]]:
+    """Where a line may end, the best places first: inside of words only where scripts have no spaces, or names none."""
+    inner = range(1, len(name))
+    after = [[i for i in inner if name[i - 1] in marks] for marks in _BREAKS]
+    wide = [i for i in inner if unicodedata.east_asian_width(name[i - 1]) in "WF"]
+    wide = [i for i in wide if unicodedata.category(name[i]) not in ("Pe", "Po")]  # no line begins with a comma
+    return [*after, wide if wide or any(after) else list(inner)]
+
+
 def fitted(
-    names: Sequence[str], room: float | Sequence[float], ruler: Ruler, lines: int = 1, first: int = 1
+    names: Sequence[str],
+    room: float | Sequence[float],
+    ruler: Ruler,
+    lines: int = 1,
+    first: int = 1,
+    numbers: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[list[str], list[str]]:
-    """Names on `room` points, one number or one per name: whole, on several lines, or with a number from `first`; and
-    the whole names of these, as sentences to be written below. With no `lines` they are only shortened, for axes of the
-    user that do not hold the key.
+    """Names on `room` points, one number or one per name: whole, on several lines, or with a number from `first`, or
+    one of the `numbers`; and the whole names of these, as sentences to be written below. With no `lines` they are only
+    shortened, for axes of the user that do not hold the key.
 
     >>> class Letters:
     ...     def width(self, text):
     ...         return max(map(len, text.split(chr(10))))
     >>> fitted(["HB", "random_search_with_prior"], 12, Letters())
-    (['HB', 'random_… [1]'], ['[1] random_search_with_prior.'])
+    (['HB', 'random_… [1]'], ['[1]\\xa0random_search_with_prior.'])
     """
     if lines == 0:
         return shorten(names, room, ruler), []
     rooms = list(room) if isinstance(room, Sequence) else [room] * len(names)
-    out: list[str] = []
-    key: dict[str, int] = {}
+    whole = [wrapped(name, most, ruler, lines) for name, most in zip(names, rooms, strict=True)]
+    keyed = dict.fromkeys(name for name, text in zip(names, whole, strict=True) if text is None)
+    further = count(max((first - 1, *numbers.values())) + 1)
+    key = {name: numbers[name] if name in numbers else next(further) for name in keyed}
+    cut: dict[str, str] = {}
     for name, most in zip(names, rooms, strict=True):
-        whole = wrapped(name, most, ruler, lines)
-        if whole is None:
-            mark = f"… [{key.setdefault(name, first + len(key))}]"
-            keep = next((i for i in range(len(name) - 1, 0, -1) if ruler.width(name[:i].rstrip() + mark) <= most), 0)
-            whole = name[:keep].rstrip() + mark if keep else mark[2:]
-        out.append(whole)
-    return out, [f"[{number}] {name}." for name, number in key.items()]
+        if name in key and name not in cut:
+            mark = f"[{key[name]}]"
+            rest = most - ruler.width(f"… {mark}")
+            part = name[: longest(name, rest, ruler)].rstrip()
+            if sum(other.startswith(part) for other in set(names)) == 1:
+                cut[name] = f"{part}… {mark}"
+            else:  # what begins alike is told apart by its end
+                part = name[len(name) - longest(name, rest, ruler, ends=True) :].lstrip()
+                cut[name] = f"…{part} {mark}" if part else mark
+    short = [cut[name] if text is None else text for name, text in zip(names, whole, strict=True)]
+    return short, [f"[{number}]\u00a0{name}." for name, number in key.items()]
+
+
+def longest(name: str, room: float, ruler: Ruler, *, ends: bool = False) -> int:
+    """How many characters of the beginning of a name, or of its end, are on `room` points."""
+
+    def too_wide(count: int) -> bool:
+        return ruler.width(name[len(name) - count :].lstrip() if ends else name[:count].rstrip()) > room
+
+    return bisect_left(range(1, len(name) + 1), True, key=too_wide)
 
 
 def shorten(names: Sequence[str], room: float | Sequence[float], ruler: Ruler) -> list[str]:

@@ -22,6 +22,7 @@ ROW, SERIES = 0.95, 0.8  # a row is ROW + SERIES per series high in a new figure
 TIGHT_ROW, TIGHT_SERIES = 1.2, 0.45  # ... and at least the larger of these in axes of the user
 LABEL_SHARE = 0.45  # the most of the width that row labels may take
 MARGIN = 0.04  # of the range, on both ends of the x axis
+MOST_LINES = 3  # of a label
 MOST_ROWS = 60  # of a page in the usual font; of more rows a figure draws those that say most
 
 
@@ -169,8 +170,8 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
         inches = _canvas.figure_width() if width is None else width
         ax = _canvas.new_axes(inches, _new_height(rows, inches) / 72)
     across, height = _canvas.size_in_points(ax)
-    for font, lines in _layout.fonts_and_lines():
-        labels, (words, centred), caption, title, key, margins = _texts(ax, rows, across, font, lines)
+    for font, lines in _layout.fonts_and_lines(MOST_LINES):
+        labels, words, caption, title, key, margins = _texts(ax, rows, across, font, lines)
         need = _height(rows, labels, font, margins, tight=True)
         if need <= height + 1e-6:  # rounding must not cost a font size
             break
@@ -182,25 +183,28 @@ def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axe
     for at, text in enumerate(rows.aside):
         _annotate(ax, text, (1.0, at), (0.8 * font, 0.0), font, coords=ax.get_yaxis_transform(), va="center")
     _annotate(ax, rows.aside_title, (1.0, 1.0), (0.8 * font, 0.2 * font), font, coords="axes fraction", va="bottom")
-    where: dict[str, Any] = {} if centred else {"ha": "left", "x": (_canvas.PAD - left) / (across - left - right)}
-    ax.set_xlabel(words, **_style.text_style(font, **_style.font_for([words])), **where, labelpad=0.4 * font)
+    fonts = _style.font_for([words])
+    half, inner = _style.Ruler(ax, font, **fonts).width(words) / 2.0, across - left - right
+    middle = max(min(inner / 2.0, inner + right - _canvas.PAD - half), half + _canvas.PAD - left)
+    ax.set_xlabel(words, x=middle / inner, **_style.text_style(font, **fonts), labelpad=0.4 * font)
     corner = _canvas.PAD - left, _canvas.PAD - margins[1]
     _annotate(ax, caption, (0.0, 0.0), corner, font, coords="axes fraction", va="bottom")
     if title:
-        ax.set_title(title, loc="right", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
+        ax.set_title(title, loc="left", pad=0.4 * font, **_style.text_style(font, **_style.font_for([title])))
     if key[0]:
         named = [series for series in rows.series if series.name]
         handles = [Line2D([], [], **_look(series, font)) for series in named]
-        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.5}
-        _layout.draw_legend(ax, handles, *key, SMALL * font, of=[series.name for series in named], **place)
+        names, columns, start = key
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (start / inner, 1.0), "borderaxespad": 0.5}
+        _layout.draw_legend(ax, handles, names, columns, SMALL * font, of=[series.name for series in named], **place)
     return ax
 
 
 def _texts(
-    ax: Axes, rows: Rows, width: float, font: float, most_lines: int = 2
-) -> tuple[list[str], tuple[str, bool], str, str, tuple[list[str], int], tuple[float, float, float, float]]:
-    """At a font size: labels of some lines, name of the axis and whether it is centred, caption, title, names and
-    columns of the legend, and the room around the rows: left, below, right, above."""
+    ax: Axes, rows: Rows, width: float, font: float, most_lines: int = MOST_LINES
+) -> tuple[list[str], str, str, str, tuple[list[str], int, float], tuple[float, float, float, float]]:
+    """At a font size: labels of some lines, name of the axis, caption, title, of the legend names, columns and where it
+    begins, and the room around the rows: left, below, right, above."""
     parts = [(one,) if isinstance(one, str) else one for one in rows.labels]
     blank = {row for row in rows.headers if not rows.labels[row]}  # a heading that goes on
     parts = [("",) if row in blank else tuple(map(_style.one_line, one)) for row, one in enumerate(parts)]
@@ -212,33 +216,34 @@ def _texts(
     left = _canvas.PAD + slack * ruler.widest(labels) + TICK_PAD
     right = _canvas.PAD + (aside + 0.8 * font if aside else 0.5 * font)
     inner = width - left - right
-    room = 2.0 * min(left + inner / 2.0, right + inner / 2.0) - 2.0 * _canvas.PAD  # centred below the axis
     entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
     small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
     key, columns, lines, more = _layout.legend_rows(entries, inner, small, 1 + len(key_words))
+    start = 0.0
+    if any("\n" in text or "…" in text for text in key):  # above the labels, too
+        start = _canvas.PAD - left
+        key, columns, lines, more = _layout.legend_rows(entries, inner - start, small, 1 + len(key_words))
     name, *sentences = rows.axis_label.split("\n")
     sentences = [f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in sentences if part]
     sentences += filter(None, [" ".join([*key_words, *more])])
     plain = _style.Ruler(ax, font, **_style.font_for([name]))
-    broken = _style.wrap(name, room, plain)
-    centred = len(broken) == 1
-    if not centred:  # from the left, as wide as the figure
-        broken = _style.wrap(name, width - 2.0 * _canvas.PAD, plain)
-    words = "\n".join(broken)
+    words = "\n".join(_style.wrap(name, width - 2.0 * _canvas.PAD, plain))
     fine = _style.Ruler(ax, SMALL * font, **_style.font_for(sentences))
     caption = [line for part in sentences for line in _style.wrap(part, width - 2.0 * _canvas.PAD, fine)]
     title = ""
     if rows.title:
         name = _style.one_line(rows.title)
         bold = _style.Ruler(ax, font, **_style.font_for([name]))
-        room = width - right - _canvas.PAD - bold.width(rows.title_end)
-        title = _names.shorten([name], room, bold)[0] + rows.title_end
+        room = width - left - _canvas.PAD - bold.width(rows.title_end)
+        title = "\n".join(_style.wrap(name, room, bold)) + rows.title_end
     bottom = _canvas.PAD + 2.0 * TICK_PAD + 1.9 * font + plain.height(words)
     bottom += fine.height("\n".join(caption)) + 0.2 * font if caption else 0.0
     legend = (KEY_LINE * lines + 0.6) * SMALL * font if lines else 0.0
-    above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (TITLE + LINE) * font * bool(title)
+    above = max(legend, LINE * SMALL * font * bool(rows.aside_title)) + (
+        TITLE + LINE * (1 + title.count("\n"))
+    ) * font * bool(title)
     room_around = left, bottom, right, _canvas.PAD + above
-    return labels, (words, centred), "\n".join(caption), title, (key, columns), room_around
+    return labels, words, "\n".join(caption), title, (key, columns, start), room_around
 
 
 def _labels(

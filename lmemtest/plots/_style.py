@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_level
-from lmemtest.plots._names import ellipsis, label_of
+from lmemtest.plots._names import label_of, longest
 
 INK = "#1a1a1a"
 MUTED = "#5f5f5f"
@@ -300,20 +300,29 @@ class Ruler:
 
 
 def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
-    """Break a sentence at its plain spaces into lines of at most `room` points (a longer word is cut).
+    """Break a sentence at its plain spaces into lines of at most `room` points; a word longer than that, where it must.
 
     The first line, which stands after a `lead`, is shorter.
     """
-    lines, leads = [""], [lead]
+    lines = [""]
     for word in words.split(" "):
-        longer = f"{lines[-1]} {word}".strip()
-        if ruler.width(leads[-1] + longer) <= room or not lines[-1]:
-            lines[-1] = longer
+        before = f"{lines[-1]} ".lstrip()
+        taken = room - ruler.width(lead + before) if len(lines) == 1 else room - ruler.width(before)
+        if ruler.width(word) > room:  # a long name in a script without spaces, say, begins on this line
+            if before and (first := longest(word, taken, ruler)) > word.find("\u00a0") + 1:  # not a number alone
+                lines[-1] = before + word[:first]
+                word = word[first:]
+            elif not before:
+                lines.pop()
+            while (first := longest(word, room if lines else taken, ruler)) < len(word):
+                lines.append(word[: max(first, 1)])
+                word = word[max(first, 1) :]
+            lines.append(word)
+        elif ruler.width(word) <= taken or not before:
+            lines[-1] = before + word
         else:
             lines.append(word)
-            leads.append("")
-    rooms = [room - ruler.width(first) if first else room for first in leads]
-    return [ellipsis(line, most, ruler, 0.5) for line, most in zip(lines, rooms, strict=True) if line]
+    return [text for line in lines if (text := line.strip(" "))]
 
 
 def nobreak(text: str) -> str:

@@ -17,7 +17,7 @@ from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import _canvas, _layout, _names, _style
+from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import PAD, SMALL, Axis, Cell
 from lmemtest.plots._lines import (
     MOST_BANDS,
@@ -316,7 +316,8 @@ def _draw_sides(
     (low, below), (high, above) = sides if result.direction == "minimize" else sides[::-1]
     style = _style.font_for([low, high])
     ruler = _style.Ruler(box, SMALL * font, **style)
-    short = _names.shorten([low, high], place.width - ruler.width(" better") - font, ruler)
+    fit = ruler.widest([low, high]) <= place.width - ruler.width(" better") - font
+    short = [low, high] if fit else [("First" if name == names[0] else "Second") for name in (low, high)]
     heights = ((_BAR + 0.1) * font / place.height, "bottom"), (1.0, "top")
     for name, colour, (y, side) in zip(short, (below, above), heights, strict=True):
         words = _style.text_style(SMALL * font, color=colour, ha="left", va=side, **style)

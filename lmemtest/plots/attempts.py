@@ -7,10 +7,11 @@ from matplotlib.axes import Axes
 
 from lmemtest.bench.evaluation.attempts import AGREEMENT
 from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE
+from lmemtest.core.codes import in_order
 from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, percent
-from lmemtest.plots import _canvas
+from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, draw_lines, looks, spans_much
 
@@ -66,18 +67,19 @@ def repeated_attempts_plot(found: Answer, /, *, question: str = THESE, ax: Axes 
                 opacity=0.6 if len(own) == 1 else 0.14,
                 **look,
             )
-            for name, look in zip(names, looks(range(len(names))), strict=True)
+            for name, look in zip(names, looks(_style.places(names, in_order(names)).values()), strict=True)
             for own in [rows[rows["model"] == name].sort_values("k", kind="stable")]
         ]
         panels.append(Panel(x=axis, y=Axis(limits=(-0.02, 1.02)), curves=tuple(curves), title=(_TITLES[statistic],)))
     intervals = f"{percent(1.0 - found.alpha)} intervals {found.where[suffix]}, not simultaneous."
+    known = ends is not None and bool(np.isfinite(table[list(ends)].to_numpy(dtype=float)).any())
     few = f"Intervals are left out with more than {MOST_BANDS} models; the table has them."
     lines = Lines(
         what=f"a plot of {counted(len(names), 'model')} in {counted(len(panels), 'panel')}",
         panels=tuple(panels),
         x_label="Attempts k",
         y_label=("Share of items", "Share"),
-        foot=intervals if ends else few,
+        foot=intervals if known else few if ends is None else "",
         shared=True,
         dodge=True,
     )

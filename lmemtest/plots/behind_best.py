@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import ahead_or_behind
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.comparisons import Comparisons, intervals_text
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _rows, _style
 
@@ -99,15 +99,14 @@ def forest_plot(
         )
         for name in decisions.levels
     )
-    level = _style.nobreak(f"{100 * pairs.level:g} %")
-    simultaneous = "simultaneous " if pairs.intervals == "simultaneous" else ""
+    kind = intervals_text(pairs).replace(" %", "\u00a0%")
     what = _style.one_line(what or f"Mean {pairs.estimates.score}")
     content = _rows.Rows(
         labels=[TOGETHER, *[""] * len(groups)][: len(groups)] + list(decisions.levels),
         series=series,
         headers=frozenset(range(len(groups))),
         reference=0.0,
-        axis_label=f"{what}: behind {_style.one_line(best)}\n{simultaneous}{level} intervals",
+        axis_label=f"{what}: behind {_style.one_line(best)}\n{kind}",
     )
     ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):

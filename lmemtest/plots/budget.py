@@ -108,7 +108,7 @@ def _caption(result: Answer) -> str:
     if len(result.observed):
         parts.append("points: observed means")
     if len(result.slopes) <= MOST_BANDS:
-        parts.append("shaded: 95 % intervals")
+        parts.append("shaded: pointwise 95 % intervals")
     return "; ".join([*parts, *filter(None, [short_fit(result)])]) + "."
 
 

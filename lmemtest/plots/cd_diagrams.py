@@ -64,7 +64,7 @@ def cd_diagram(
     limits : tuple of two floats, optional
         Scores that the axis reaches at least, so that diagrams can be compared; by default the means and the ruler.
     title : str
-        A line above the diagram; cut if it is longer than the figure is wide.
+        Above the diagram; wrapped where it is longer than the figure is wide.
     **options
         Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
         ``statistic``, ``test``, ``interval_alpha``, ``omnibus_p``.
@@ -284,14 +284,17 @@ def _plans(
             frames[0]["title"] += " – same scale, different origins"
             middles = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
             room = width - left - right - 2 * _canvas.PAD
-            every = _own_starts(middles, span, room, _style.Ruler(ax, font))
-            frames = [frame | {"ticks": ticks} for frame, ticks in zip(frames, every, strict=True)]
+            starts = _own_starts(middles, span, room, _style.Ruler(ax, font))
+            frames = [frame | {"ticks": ticks} for frame, ticks in zip(frames, starts, strict=True)]
         else:
             frames = [frame | {"limits": (min(low), max(high))} for frame in frames]
+    # a name has the same number everywhere, so that the key below the last diagram is that of all
+    every = dict.fromkeys(name for board in reversed(boards) for name in board.names)
+    numbers = {name: number for number, name in enumerate(every, 1)}
     plans: list[Plan] = []
     below: set[str] = set()  # sentences of a later diagram, which an earlier one need not repeat
     for board, frame in zip(reversed(boards), reversed(frames), strict=True):
-        plans.append(plan_of(ax, board, width, font, without=frozenset(below), **frame))
+        plans.append(plan_of(ax, board, width, font, without=frozenset(below), numbers=numbers, **frame))
         below.update(plans[-1].sentences)
     return plans[::-1]
 

@@ -218,7 +218,7 @@ def failure_rates_plot(rates: Answer, /, *, ax: Axes | None = None) -> Axes:
     content = _rows.Rows(
         labels=[format_level(name) for name in names],
         series=tuple(series),
-        axis_label=f"Runs that fail (%), with {level} intervals",
+        axis_label=f"Runs that fail (%), with individual {level} intervals",
         lanes=len(populations),
         aside=tuple(f"{k:,} of {n:,}" for k, n in zip(runs["n_failed"], runs["n_runs"], strict=True)),
         limits=(-_rows.MARGIN * most, (1.0 + _rows.MARGIN) * most),

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest.bench.looks.monitor import Monitoring
+from lmemtest.core.codes import in_order
 from lmemtest.core.words import plural
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
@@ -47,7 +48,8 @@ def looks_plot(found: Monitoring, /, *, ax: Axes | None = None) -> Axes:
     path = path.assign(other=np.where(path["left"] == first, path["right"], path["left"]), z=better * path["z"])
     names = [name for name in found.decisions.levels if name != first][:_MOST_LINES]
     curves = []
-    for i, (name, look) in enumerate(zip(names, looks(range(len(names))), strict=True)):
+    places = _style.places(names, in_order(found.decisions.levels))  # at every look, and in other figures, the same
+    for (name, i), look in zip(places.items(), looks(places.values()), strict=True):
         shape: dict[str, Any] = {**look, "marker": _style.marker(i), "label": "_path"}
         curves.append(
             Curve.of(path[path["other"] == name], _n(path[path["other"] == name]), "z", None, name=name, **shape)

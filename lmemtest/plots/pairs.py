@@ -407,7 +407,8 @@ def p_value_plot(
     dotted = bool((decided != (code < len(names) - 2)).any())  # the last two classes: not significant, undecided
     present = sorted(set(code[~np.eye(k, dtype=bool)].tolist()))
     font = _style.base_font()
-    key = _GAP + 2.6 + _style.Ruler(_canvas.scratch_axes(), font).widest(names) / font  # a gap, the patches, the words
+    ruler = _style.Ruler(_canvas.scratch_axes(), font)
+    key = _GAP + 2.6 + ruler.widest(names) / font  # a gap, the patches, the words
     if ax is None:
         labels = min(max(map(len, levels)) * 0.62 * font, _heat.LABEL_SHARE * _heat.WIDEST * 72)
         side = k * min(max(_CELL, 12.0 / k), 3.0 * _CELL) * font
@@ -417,7 +418,13 @@ def p_value_plot(
     note = [f"{'Dots' if dotted else 'Blue'}: significant difference ({decided_by(result)})."]
     if undecided.any():
         note.append("Crosses: no test, undecided.")
+    shown = [names[i] for i in present]
+    narrow = _canvas.size_in_points(ax)[0] < _heat.NARROW  # the legend is above the map
+    columns = _layout.legend_columns([ruler.width(name) for name in shown], 0.7 * _heat.NARROW, font) if narrow else 1
+    rows = -(-len(shown) // columns)
     room: dict[str, Any] = {"beside": (0.0, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
+    if narrow:
+        room |= {"beside": (0.0, 0.5), "above": _layout.KEY_LINE * rows + 0.3}
     words = " ".join([*note, omnibus_text(result)]).strip()
     font, place, cell, _ = _heat.grid(ax, levels, levels, f"a map of {k} x {k} cells", note=[words], **room)
     edges = np.arange(k + 1) - 0.5
@@ -433,7 +440,8 @@ def p_value_plot(
     marks["marker"] = "x"
     ax.plot(column, row, color=_style.NEUTRAL, markersize=1.6 * across, label="_undecided", **marks)
     handles = [Patch(facecolor=shades[i], edgecolor=_style.FAINT, linewidth=0.6) for i in present]
-    corner = (1.0 + _GAP * font / place.width, 1.0)
-    where: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": corner, "borderaxespad": 0.0}
-    _layout.draw_legend(ax, handles, [names[i] for i in present], 1, font, **where)
+    corner = (1.0, 1.0 + 0.4 * font / place.height) if narrow else (1.0 + _GAP * font / place.width, 1.0)
+    loc = "lower right" if narrow else "upper left"
+    where: dict[str, Any] = {"loc": loc, "bbox_to_anchor": corner, "borderaxespad": 0.0}
+    _layout.draw_legend(ax, handles, shown, columns, font, **where)
     return ax

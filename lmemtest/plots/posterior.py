@@ -35,7 +35,8 @@ COLOURS = {BETTER: _style.ACCENT, EQUIVALENT: _style.PALETTE[4], WORSE: _style.W
 INKS = {BETTER: "white", EQUIVALENT: _style.INK, WORSE: "white", UNDECIDED: _style.MUTED}
 KEY_GAP, KEY, KEY_LINE = 1.0, 1.2, 1.9  # font sizes: of what the signs mean, beside the map
 WIDEST = 6.5  # inches of one of several maps
-SIDE_BY_SIDE = 5.0  # inches from which two maps are beside each other
+SIDE_BY_SIDE = 5.0  # inches from which two maps are beside each other, ...
+MOST_BESIDE = 12  # ... of so many algorithms at most
 
 
 @_canvas.draws(Ranking, pd.DataFrame, source="rank(method='bayesian') or a table of its pairs")
@@ -117,7 +118,8 @@ def posterior_maps_plot(
         return _heat.draw_heat(heats[show], ax)[0]
     width, height = min(width, WIDEST), min(height, WIDEST)
     inches = _canvas.figure_width(2.0 * width)
-    across = 1 if ax is None and inches < SIDE_BY_SIDE else 2
+    few = len(names) <= MOST_BESIDE
+    across = 1 if ax is None and (inches < SIDE_BY_SIDE or not few) else 2
     rows = len(maps) // across
     if ax is None:
         ax = _canvas.new_axes(inches, rows * height)
@@ -179,11 +181,14 @@ def _rope(rope: Array) -> str:
 
 def _draw_decisions(names: Sequence[str], decision: NDArray[np.int8], exists: Mask, compared: Mask, ax: Axes) -> Axes:
     """Signs on colours, and what they say beside them."""
-    words = _style.Ruler(ax, 10.0).widest(list(WORDS.values())) / 10.0  # per font size
-    what, beside = f"a map of {len(names)} x {len(names)} cells", (0.0, KEY_GAP + KEY + 0.5 + words)
-    font, _, cell, _ = _heat.grid(
-        ax, names, names, what, beside=beside, note=["The row against the column."], above=0.5
-    )
+    present = [code for code in WORDS if (decision[compared] == code).any()]
+    ruler = _style.Ruler(ax, 10.0)
+    wide = [KEY + 0.5 + ruler.width(WORDS[code]) / 10.0 for code in present]  # per font size
+    narrow = _canvas.size_in_points(ax)[0] < _heat.NARROW  # the key is above the map
+    what, above = f"a map of {len(names)} x {len(names)} cells", 0.5 + KEY_LINE * narrow
+    beside = (0.0, 0.5 if narrow else KEY_GAP + max(wide, default=0.0))
+    note = ["The row against the column."]
+    font, _, cell, _ = _heat.grid(ax, names, names, what, beside=beside, note=note, above=above)
     edges = np.arange(len(names) + 1) - 0.5
     colours = ListedColormap([COLOURS[code] for code in sorted(COLOURS)])
     values = np.ma.masked_where(~exists, decision)
@@ -195,9 +200,11 @@ def _draw_decisions(names: Sequence[str], decision: NDArray[np.int8], exists: Ma
         sign = SIGNS[code] if compared[row, column] else MISSING
         ax.text(column, row, sign, ha="center", va="center", **_style.text_style(size, color=INKS[code]))
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}
-    present = [code for code in WORDS if (decision[compared] == code).any()]
+    ends = np.cumsum([width + KEY_GAP for width in wide]) - (sum(wide) + KEY_GAP * len(wide)) - 0.5
     for line, code in enumerate(present):
         at, down = KEY_GAP * font, -(line + 0.5) * KEY_LINE * font
+        if narrow:
+            at, down = (ends[line] - wide[line]) * font, 0.5 * KEY_LINE * font
         box = {"boxstyle": "square,pad=0.2", "facecolor": COLOURS[code], "edgecolor": "none"}
         style = _style.text_style(font, color=INKS[code])
         ax.annotate(SIGNS[code], (1.0, 1.0), (at + KEY / 2.0 * font, down), ha="center", bbox=box, **place, **style)

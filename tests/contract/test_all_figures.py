@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -25,6 +28,10 @@ WIDTHS = {"column": 3.3, "page": 7.0, 4.5: 4.5}
 
 @functools.cache
 def gallery() -> Any:
+    return loaded()
+
+
+def loaded() -> Any:
     found = importlib.util.spec_from_file_location("gallery", EXAMPLE)
     assert found is not None
     assert found.loader is not None
@@ -99,9 +106,67 @@ def test_every_figure_of_algorithms_writes_their_labels(name: str) -> None:
     assert "Zebra" in after
 
 
+LONG = tuple(f"gradient boosting, Bayesian optimisation, warm start v{i}" for i in range(1, 19))
+LONG += (
+    "случайный поиск с априорным распределением и остановкой",
+    "贝叶斯优化与多保真度超参数搜索（早停策略，第二版，含先验知识）",
+)
+CROWDED = ("aggregate_scores_plot", "anytime_differences_plot", "anytime_plot", "benchmark_effects_plot",
+           "budget_effect_plot", "cd_diagram", "cd_diagrams", "cd_ribbon", "comparison_matrix_plot", "emmeans_plot",
+           "forest_plot", "horizons_plot", "improvement_plot", "leaderboard_plot", "p_value_plot", "pairs_plot",
+           "performance_profile_plot", "posterior_maps_plot", "relative_ranks_plot", "score_distributions_plot",
+           "seed_effect_plot", "win_rate_plot")  # fmt: skip
+
+
+PARTIAL = ("anytime_differences_plot", "anytime_plot", "cd_ribbon", "improvement_plot")  # which draw some of so many
+
+
+@functools.cache
+def crowded() -> dict[str, Any]:
+    """The gallery with twenty algorithms of long names, which begin alike, at two budgets."""
+    rng = np.random.default_rng(1)
+    cells = [(a, f"b{b}", s, t) for a in LONG for b in range(5) for s in range(3) for t in (1, 3, 10)]
+    table = pd.DataFrame(cells, columns=["algorithm", "benchmark", "seed", "budget"])
+    effect = table["algorithm"].map({name: 0.1 * i for i, name in enumerate(LONG)})
+    table["loss"] = 9.0 + effect - np.log(table["budget"]) + rng.normal(0, 0.5, len(table))
+    every = lt.Runs(table, algorithm="algorithm", benchmark="benchmark", seed="seed", budget="budget", score="loss",
+                    direction="minimize")  # fmt: skip
+    own = loaded()
+    own.every, own.runs = (lambda: every), functools.cache(lambda: every.filter(budget=10))
+    return {name: functools.cache(make) for name, make in own.calls().items()}
+
+
+@pytest.mark.parametrize("width", ["column", "page"])
+@pytest.mark.parametrize("name", CROWDED)
+def test_twenty_long_names_are_readable_and_lead_to_the_whole_name(name: str, width: str) -> None:
+    with detached_figures():
+        ax = getattr(lt.plots, name)(crowded()[name](), width=width)
+    texts = sorted(texts_of(ax), key=lambda text: -text.get_window_extent().y1)  # from the top
+    words = [text.get_text() for text in texts]
+    boxes = np.array([text.get_window_extent().extents for text in texts])
+    assert min(text.get_fontsize() for text in texts) >= 6.0 - 1e-9
+    assert (boxes[:, :2] >= -1).all()
+    assert (boxes[:, 2:] <= np.array(ax.figure.figure.bbox.size) + 1).all()
+    low = np.maximum(boxes[:, None, :2], boxes[None, :, :2])
+    high = np.minimum(boxes[:, None, 2:], boxes[None, :, 2:])
+    touching = np.triu((high - low > 1.5).all(axis=2), k=1)  # boxes include the leading of the line
+    assert [(words[i], words[j]) for i, j in np.argwhere(touching)] == []
+    key = {number for text in words for number in re.findall(r"\[(\d+)\]\u00a0", text)}
+    for text in words:  # what is cut has a number, under which the whole name stands
+        if "…" in text:
+            assert re.search(r"(^|\W)…\S.* \[\d+\]|… \[\d+\]", text), text
+            assert set(re.findall(r"\[(\d+)\]", text)) <= key, text
+    joined = "".join("".join(words).split())
+    for whole in re.findall(r"\[\d+\]\u00a0([^\[]*)\.", " ".join(words)):
+        assert "…" not in whole
+    assert all("".join(one.split()) in joined for one in LONG if key and name not in PARTIAL)
+
+
 def test_a_number_stands_for_one_name() -> None:
     words = [text.get_text() for text in texts_of(draw("aggregate_scores_plot", width="column"))]
-    assert sorted(text for text in words if text.startswith("[")) == ["[1] HB+prior.", "[2] Median of the benchmarks."]
+    keyed = [text.replace("\u00a0", " ") for text in words if text.startswith("[")]
+    names = ("HB+prior", "Interquartile mean", "Median of the benchmarks", "Optimality gap")
+    assert sorted(keyed) == [f"[{number}] {name}." for number, name in enumerate(names, 1)]
 
 
 def test_labels_must_tell_names_apart() -> None:

@@ -81,7 +81,7 @@ def test_lines_points_and_areas_are_the_numbers():
     assert ax.child_axes[0].get_xscale() == "linear"
     foot, budget, score = words(ax)
     assert (budget, score) == ("epochs", "Mean loss (lower is better)")
-    assert foot == "Decision: none; lines: fitted; points: observed means; shaded: 95 % intervals."
+    assert foot == "Decision: none; lines: fitted; points: observed means; shaded: pointwise 95 % intervals."
 
 
 def test_curves_are_named_at_their_ends_in_their_colour():
@@ -172,6 +172,6 @@ def test_a_form_that_the_means_contradict_is_marked():
     assert "does not fit" not in foot()
     assert foot(lack=1e-5).endswith("; a straight line does not fit, p < 0.001.")
     joined = foot(lack=0.01, form="log", drawn="categorical")
-    drawn = "points: observed means; shaded: 95 % intervals"
+    drawn = "points: observed means; shaded: pointwise 95 % intervals"
     assert joined == f"Decision: none; {drawn}; a straight line does not fit, p = 0.010."
     assert foot(lack=0.01, form="spline", drawn="spline").endswith("; the curve does not fit, p = 0.010.")

@@ -89,8 +89,8 @@ def test_scales_are_ratios_on_a_logarithmic_axis_the_noisiest_on_top(five):
     assert [list(end) for end in ends] == [
         approx([low, high]) for low, high in zip(table["ci_low"], table["ci_high"], strict=True)
     ]
-    assert ax.get_title(loc="right") == f"scale by benchmark: {scale.severity}"
-    assert scale_plot(five, "algorithm").get_title(loc="right").startswith("scale by algorithm")
+    assert ax.get_title(loc="left") == f"scale by benchmark: {scale.severity}"
+    assert scale_plot(five, "algorithm").get_title(loc="left").startswith("scale by algorithm")
 
 
 def test_the_page_shows_the_worst(twenty):
@@ -99,7 +99,7 @@ def test_the_page_shows_the_worst(twenty):
     titles = [panel.get_title(loc="left") for part in (residuals, against) for panel in part.child_axes]
     assert titles == [f"residuals: {first.severity}", "residuals against predictions"]
     assert len(effects.child_axes) == 2
-    assert scales[0].get_title(loc="right") == "scale by benchmark: warning"
+    assert scales[0].get_title(loc="left") == "scale by benchmark: warning"
     assert len(scales) == 2
     assert len(scales[0].get_yticklabels()) == 14
     assert "14 of 30 levels" in words_below(scales[0])

@@ -54,7 +54,7 @@ def points_per_unit(ax):
 
 
 def titles_of(ax):
-    return [text.get_text() for text in ax.texts if text.get_text().startswith("used budget")]
+    return [text.get_text().replace("\n", " ") for text in ax.texts if text.get_text().startswith("used budget")]
 
 
 @pytest.mark.parametrize("shift", [0.0, 5.0])

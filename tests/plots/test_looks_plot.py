@@ -9,6 +9,7 @@ from study import make_runs
 
 import lmemtest as lt
 from lmemtest.bench.looks.monitor import Monitoring
+from lmemtest.plots import _style
 
 
 def study(k: int, sizes: tuple[int, ...], **options: object) -> Monitoring:
@@ -54,3 +55,15 @@ def test_a_control_is_what_others_are_compared_with_and_many_are_counted() -> No
 def test_it_fits_the_widths_of_papers(width: str) -> None:
     drawn = study(5, (5, 10)).plot(width=width)
     assert min(text.get_fontsize() for text in drawn.texts) >= 6.0
+
+
+def test_an_algorithm_keeps_its_colour_from_look_to_look_and_in_other_figures():
+    runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    places = _style.places(runs.algorithms)
+    for count in (10, None):
+        found = lt.monitor(runs.filter(benchmark=runs.levels("benchmark")[:count]), maximum=30, looks=3)
+        (panel,) = found.plot().child_axes
+        drawn = {line.get_gid(): line.get_color() for line in panel.lines if line.get_label() == "_path"}
+        of_pairs = {_style.part(name): _style.colour(place) for name, place in places.items()}
+        assert len(drawn) > 1
+        assert drawn == {gid: of_pairs[gid] for gid in drawn}

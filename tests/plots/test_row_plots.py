@@ -35,10 +35,9 @@ def test_words_that_would_break_below_the_axis_take_the_width_of_the_figure(make
     names = [f"a name of many words and a number {i}" for i in range(5)]
     means = make.means(names, np.arange(5.0), np.ones(5))
     narrow, wide = (emmeans_plot(means, intervals="mean", width=width) for width in ("column", "page"))
-    for ax, align in ((narrow, "left"), (wide, "center")):
+    for ax in (narrow, wide):
         ax.figure.draw_without_rendering()
         label = ax.xaxis.label
-        assert label.get_ha() == align
         box = label.get_window_extent()
         assert box.x0 >= 0
         assert box.y0 >= 0
