@@ -13,7 +13,9 @@ level     what                                                                ru
 A test has the level of its folder (`LEVELS`). If it takes longer than that level allows (`LIMITS`), it has the level
 that does. Its seconds are those in tests/seconds.json, measured by ``make test-seconds``, not those of the day:
 processor seconds, by a yardstick those of a machine on which nothing else runs. The marker ``level(n)`` of a file, a
-test or a case overrides both. The levels are marks for ``pytest -m``: ``pytest tests/plots -m "level0 or level1"``.
+test or a case overrides both. Where the cases of a test claim the same and take long together, the marker ``daily(n)``
+leaves all but n of them to level 2. The levels are marks for ``pytest -m``:
+``pytest tests/plots -m "level0 or level1"``.
 Plain ``pytest`` runs everything but simulations.
 
 The summary at the end gives items and processor seconds by level, and those of the whole session with its workers.
@@ -24,6 +26,7 @@ from __future__ import annotations
 import csv
 import functools
 import gc
+import itertools
 import json
 import os
 import sys
@@ -120,8 +123,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
     shown = set()
+    further = _further_cases(items)
     for item in items:
-        level = _level(item, seconds.get(_key(item), 0.0))
+        level = max(_level(item, seconds.get(_key(item), 0.0)), 2 * (item in further))
         if level == 2 and TESTS / "plots" in item.path.parents and item.path not in shown:
             shown.add(item.path)
             level = 1
@@ -136,6 +140,17 @@ def _level(item: pytest.Item, seconds: float) -> int:
     if item.get_closest_marker("slow"):
         return 3
     return max(_level_of_folder(item.path), _level_of_cost(seconds))
+
+
+def _further_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Those that the marker ``daily(n)`` leaves to level 2: all but n cases of a test, evenly spread."""
+    further: set[pytest.Item] = set()
+    several = [item for item in items if item.get_closest_marker("daily") and _level(item, 0.0) < 2]
+    for _, group in itertools.groupby(several, key=lambda item: item.nodeid.partition("[")[0]):
+        cases = list(group)
+        (n,) = cases[0].get_closest_marker("daily").args
+        further |= {*cases} - {cases[i * len(cases) // n] for i in range(n)}
+    return further
 
 
 @functools.cache
