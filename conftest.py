@@ -122,10 +122,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+    levels = {item: _level(item, seconds.get(_key(item), 0.0)) for item in items}
     shown = set()
-    further = _further_cases(items)
-    for item in items:
-        level = max(_level(item, seconds.get(_key(item), 0.0)), 2 * (item in further))
+    for item, level in (levels | dict.fromkeys(_further_cases(levels), 2)).items():
         if level == 2 and TESTS / "plots" in item.path.parents and item.path not in shown:
             shown.add(item.path)
             level = 1
@@ -142,15 +141,14 @@ def _level(item: pytest.Item, seconds: float) -> int:
     return max(_level_of_folder(item.path), _level_of_cost(seconds))
 
 
-def _further_cases(items: list[pytest.Item]) -> set[pytest.Item]:
+def _further_cases(levels: dict[pytest.Item, int]) -> Iterator[pytest.Item]:
     """Those that the marker ``daily(n)`` leaves to level 2: all but n cases of a test, evenly spread."""
-    further: set[pytest.Item] = set()
-    several = [item for item in items if item.get_closest_marker("daily") and _level(item, 0.0) < 2]
-    for _, group in itertools.groupby(several, key=lambda item: item.nodeid.partition("[")[0]):
-        cases = list(group)
-        (n,) = cases[0].get_closest_marker("daily").args
-        further |= {*cases} - {cases[i * len(cases) // n] for i in range(n)}
-    return further
+    cases = [item for item, level in levels.items() if level < 2 and item.get_closest_marker("daily")]
+    for _, group in itertools.groupby(cases, key=lambda item: item.nodeid.partition("[")[0]):
+        of_test = list(group)
+        (n,) = of_test[0].get_closest_marker("daily").args
+        kept = {i * len(of_test) // n for i in range(n)}
+        yield from (item for i, item in enumerate(of_test) if i not in kept)
 
 
 @functools.cache
