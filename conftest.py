@@ -13,7 +13,9 @@ level     what                                                                ru
 A test has the level of its folder (`LEVELS`). If it takes longer than that level allows (`LIMITS`), it has the level
 that does. Its seconds are those in tests/seconds.json, measured by ``make test-seconds``, not those of the day:
 processor seconds, by a yardstick those of a machine on which nothing else runs. The marker ``level(n)`` of a file, a
-test or a case overrides both. The levels are marks for ``pytest -m``: ``pytest tests/plots -m "level0 or level1"``.
+test or a case overrides both. Where the cases of a test claim the same and take long together, the marker ``daily(n)``
+leaves all but n of them to level 2. The levels are marks for ``pytest -m``:
+``pytest tests/plots -m "level0 or level1"``.
 Plain ``pytest`` runs everything but simulations.
 
 The summary at the end gives items and processor seconds by level, and those of the whole session with its workers.
@@ -24,6 +26,7 @@ from __future__ import annotations
 import csv
 import functools
 import gc
+import itertools
 import json
 import os
 import sys
@@ -119,9 +122,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seconds = json.loads(SECONDS.read_text()) if SECONDS.exists() else {}
+    levels = {item: _level(item, seconds.get(_key(item), 0.0)) for item in items}
     shown = set()
-    for item in items:
-        level = _level(item, seconds.get(_key(item), 0.0))
+    for item, level in (levels | dict.fromkeys(_further_cases(levels), 2)).items():
         if level == 2 and TESTS / "plots" in item.path.parents and item.path not in shown:
             shown.add(item.path)
             level = 1
@@ -136,6 +139,16 @@ def _level(item: pytest.Item, seconds: float) -> int:
     if item.get_closest_marker("slow"):
         return 3
     return max(_level_of_folder(item.path), _level_of_cost(seconds))
+
+
+def _further_cases(levels: dict[pytest.Item, int]) -> Iterator[pytest.Item]:
+    """Those that the marker ``daily(n)`` leaves to level 2: all but n cases of a test, evenly spread."""
+    cases = [item for item, level in levels.items() if level < 2 and item.get_closest_marker("daily")]
+    for _, group in itertools.groupby(cases, key=lambda item: item.nodeid.partition("[")[0]):
+        of_test = list(group)
+        (n,) = of_test[0].get_closest_marker("daily").args
+        kept = {i * len(of_test) // n for i in range(n)}
+        yield from (item for i, item in enumerate(of_test) if i not in kept)
 
 
 @functools.cache

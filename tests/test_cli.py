@@ -51,7 +51,7 @@ def _no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 # -------------------------------------------------------------------------------------------------------- options
 
 
-@pytest.mark.parametrize("command", ["rank", "check", pytest.param("report", marks=pytest.mark.level2)])
+@pytest.mark.parametrize("command", ["rank", "check", pytest.param("report", marks=pytest.mark.level(2))])
 def test_each_file_that_is_asked_for_is_written(run, folder: Path, command: str) -> None:  # type: ignore[no-untyped-def]
     asked = [command, "runs.csv", *ROLES, "-o", "a.json", "-o", "b.md"]
     names = {folder / "a.json", folder / "b.md"}
@@ -895,6 +895,7 @@ def test_excel_exports_are_read(run, folder: Path) -> None:  # type: ignore[no-u
         assert run("check", "export.csv", *ROLES).out.partition("\n\n")[2] == wanted
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("arguments", "seconds"),
     [

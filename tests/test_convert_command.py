@@ -127,6 +127,7 @@ def logs() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize(("name", "suffix"), [*((name, "csv") for name in IMPORTERS), ("wide", "parquet")])
 def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
     if name in ("tensorboard", "aim"):

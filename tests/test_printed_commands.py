@@ -57,6 +57,7 @@ def follow(run: Callable[..., Any], *arguments: str, depth: int = 3) -> list[lis
     return found
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("name", "command"),
     [

@@ -82,6 +82,7 @@ def test_two_algorithms_are_shrunken_by_the_balanced_formula() -> None:
     assert found.between_sd["A0", "A1"] == approx(np.sqrt(v))
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("priors", [(), ("bad", "good")])
 @pytest.mark.parametrize("dispersion", [None, "task"])
 def test_estimates_and_errors_are_those_of_the_mixed_model_equations(priors, dispersion) -> None:

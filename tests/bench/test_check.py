@@ -386,6 +386,7 @@ def test_errors_come_before_warnings_and_stop_what_needs_scores():
     assert "No statistical test was made." in str(report)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("table", "roles", "skipped"),
     [
@@ -554,6 +555,7 @@ def make(frame, direction="minimize", **roles):
     return Runs(frame, score="loss", direction=direction, **given)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_the_best_so_far_is_that_of_a_loop(kind, direction):
@@ -571,6 +573,7 @@ def test_the_best_so_far_is_that_of_a_loop(kind, direction):
     np.testing.assert_array_equal(got["loss"].to_numpy(float), frame.set_index("id")["loss"][got.index])
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_at_budgets_are_the_last_ones_up_to_them(kind):
     frame, wanted = table(failed=False), (2.0, 4.0, 5.0, 30.0)

@@ -57,6 +57,7 @@ def pairs(model, **options) -> np.ndarray:
 # ------------------------------------------------------------------ the same as by hand
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(
     ("tasks", "seeds", "steps"),
     first([(1, 3, 20), (2, 1, 5), (6, 5, 5), (1, 10, 200), (2, 3, 20), (3, 3, 50), (3, 1, 200), (12, 2, 20),

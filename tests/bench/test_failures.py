@@ -389,6 +389,7 @@ def scores(runs: lt.Runs) -> list[float]:
 
 
 # t1: A 1 2 3, B 7 8 9, of which 2 and 9 failed; t2: A 4 5 6, B 10 11 12, of which 12 failed
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     ("policy", "reference", "given"),
     [

@@ -127,6 +127,7 @@ def test_changes_and_the_papers_model_agree_with_lme4_and_emmeans(lme4):
 # ---------------------------------------------------------------------- closed forms
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("effect", ["averaged", "fixed", "random"])
 @pytest.mark.parametrize(
     ("sizes", "roles"),

@@ -152,6 +152,7 @@ def test_an_effect_out_of_reach_says_so():
 # ---------------------------------------------------------------------- the short cut against the engine
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("ddf", STUDY_DDF)
 @pytest.mark.parametrize(("k", "b", "n"), [(2, 6, 3), (3, 5, 2), (4, 4, 1), (2, 2, 3)])
 def test_pooling_mean_squares_is_what_the_engine_does(k, b, n, ddf):

@@ -50,6 +50,7 @@ def design(runs):
 # ---------------------------------------------------------------------- the right terms
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("criterion", first(["glrt", "bic"]))
 @pytest.mark.parametrize(
     ("truth", "formula"),

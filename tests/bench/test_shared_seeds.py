@@ -319,6 +319,7 @@ OTHERS = ["prior", "valid_error", "note", "crashed"]
 FUNCTIONS = [name for name in lt.__all__ if inspect.isfunction(getattr(lt, name)) and name not in OF_NO_RUNS]
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_function_of_runs_takes_ignored_columns(name: str) -> None:
     roles = {"metafeature_effect": {"metafeatures": ["prior"]}, "failure_rates": {"failed": "crashed"}}.get(name, {})

@@ -455,9 +455,9 @@ def expected_error(design: str, recipe: str) -> str | None:
 
 
 def level(design: str, recipe: str) -> int:
-    """Every refusal, every recipe on the complete design and every design with a fit are for every day."""
-    every_day = expected_error(design, recipe) or design == "complete" or recipe == "recommended"
-    return 1 if every_day else 2
+    """Every refusal of a recipe once, every recipe on the complete design and every design with a fit: every day."""
+    refused = {designs[0] for designs in ERRORS.get(recipe, {}).values()}
+    return 1 if design in refused | {"complete"} or recipe == "recommended" else 2
 
 
 COMBINATIONS = [pytest.param(d, r, marks=pytest.mark.level(level(d, r))) for r in RECIPES for d in DESIGNS]

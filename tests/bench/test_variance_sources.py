@@ -52,6 +52,7 @@ def study(
 # ---------------------------------------------------------------------- components
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     ("priors", "model", "seed"), [((), PLAIN, 1), ((), PLAIN, 4), (("bad", "good"), CONDITIONS, 2)]
 )
@@ -96,6 +97,7 @@ def test_the_estimates_from_mean_squares_are_stationary(squares: list[float], un
     assert found == approx(unit * balanced(squares).estimate(), rel=1e-9)
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(("squares", "term"), half(SQUARES, range(4)))
 def test_the_ends_of_an_interval_have_the_deviance_of_its_level(squares: list[float], term: int) -> None:
     """The other variances are found again by another optimiser, from many starts."""

@@ -87,6 +87,7 @@ POST_HOC = [
 ]
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize(("name", "position"), POST_HOC)
 def test_post_hoc_is_that_of_emmeans(fitted, assert_like, capsys, name, position):
     stored, ours = fitted(name)

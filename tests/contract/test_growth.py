@@ -59,6 +59,7 @@ CALLS: dict[str, Callable[[lt.Runs], Any]] = {
 BY_PAIR = {("outperforming", "algorithms"), ("the same, not paired", "algorithms")}
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     "axis", ["benchmarks", *(pytest.param(axis, marks=pytest.mark.level(2)) for axis in [*AXES][1:])]
 )

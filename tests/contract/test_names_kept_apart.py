@@ -75,6 +75,7 @@ def assert_clean(text: str) -> None:
     assert [c for c in text if not (c.isprintable() or c == "\n")] == []
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_nothing_that_a_command_prints_is_forged(
     folder: Path, path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

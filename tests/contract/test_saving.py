@@ -54,6 +54,7 @@ def test_results_read_the_same_in_another_process(results: dict[str, Any], tmp_p
     assert done.stdout == texts(results)
 
 
+@pytest.mark.level(2)
 def test_results_take_no_more_than_they_hold(results: dict[str, Any]) -> None:
     sizes = {name: len(pickle.dumps(result)) for name, result in results.items()}
     assert {name: size for name, size in sizes.items() if size > MOST_BYTES} == {}

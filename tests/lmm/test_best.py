@@ -98,6 +98,7 @@ def test_it_is_not_known_whether_a_level_without_a_mean_is_the_best(fitted):
     assert np.isfinite(frame.loc[~missing, ["ci_low", "ci_high", "lead"]].to_numpy(dtype=float)).all()
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("true", [[0, 0, 0, 0], [0, 0, 0, -3], [0, -0.2, -0.4, -0.6], [0, -9, -9, -9]])
 def test_all_leads_are_covered_as_often_as_promised(true, means_of):
     true, variance, df, n = np.array(true, dtype=float), np.array([0.3, 0.1, 0.2, 0.1]), 8, 4000

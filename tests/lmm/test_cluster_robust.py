@@ -122,6 +122,7 @@ def determined(frame):
     return frame["se"].notna().to_numpy()
 
 
+@pytest.mark.daily(19)
 @pytest.mark.parametrize(("i", "kind"), CASES)
 def test_p_by_p_algebra_equals_n_by_n_matrices(dense, reference, reference_input, i, kind):
     want, rows, fit, X, V = dense(i, reference, reference_input)

@@ -186,6 +186,7 @@ def test_groups_of_by_must_be_selected(fitted):
     assert em.pairs().select(prior=value).decisions().selected == {"prior": value}
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("adjust", ["holm", "shaffer", "stepdown", "singlestep", "fdr", "tukey"])
 def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_critical_difference(adjust):
     for shift in np.linspace(0.5, 4.0, 8):

@@ -224,6 +224,7 @@ def assert_close(got, want, name, rel, scale=0.0):
         assert got == pytest.approx(want, rel=rel, abs=rel * scale), name
 
 
+@pytest.mark.daily(60)
 @pytest.mark.parametrize(("i", "j", "ddf"), GRIDS)
 def test_means_and_pairs_match_emmeans(fitted, i, j, ddf):
     em = marginal_means(fitted, i, j, ddf)

@@ -225,6 +225,7 @@ def test_the_result_is_readable(bench):
 GRIDS = [(i, j) for i, m in enumerate(EMM) for j in range(len(m["grids"])) if i != WEIGHTED]
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize(("i", "j"), GRIDS)
 def test_kenward_roger_means_and_pairs_agree_with_emmeans(fitted, i, j):
     model, grid = EMM[i], EMM[i]["grids"][j]

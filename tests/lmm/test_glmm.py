@@ -260,6 +260,7 @@ def test_leverages_are_those_of_dense_matrices(kind):
     assert held.leverages()[0] == approx(np.diag(V @ np.linalg.inv(inner)), rel=1e-9, abs=1e-13)
 
 
+@pytest.mark.daily(11)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("family", ALL, ids=str)
 def test_the_gradient_of_the_likelihood_is_that_of_differences(kind, family):
@@ -796,6 +797,7 @@ def test_quadrature_is_over_one_effect(formula, random):
         lt.fit_glmm(formula, BASE, method="quadrature")
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("name", BY_QUADRATURE)
 def test_profiles_of_fixed_effects_are_those_of_lme4(name):
     found = by_quadrature(name).profile("fixed").to_frame()

@@ -72,6 +72,7 @@ def test_three_equally_precise_means_match_the_studentized_range_exactly(df):
     np.testing.assert_allclose(joint.sf(C, df), ptukey(np.sqrt(2) * C, 3, df, upper=True), rtol=1e-11)
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("k", [4, 8, 24])
 def test_sampled_directions_match_tukey_to_the_error_they_report(k):
     R = pair_correlation(np.ones(k))

@@ -91,6 +91,7 @@ def test_noninferiority_is_a_one_sided_test_in_the_better_direction(means_of, di
     assert frame["decision"].tolist() == ["non-inferior", "superior", "undecided"]
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("adjust", ["none", "bonferroni", "holm", "fdr", "dunnett"])
 def test_lower_limits_agree_with_the_decisions(means_of, adjust):
     rng = np.random.default_rng(5)

@@ -76,6 +76,7 @@ def closed_form_ends(table, *, reml):
     return (sd, *ends[0]), (s, *ends[1])
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("index", range(len(MODELS)), ids=MODELS)
 def test_intervals_are_those_of_lme4(index, reference, reference_input):
     """Against the roots of lme4's deviance to 1e-8 of the width, and its splines to their own accuracy."""

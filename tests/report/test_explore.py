@@ -70,6 +70,7 @@ def test_a_state_is_answered_as_the_report_of_the_reduced_table_is(runs: lt.Runs
 LEFT_OUT = [("algorithm", "B"), ("benchmark", "b03"), ("seed", 1), ("prior", "p0")]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("scale", "left_out"), half(["rank", "minmax", "zscore", "regret"], LEFT_OUT))
 def test_scores_are_normalised_as_variant_does_it(runs: lt.Runs, ask: Any, scale: str, left_out: Any) -> None:
     column, level = left_out

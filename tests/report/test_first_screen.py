@@ -33,6 +33,7 @@ def said(analysis: Analysis) -> str:
     return " ".join(plain(text) for text in verdict(analysis))
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("spread", "seed"), [(0.2, 0), (1.0, 1), (2.5, 2), (6.0, 3)])
 def test_the_verdict_names_who_is_worse_and_who_may_be_as_good(
     table: Make, as_runs: Make, spread: float, seed: int

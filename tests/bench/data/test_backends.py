@@ -87,6 +87,7 @@ def table(offset: float = 0.0, noise: float = 1.0) -> pd.DataFrame:
     return frame.sample(frac=1.0, random_state=1, ignore_index=True)
 
 
+@pytest.mark.daily(3)
 @kinds
 @pytest.mark.parametrize(("offset", "noise"), first([(1e6, 1e-3), (0.0, 1.0), (-0.97, 1e-5)]))
 def test_cells_are_exact_whatever_the_scores_have_in_common(kind, offset, noise):
@@ -103,6 +104,7 @@ def test_cells_are_exact_whatever_the_scores_have_in_common(kind, offset, noise)
         assert ss == pytest.approx(float(sum((v - exact) ** 2 for v in y)), rel=1e-10)
 
 
+@pytest.mark.daily(2)
 @kinds
 def test_runs_and_their_fit_are_those_of_pandas(kind):
     frame = table()
@@ -116,6 +118,7 @@ def test_runs_and_their_fit_are_those_of_pandas(kind):
     assert fits[1].llf == pytest.approx(fits[0].llf, rel=1e-10)
 
 
+@pytest.mark.daily(2)
 @kinds
 def test_filtered_runs_are_those_of_pandas(kind):
     chosen = {"task": ["t1", "t9"], "epoch": [3, 27]}
@@ -132,6 +135,7 @@ def test_an_analysis_says_the_same(kind):
     assert found.summary() == want.summary()
 
 
+@pytest.mark.daily(2)
 @kinds
 def test_a_missing_name_and_a_bad_score_are_counted_in_rows(kind):
     lacking = table().assign(task=lambda d: d["task"].where(d["task"] != "t2"))

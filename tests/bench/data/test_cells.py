@@ -73,6 +73,7 @@ def assert_same(got: Cells, want: Cells, rtol: float = 1e-12) -> None:
     assert (got.n_rows, got.n_dropped) == (want.n_rows, want.n_dropped)
 
 
+@pytest.mark.daily(13)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "by", [[], ["algorithm"], ["bench mark [x]", "algorithm", "seed"], ["budget", "good"], ["n", "weight"], ["value"]],
@@ -115,6 +116,7 @@ def exact(values: np.ndarray) -> tuple[float, float]:
     return float(mean), float(sum((value - mean) ** 2 for value in fractions))
 
 
+@pytest.mark.daily(9)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e8, -1e12])
 def test_tiny_noise_on_large_scores_survives(backend: str, offset: float) -> None:

@@ -58,6 +58,7 @@ CHANGES = {
 ASKED = [(change, name) for change in CHANGES for name in QUESTIONS if ("update" in change, name) != (True, "rank")]
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(("change", "question"), ASKED)
 def test_other_rows_or_levels_are_noticed_at_the_next_query(connection: Any, change: str, question: str) -> None:
     runs = runs_of(connection)

@@ -343,6 +343,7 @@ def test_a_table_with_scores_and_algorithms_only() -> None:
     ]
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("backend", ["polars", "lazy", "pyarrow", "duckdb", "shuffled"])
 def test_findings_do_not_depend_on_the_backend(frame: pd.DataFrame, backend: str) -> None:
     frame.loc[frame["task"] == "t3", "loss"] *= 50

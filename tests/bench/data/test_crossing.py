@@ -104,6 +104,7 @@ def test_pairs_that_never_met_are_a_warning():
     )
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(
     "where",
     [

@@ -120,6 +120,7 @@ def of_file(path: Path) -> tuple[pd.DataFrame, Tidy]:
     return wide.loc[DATA_SETS, METHODS], tidy
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(
     ("suffix", "rows", "start"),
     [(suffix, rows, 2 * i + j) for i, suffix in enumerate([".csv", ".xlsx", ".md"]) for j, rows in enumerate(ROWS)],

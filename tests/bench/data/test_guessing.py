@@ -34,6 +34,7 @@ from lmemtest.core.caller import on_command_line
 from lmemtest.errors import ArgumentError, DataError
 
 
+@pytest.mark.daily(11)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_the_reading_that_is_right_or_shows_all_that_may_be(name: str) -> None:
     table = TABLES[name]()
@@ -54,6 +55,7 @@ def first_step(table: Any, **roles: Any) -> lt.Runs:
     return as_runs(table, roles, "analyze")
 
 
+@pytest.mark.daily(8)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_call_that_an_error_shows_runs(name: str) -> None:
     """`lt.analyze(df)` answers with whole calls, in the names of the table."""
@@ -406,6 +408,7 @@ def test_a_ranking_is_no_score_in_the_average_beside_it() -> None:
     assert "'Avg.' left out, which sums up other columns; 'Rank' left out, which ranks the rows;" in note
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("name", ["Mittelwert", "Moyenne", "Promedio", "Media", "Średnia", "Среднее", "平均", "평균"])
 def test_a_row_of_means_in_another_language_is_no_benchmark(name: str) -> None:
     frame = long().frame.pivot_table(index="dataset", columns="method", values="test_acc").round(3).reset_index()

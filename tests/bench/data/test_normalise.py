@@ -121,6 +121,7 @@ def test_times_that_no_two_runs_share_make_no_groups():
     assert (scores(shared.normalize("rank")) != got).any()  # and no warning, which would be an error here
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("kind", FAST)
 def test_every_kind_of_table_gives_the_same(kind):
     frame = table(2)

@@ -126,6 +126,7 @@ def test_levels_called_none_are_levels_and_scores_called_none_are_missing(tmp_pa
         read_runs(path, **ROLES, metafeatures=["prior"])
 
 
+@pytest.mark.daily(20)
 @pytest.mark.parametrize(
     ("names", "levels"),
     [

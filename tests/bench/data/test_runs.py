@@ -58,6 +58,7 @@ def refused_runs(frame: Any, error: type[Exception] = DataError, **roles: Any) -
     return refusal(lambda: Runs(frame, **{**ROLES, **roles}), error)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_every_backend_gives_the_same_runs(frame: pd.DataFrame, backend: str) -> None:
     runs = Runs(backends(frame)[backend], **ROLES)
@@ -137,6 +138,7 @@ def test_a_direction_is_required_and_other_words_for_it_are_taken(frame, words: 
         assert text.startswith("direction must be 'minimize' or 'maximize', got ")
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_several_columns_make_one_seed(frame: pd.DataFrame, backend: str) -> None:
     """Every combination is a seed, and the runs that follow from these have the same roles."""

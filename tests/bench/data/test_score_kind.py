@@ -104,6 +104,7 @@ TABLES: dict[str, tuple[Callable[[int], Runs], str, list[tuple[str, str]]]] = {
 }
 
 
+@pytest.mark.daily(7)
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("seed", first(SEEDS))
 def test_every_kind_gets_its_own_advice_and_no_other(name: str, seed: int) -> None:
@@ -366,6 +367,7 @@ def python_advice(text: str) -> list[str]:
     return [*re.findall(r"\bruns\.\w+", text), *(word for word in words if word in text)]
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("name", TABLES)
 def test_advice_on_the_command_line_is_no_python(name: str) -> None:
     table = TABLES[name][0](0)

@@ -130,6 +130,7 @@ def test_budgets_are_fractions_of_a_run_on_each_benchmark(rule, over_runs):
 OPTIONS = [{"cost": "epochs"}, {"full_budget": "shortest", "end": "limit", "grid": "log"}]
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("options", "kind"), half(OPTIONS, KINDS))
 def test_every_kind_of_table_gives_the_same_runs(kind, options):
     table = logs(7, most=12)

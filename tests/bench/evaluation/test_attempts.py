@@ -63,6 +63,7 @@ def rows_of(part, statistic, k):
     return part[(part["statistic"] == statistic) & (part["k"] == k)].reset_index(drop=True)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize(("statistic", "k"), [("pass@k", 3), ("pass^k", 2), ("maj@k", 3), ("maj@k", 5), ("agree@k", 2)])
 def test_each_statistic_is_the_mean_over_all_subsets_evaluated_as_a_score_of_items(table, found, unequal, statistic, k):
     for answers, got in ((table, found), unequal):

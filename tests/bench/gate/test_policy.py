@@ -283,6 +283,7 @@ def bar(good: list[list[float]], *, share: float = 0.9, tasks: str = "these", **
     return lt.gate(new, old, policy=policy, **roles)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize("shape", [(8, 5, "these"), (40, 1, "like these")])
 def test_a_bar_is_the_exact_binomial_test_of_runs(direction: str, shape: tuple[int, int, str]) -> None:

@@ -316,6 +316,7 @@ def test_the_variance_between_benchmarks_is_where_the_slope_of_the_criterion_is_
         assert (criterion(gamma[inside] * other, *own) > criterion(gamma[inside], *own)).all()
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_pairs_are_compared_as_each_by_itself(paired, missing):

@@ -495,6 +495,7 @@ def test_ratings_whose_odds_overflow_are_found():
 # ----------------------------------------------------------------------------------------------------- moderated errors
 
 
+@pytest.mark.daily(5)
 @pytest.mark.parametrize("of_blocks", [2.0, 50.0, 0.0], ids=["blocks vary", "blocks vary much", "blocks are alike"])
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (3, 5), (8, 3), (15, 6)])
 def test_moderated_means_of_a_complete_table_are_those_of_the_fitted_model(n: int, k: int, of_blocks: float) -> None:
@@ -527,6 +528,7 @@ def test_a_pair_that_differs_by_the_same_on_every_block_has_the_variance_that_th
 # ---------------------------------------------------------------------- the closed forms of the simulations
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("test", OF_PAIRS)
 def test_the_closed_form_is_what_the_package_decides(test):
     rng = np.random.default_rng(5)
@@ -536,6 +538,7 @@ def test_the_closed_form_is_what_the_package_decides(test):
             assert bool(len(ranking(table, test).decided)) == expected
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize("test", AGAINST)
 def test_the_same_with_a_control(test):
     x = SHAPES["normal"](np.random.default_rng(3), (5, 9, 3)) + np.array([0.0, 0.5, 0.9])

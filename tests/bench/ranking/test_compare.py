@@ -38,6 +38,7 @@ def test_signed_ranks_that_cannot_be_significant_are_left_out_and_it_is_said(ben
     assert any("no signed-rank test can be significant" in note for note in wilcoxon.notes) == left_out
 
 
+@pytest.mark.daily(1)
 @pytest.mark.parametrize(
     "table",
     [runs(), runs(0.2), runs(algorithms=2), runs(digits=0)],

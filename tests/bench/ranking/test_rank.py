@@ -42,6 +42,7 @@ def in_order(pairs):
     return pairs.set_index(["left", "right"])[names].sort_index()
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("method", "test"), WAYS)
 def test_order_of_columns_and_sign_with_direction_change_nothing(method, test):
     whole = of_all(method, test)
@@ -65,6 +66,7 @@ def test_decisions_letters_and_words_come_from_one_matrix(method, test):
     assert "equal" not in found.paragraph().replace("practically equivalent", "").replace("that they are equal", "")
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("method", "test"), WAYS)
 def test_two_algorithms_are_enough(method, test):
     table = WIDE[["ant", "dog"]].copy()
@@ -76,6 +78,7 @@ def test_two_algorithms_are_enough(method, test):
     assert found.sentences()[0] == "dog ranks first, ahead of the other one."
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("method", "test"), WAYS)
 def test_a_control_leaves_the_other_pairs_open(method, test):
     found = found_by(WIDE, method, test, control="cat")

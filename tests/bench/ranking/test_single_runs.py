@@ -46,6 +46,7 @@ def test_t_ratios_are_those_of_the_fitted_model(kind):
     assert df == approx(verdict.tests["df"].to_numpy(), rel=1e-9)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("k", "n"), first([(3, 4), (6, 9), (10, 15)]))
 def test_decisions_are_those_of_a_refit(kind, k, n):

@@ -56,6 +56,7 @@ def case(request, reference, reference_input):
     return want, fit, found
 
 
+@pytest.mark.daily(3)
 def test_refits_are_those_of_lme4(case):
     want, fit, found = case
     effects = found.effects.set_index(["level", "term"])["estimate"]
@@ -212,6 +213,7 @@ def test_kenward_roger_takes_the_reml_fit():
     assert found.notes[0] == "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("adjust", ["tukey", "holm", "sidak", "bonferroni", "fdr", "none"])
 def test_p_values_are_those_of_pairs(adjust):
     table = make_table(benchmarks=6, algorithms="ABCD", seed=5, effect=0.6)

@@ -23,6 +23,7 @@ def table_of(algorithms: int, benchmarks: int, seeds: int, missing: float = 0.0,
     return pd.DataFrame({"a": a, "b": b, "s": s, "y": y})[kept].reset_index(drop=True)
 
 
+@pytest.mark.daily(7)
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_criterion_and_derivatives_are_those_of_the_elimination(kind, reml):
     np.testing.assert_allclose(H, hessian(made, x, at), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.daily(3)
 @pytest.mark.parametrize(("reml", "kind"), half([True, False], [*BALANCED, "no fixed part"]))
 def test_profiles_are_those_of_the_elimination_and_need_none(kind, reml, monkeypatch):
     """The deviance with a standard deviation held, its gradient, and the interval."""

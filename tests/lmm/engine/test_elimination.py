@@ -104,6 +104,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.daily(17)
 @pytest.mark.parametrize(
     ("kind", "balanced", "strata", "boundary"), half(KINDS, [False, True], [False, True], [False, True])
 )
@@ -135,6 +136,7 @@ def test_every_elimination_gives_the_same_numbers(monkeypatch, kind, balanced, s
             assert log_scale_slopes(other, x, there) == approx(log_scale_slopes(chain, x, at), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.daily(7)
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "no fixed part"])
 def test_kenward_and_roger_s_covariance_is_the_same_by_every_elimination(monkeypatch, kind, balanced):
@@ -360,6 +362,7 @@ def _few_cells(monkeypatch):
     monkeypatch.setattr(residual, "MANY_CELLS", 0)
 
 
+@pytest.mark.daily(11)
 @pytest.mark.usefixtures("_few_cells")
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("reml", [False, True])
@@ -465,6 +468,7 @@ def test_products_over_the_levels_below_a_level_are_the_same_one_by_one_and_in_a
         assert sweeps.times_parents(stage, j, left, of_parents) == approx(np.array(each), abs=1e-12)
 
 
+@pytest.mark.daily(2)
 @pytest.mark.parametrize("strata", [False, True])
 @pytest.mark.parametrize("kind", ["nested", "slopes of seeds", "families"])
 def test_second_derivatives_are_the_same_one_by_one_and_in_a_loop(monkeypatch, kind, strata):

@@ -80,6 +80,7 @@ def differences(problem: Problem, x: Array, step: float = 5e-4) -> Array:
 BOTH = (False, True)
 
 
+@pytest.mark.daily(17)
 @pytest.mark.parametrize(
     ("boundary", "kind", "reml", "strata", "sparse"),
     half(BOTH, ["nested", "crossed", "both", "deep", "variances"], BOTH, BOTH, BOTH),

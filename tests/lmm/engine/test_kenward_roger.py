@@ -87,6 +87,7 @@ FORMULAS = [
 ]
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize(("weights", "formula"), half([None, "w"], FORMULAS))
 def test_cross_products_give_what_n_by_n_matrices_give(formula, weights):
     fit = lt.fit_lmm(formula, a_table(), weights=weights)

@@ -53,6 +53,7 @@ def henderson(fit: lt.LmmFit, *, conditional: bool = False) -> np.ndarray:
     return fit.scale * to_user @ np.linalg.inv(C) @ to_user.T
 
 
+@pytest.mark.daily(4)
 @pytest.mark.parametrize("formula", FORMULAS)
 @pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"dispersion": "h"}], ids=str)
 def test_errors_are_those_of_the_mixed_model_equations(formula: str, options: dict[str, str]) -> None:

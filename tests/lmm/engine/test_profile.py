@@ -93,6 +93,7 @@ def moved(constrained, x, at, seed=1):
     return u + 0.05 + 0.1 * abs(u), phi + 0.2 * rng.normal(size=len(phi))
 
 
+@pytest.mark.daily(7)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize(("strata", "reml"), [(False, False), (False, True), (True, False), (True, True)])
 def test_the_criterion_is_the_dense_likelihood_and_its_gradient_is_exact(name, strata, reml):
