@@ -105,7 +105,19 @@ def test_what_is_needed_soon_is_not_sent_to_a_process_that_still_loads() -> None
     with second_process():
         assert begun(os.getpid, if_loaded=True)() == HOME
         assert begun(os.getpid)() != HOME
-        assert begun(os.getpid, if_loaded=True)() != HOME
+        elsewhere = begun(os.getpid, if_loaded=True)
+        assert begun(partial(bool, 1))()  # once this is answered, what was begun before it is done
+        assert elsewhere() != HOME
+
+
+@pytest.mark.usefixtures("two_processors")
+def test_what_waits_in_the_queue_when_it_is_asked_for_is_done_here() -> None:
+    with second_process():
+        assert begun(os.getpid)() != HOME
+        busy = [begun(partial(time.sleep, 0.05)) for _ in range(3)]  # one is done, one is next, one waits
+        last = begun(os.getpid, if_loaded=True)
+        assert last() == HOME
+        assert [call() for call in busy] == [None] * 3
 
 
 def test_nothing_is_loaded_where_there_is_no_second_process() -> None:

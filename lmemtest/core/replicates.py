@@ -510,7 +510,7 @@ def begun(call: Callable[[], T], *, if_loaded: bool = False) -> Callable[[], T]:
 
     The result is the same. What cannot be sent, such as a lambda or a lazy table, what is too large to be held twice,
     and what another process was lost with, is done here; with `if_loaded` also what that process could not begin at
-    once, as it still loads its modules.
+    once, as it still loads its modules, or has not begun when the result is asked for, as it does other things.
 
     Examples
     --------
@@ -527,11 +527,13 @@ def begun(call: Callable[[], T], *, if_loaded: bool = False) -> Callable[[], T]:
                 load_beside()
                 future = beside[0].submit(_called, sent)
                 beside[1].append(future)
-                return partial(_waited, future, call)
+                return partial(_waited, future, call, if_loaded)
     return call
 
 
-def _waited(future: Future[T], call: Callable[[], T]) -> T:
+def _waited(future: Future[T], call: Callable[[], T], unless_queued: bool) -> T:
+    if unless_queued and future.cancel():
+        return call()
     with suppress(BrokenExecutor):  # perhaps for want of memory
         return future.result()
     return call()

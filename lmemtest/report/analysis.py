@@ -99,8 +99,8 @@ class Analysis(Result):
         What was called.
     timings : dict of str to float
         Seconds per step.
-    diagnosis : Diagnosis or None
-        Assumptions of the fit, checked; None where nothing could be.
+    diagnosing : callable or None
+        What makes the `diagnosis`, when somebody asks for it.
     trials : TuningCurves or None
         Tuning curves that the report shows beside the runs.
     interactions : dict of str to Interaction
@@ -135,7 +135,7 @@ class Analysis(Result):
     effects: Answer | None
     call: str
     timings: dict[str, float] = field(repr=False)
-    diagnosis: Diagnosis | None = None
+    diagnosing: Callable[[], Diagnosis | None] | None = None
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: Variants | None = None
@@ -162,6 +162,16 @@ class Analysis(Result):
     def means(self) -> Estimates:
         """Marginal means of the algorithms, intervals at 1 - `alpha`."""
         return self.pairs.estimates
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """Assumptions of the fit, checked; None where nothing could be."""
+        return None if self.diagnosing is None else self.diagnosing()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With a diagnosis that can be made anywhere, where it is being made by another process."""
+        made_here = None if self.diagnosing is None else partial(_diagnosed, self.fit)
+        return {**self.__dict__, "diagnosing": made_here}
 
     @cached_property
     def components(self) -> pd.DataFrame:
@@ -609,7 +619,7 @@ def analyze(
         recommendation = model_of(per_run, population, hold_seeds=hold_seeds)
     with step("fitting the model"):
         fit = fitted(recommendation, runs, parsed, dispersion)
-        diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # it is waited for below
+        diagnosing = begun(partial(_diagnosed, fit), if_loaded=True)  # and waited for by who needs it
         check = with_shared_seeds(check, fit, runs, recommendation, alpha)
     with step("comparing the algorithms"):
         pairs = pairs_of(fit, runs, options)
@@ -629,8 +639,6 @@ def analyze(
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         function = fit.design.parsed.response_function
         dependence = interactions(runs, ddf=ddf, function=function, fit=fit) if turning else {}
-    with step("checking the fit"):
-        diagnosis = diagnosing()
     tuned = None
     if trials is not None:
         with step("estimating the tuning curves"):
@@ -661,7 +669,7 @@ def analyze(
             tuned,
         ),
         timings=seconds,
-        diagnosis=diagnosis,
+        diagnosing=diagnosing,
         trials=tuned,
         interactions=dependence,
         agreement=agreement,

@@ -45,7 +45,7 @@ CHOICES = {
 }
 # Fields of an analysis that its pairs do not need.
 NOT_ASKED: dict[str, Any] = {
-    **dict.fromkeys(("check", "joint", "effects", "diagnosis", "trials", "agreement", "on_ranks", "undeclared")),
+    **dict.fromkeys(("check", "joint", "effects", "diagnosing", "trials", "agreement", "on_ranks", "undeclared")),
     **dict.fromkeys(("populations", "sensitivity")),
     "interactions": {},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import sys
 from collections.abc import Callable
@@ -358,6 +359,19 @@ def test_every_format_escapes_what_comes_from_data(table: Make, as_runs: Make, t
         assert len(set(shown)) == len(shown) >= 4
         assert all((tmp_path / file).stat().st_size > 1000 for file in shown)
     assert "out_files" not in latex + markdown  # texts without a folder have the words on the figures
+
+
+def test_a_copy_of_an_analysis_does_not_wait_for_the_diagnosis_of_the_original(three: Analysis) -> None:
+    asked = []
+    waiting = replace(three, diagnosing=lambda: asked.append(1) or three.diagnosis)  # a lambda cannot be sent
+    copied = pickle.loads(pickle.dumps(waiting))
+    assert copied.diagnosis.to_frame().equals(three.diagnosis.to_frame())
+    assert not asked
+    assert waiting.diagnosis is waiting.diagnosis is three.diagnosis
+    assert asked == [1]  # once
+    without = replace(three, diagnosing=None)
+    assert without.diagnosis is None
+    assert pickle.loads(pickle.dumps(without)).diagnosis is None
 
 
 def test_progress_names_the_steps(table: Make, as_runs: Make) -> None:

@@ -27,11 +27,12 @@ from lmemtest.lmm.distributions.student import t_quantile
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
-    from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.model import LmmFit
 
+_SAME, _FEW_VALUES = 1e-12, 8  # scores this close are the same; so few values are counted one by one, by products
 _USUAL = 1.959963984540054  # standard deviations that hold 95 % of a normal distribution
 _MEANING = {
     "family": "difficulty of families of tasks; cancels from differences",
@@ -54,12 +55,11 @@ def pairs_table(
     """One row per pair; `effect` is "estimate", of differences of scores between two `ends`, or "odds_ratio"."""
     largest = ends[1] - ends[0]
     i, j = np.triu_indices(len(blocks.algorithms), k=1)
-    names, y = np.array(blocks.algorithms, dtype=object), blocks.means.T
-    differ: list[int | None] = []
-    for a, b in zip(i, j, strict=True):
-        gap = np.abs(y[a] - y[b])
-        differ.append(None if np.isnan(gap).all() else int((gap > 1e-12).sum()))
-    out = pd.DataFrame({"left": names[i], "right": names[j], "n_differ": pd.array(differ, dtype="Int64")})
+    names = np.array(blocks.algorithms, dtype=object)
+    differ, shared = differing(blocks.means.T, i, j)
+    n_differ = pd.array(differ, dtype="Int64")
+    n_differ[shared == 0] = pd.NA
+    out = pd.DataFrame({"left": names[i], "right": names[j], "n_differ": n_differ})
     for question, compared in pairs.items():
         suffix = SUFFIX[question]
         for column in ("estimate", "se", "df", "p_value", "ci_low", "ci_high"):
@@ -73,6 +73,28 @@ def pairs_table(
         out[f"differ_{suffix}"] = pd.array(below(p.to_numpy(), alpha), dtype="boolean")
         out.loc[p.isna(), f"differ_{suffix}"] = pd.NA
     return out
+
+
+def differing(y: Array, i: Index, j: Index) -> tuple[Index, Index]:
+    """In how many columns the rows i and j of ``(k, n)`` differ, and how many both have; NaN is not known.
+
+    Examples
+    --------
+    >>> y = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, np.nan]])
+    >>> [counts.tolist() for counts in differing(y, np.array([0]), np.array([1]))]
+    [[1], [2]]
+    """
+
+    def both(mask: Mask) -> Index:
+        ones = mask.astype(float)
+        return (ones @ ones.T)[i, j].astype(np.intp)
+
+    known = ~np.isnan(y)
+    values, shared = np.unique(y[known]), both(known)
+    if len(values) <= _FEW_VALUES and (np.diff(values) > _SAME).all():
+        return shared - sum((both(y == value) for value in values), start=np.zeros_like(shared)), shared
+    gaps = (np.abs(y[a] - y[b]) for a, b in zip(i, j, strict=True))
+    return np.fromiter(((gap > _SAME).sum() for gap in gaps), np.intp, len(i)), shared
 
 
 def models_table(

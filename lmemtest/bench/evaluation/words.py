@@ -119,7 +119,8 @@ def _leads(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Iter
         if len(first) > 1:
             yield f"{where} {joined(first)} have {lead}{known}."
             continue
-        better = [other for other in order[1:] if decisions.significant.loc[name, other]]
+        significant = decisions.significant.loc[name]
+        better = [other for other in order[1:] if significant[other]]
         others = [other for other in order[1:] if other not in better]
         if evaluation.pairs[f"p_value_{suffix}"].isna().all():
             than = "nothing is tested"
