@@ -22,7 +22,7 @@ from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import with_shared_seeds
 from lmemtest.bench.robustness.scores import normalized, raw_runs
-from lmemtest.bench.robustness.variant import varied
+from lmemtest.bench.robustness.variant import refitted, varied
 from lmemtest.core.options import (
     DIRECTIONS,
 )
@@ -36,7 +36,7 @@ from lmemtest.report.analysis import Analysis
 from lmemtest.report.document import plain
 from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
-from lmemtest.report.page import CHOICES, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
+from lmemtest.report.page import CHOICES, TESTS, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
 
 __all__ = ["explorer", "plan_of"]
 
@@ -77,6 +77,7 @@ def explorer(
     looked, lock = set[str](), threading.Lock()
     readings: dict[str, Runs] = {}
     scaled: dict[str, tuple[Runs, list[str]]] = {}
+    fits: dict[str, tuple[Any, str, list[str]]] = {}
     analyses: dict[str, tuple[Analysis, list[str], list[str]]] = {}
     answers: dict[str, dict[str, Any]] = {}
     checked: dict[str, dict[str, Any]] = {}
@@ -85,10 +86,19 @@ def explorer(
     def analysed(state: dict[str, Any], table: Runs) -> tuple[Analysis, list[str], list[str]]:
         """The analysis of a state, what was warned of, and what is not as planned."""
         arguments = _with_plan(planned, state)
+        key = query_of({name: value for name, value in state.items() if name not in (*TESTS, "reference")})
+        refit, scaled_as, texts = _once(fits, key, lambda: fitted(arguments, table), MOST_ANALYSES)
+        with _warnings() as warned:
+            found, changes = reanalysed(refit, arguments, state, scaled_as)
+        changes = [*_readings_in_words(state), *changes]
+        return Analysis(**found, call="", timings={}), list(dict.fromkeys([*texts, *warned])), changes
+
+    def fitted(arguments: dict[str, Any], table: Runs) -> tuple[Any, str, list[str]]:
+        """What analyses share that differ in their tests alone, and what was warned of."""
         with _warnings() as warned:
             table, arguments, scaled_as = scaled_once(table, arguments, warned)
-            found, changes = reanalysed(table, arguments, state, scaled_as)
-        return Analysis(**found, call="", timings={}), warned, [*_readings_in_words(state), *changes]
+            refit = refitted(table, **{name: value for name, value in arguments.items() if name not in TESTS})
+        return refit, scaled_as, warned
 
     def analysis_of(state: dict[str, Any], table: Runs) -> tuple[Analysis, list[str], list[str]]:
         key = query_of({**state, "reference": None})
@@ -124,7 +134,8 @@ def explorer(
     def asked(what: str, query: str, problems: list[str], answer: dict[str, Any]) -> None:
         as_planned, fields = _roles_of(query, runs, fixed, problems)
         key = query_of(as_planned)
-        answer["controls"] = _controls(runs, fixed, as_planned, planned)  # they can mend what has no answer
+        if what == "answer":
+            answer["controls"] = _controls(runs, fixed, as_planned, planned)  # they can mend what has no answer
         table = _once(readings, key, lambda: _read_otherwise(runs, as_planned), MOST_ANALYSES) if key else runs
         state = {**as_planned, **_options_of(fields, table, problems)}
         if what == "checks":

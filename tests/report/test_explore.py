@@ -18,6 +18,7 @@ from levels import half
 from study import make_runs
 
 import lmemtest as lt
+from lmemtest.bench.robustness.variant import refitted
 from lmemtest.core.caller import on_command_line
 from lmemtest.report import explore
 from lmemtest.report.analysis import Analysis
@@ -174,6 +175,17 @@ def test_few_analyses_are_kept_and_another_reference_needs_no_other(
     assert again["changes"] == ["without benchmark b00"]
     gc.collect()
     assert sum(fit() is not None for fit in made) == 2
+
+
+def test_analyses_that_differ_in_their_tests_share_a_fit(monkeypatch: pytest.MonkeyPatch, runs: lt.Runs) -> None:
+    fitted = []
+    monkeypatch.setattr(explore, "refitted", lambda *args, **more: fitted.append(more) or refitted(*args, **more))
+    ask = explorer(runs)
+    for query in ("", "alpha=0.01", "adjust=holm", "vcov=model&ddf=residual"):
+        ask("answer", query)
+    assert len(fitted) == 1
+    ask("answer", "without.benchmark=b01&alpha=0.01")
+    assert len(fitted) == 2
 
 
 def test_answers_of_a_server_advise_in_the_language_in_which_it_was_started(runs: lt.Runs) -> None:
