@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.robustness.variant import refitted
 from lmemtest.core.caller import advice
 from lmemtest.core.options import VCOV
 from lmemtest.core.replicates import begun
@@ -21,7 +22,7 @@ from lmemtest.core.words import MISSING, format_level
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.means.decisions import MOST_LETTERED
 from lmemtest.report.document import Block, Section
-from lmemtest.report.page import options_in_words, query_of, reanalysed, shown
+from lmemtest.report.page import TESTS, options_in_words, query_of, reanalysed, shown
 from lmemtest.report.prose import texts
 from lmemtest.report.ways import COLUMNS, MARKS, row_of, row_of_decisions, ways
 
@@ -79,7 +80,9 @@ def _varied(analysis: Analysis, state: dict[str, Any]) -> tuple[Analysis, list[s
     """The analysis of a state, and what is not as in the report in it."""
     alpha = state.get("alpha")
     if alpha is None:
-        fields, changes = reanalysed(analysis.table, {**_options(analysis), **state}, state)
+        options = {**_options(analysis), **state}
+        refit = refitted(analysis.table, **{name: value for name, value in options.items() if name not in TESTS})
+        fields, changes = reanalysed(refit, options, state)
         return replace(analysis, **fields), changes
     options = {name: value for name, value in _options(analysis).items() if name in ("adjust", "vcov")}
     pairs = replace(analysis.means.pairs(alpha=alpha, **options), direction=analysis.runs.direction)

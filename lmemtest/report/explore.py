@@ -10,8 +10,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages
@@ -20,7 +21,7 @@ from lmemtest.bench.checks.rules import role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.adequacy import with_shared_seeds
-from lmemtest.bench.robustness.variant import varied
+from lmemtest.bench.robustness.variant import refitted, varied
 from lmemtest.bench.robustness.variants import normalized, raw_runs
 from lmemtest.core.options import (
     DIRECTIONS,
@@ -35,16 +36,18 @@ from lmemtest.report.analysis import Analysis
 from lmemtest.report.document import plain
 from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
-from lmemtest.report.page import CHOICES, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
+from lmemtest.report.page import CHOICES, TESTS, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
 
 __all__ = ["explorer", "plan_of"]
 
 MOST_LEVELS = 300  # of a column, for which the page has a box each; an address can name any
 MOST_FIELDS = 5000  # of an address
 KEPT = 64  # answers that need not be made again, for the way back
+MOST_ANALYSES = 8  # fits and tables that are kept, a few megabytes each
 _ONE, _SEVERAL = ("score", "algorithm", "benchmark", "budget", "failed"), ("seed", "family", "metafeatures", "ignore")
 ROLES = (*_ONE, *_SEVERAL, "none")
 ARGUMENTS = ("without", "only", *CHOICES, "alpha", "formula")  # of `variant`, that an address can have
+_T = TypeVar("_T")
 _OPTIONS = ("role", "direction", *ARGUMENTS, "reference")
 
 
@@ -71,38 +74,57 @@ def explorer(
     """
     planned, origin = dict(plan or {}), dict(source or {})
     fixed = bool(runs.scale or runs.failures or runs.curve or origin.get("prepared"))
-    readings, looked, lock = {"": runs}, set[str](), threading.Lock()
+    looked, lock = set[str](), threading.Lock()
+    readings: dict[str, Runs] = {}
     scaled: dict[str, tuple[Runs, list[str]]] = {}
-    seen: dict[str, tuple[Analysis, dict[str, Any]]] = {}
-    plans: dict[str, list[Any]] = {}
+    fits: dict[str, tuple[Any, str, list[str]]] = {}
+    analyses: dict[str, tuple[Analysis, list[str], list[str]]] = {}
+    answers: dict[str, dict[str, Any]] = {}
+    checked: dict[str, dict[str, Any]] = {}
+    context = copy_context()  # a server answers in other threads, in the same language of advice
 
-    def look(state: dict[str, Any], table: Runs) -> tuple[Analysis, dict[str, Any]]:
-        key = query_of(state)
-        if key not in seen:
-            arguments = _with_plan(planned, state)
-            with _warnings() as warned:
-                table, arguments, scaled_as = scaled_once(table, arguments, warned)
-                found, changes = reanalysed(table, arguments, state, scaled_as)
-            analysis = Analysis(**found, call="", timings={})
-            while len(seen) >= KEPT:
-                del seen[next(iter(seen))]
+    def analysed(state: dict[str, Any], table: Runs) -> tuple[Analysis, list[str], list[str]]:
+        """The analysis of a state, what was warned of, and what is not as planned."""
+        arguments = _with_plan(planned, state)
+        key = query_of({name: value for name, value in state.items() if name not in (*TESTS, "reference")})
+        refit, scaled_as, texts = _once(fits, key, lambda: fitted(arguments, table), MOST_ANALYSES)
+        with _warnings() as warned:
+            found, changes = reanalysed(refit, arguments, state, scaled_as)
+        changes = [*_readings_in_words(state), *changes]
+        return Analysis(**found, call="", timings={}), list(dict.fromkeys([*texts, *warned])), changes
+
+    def fitted(arguments: dict[str, Any], table: Runs) -> tuple[Any, str, list[str]]:
+        """What analyses share that differ in their tests alone, and what was warned of."""
+        with _warnings() as warned:
+            table, arguments, scaled_as = scaled_once(table, arguments, warned)
+            refit = refitted(table, **{name: value for name, value in arguments.items() if name not in TESTS})
+        return refit, scaled_as, warned
+
+    def analysis_of(state: dict[str, Any], table: Runs) -> tuple[Analysis, list[str], list[str]]:
+        key = query_of({**state, "reference": None})
+        return _once(analyses, key, lambda: analysed(state, table), MOST_ANALYSES)
+
+    def look(state: dict[str, Any], table: Runs) -> dict[str, Any]:
+        def made() -> dict[str, Any]:
+            analysis, warned, changes = analysis_of(state, table)
             answer = _whole(analysis, state.get("reference"))
-            answer["notes"] += warned
-            answer["changes"] = [*_readings_in_words(state), *changes]
-            seen[key] = analysis, answer
-        return seen[key]
+            return {**answer, "notes": [*answer["notes"], *warned], "changes": changes}
+
+        return _once(answers, query_of(state), made, KEPT)
+
+    def check(state: dict[str, Any], table: Runs) -> dict[str, Any]:
+        return _once(checked, query_of(state), lambda: _checks(analysis_of(state, table)[0]), KEPT)
 
     def scaled_once(table: Runs, arguments: dict[str, Any], warned: list[str]) -> tuple[Runs, dict[str, Any], str]:
         """Scores are normalised once where what is left out are whole groups within which they are."""
         if "scale" not in arguments:
             return table, arguments, ""
-        key = f"{keywords_of(table.roles())} {arguments['scale']}"
-        if key not in scaled:
-            raw = raw_runs(table) or table
+
+        def made() -> tuple[Runs, list[str]]:
             with _warnings() as texts:
-                made = normalized(raw, arguments["scale"])
-            scaled[key] = made, texts
-        whole, texts = scaled[key]
+                return normalized(raw_runs(table) or table, arguments["scale"]), texts
+
+        whole, texts = _once(scaled, f"{keywords_of(table.roles())} {arguments['scale']}", made, MOST_ANALYSES)
         parts = {column for place in ("without", "only") for column in arguments.get(place, ())}
         if whole.scale is None or not parts <= {*whole.scale.by}:
             return table, arguments, ""
@@ -110,29 +132,27 @@ def explorer(
         return whole, {name: value for name, value in arguments.items() if name != "scale"}, whole.score
 
     def asked(what: str, query: str, problems: list[str], answer: dict[str, Any]) -> None:
-        state, fields = _roles_of(query, runs, fixed, problems)
-        key = query_of(state)
-        if key not in readings:
-            readings[key] = _read_otherwise(runs, state)
-        table = readings[key]
-        as_planned, state = state, {**state, **_options_of(fields, table, problems)}
+        as_planned, fields = _roles_of(query, runs, fixed, problems)
+        key = query_of(as_planned)
+        if what == "answer":
+            answer["controls"] = _controls(runs, fixed, as_planned, planned)  # they can mend what has no answer
+        table = _once(readings, key, lambda: _read_otherwise(runs, as_planned), MOST_ANALYSES) if key else runs
+        state = {**as_planned, **_options_of(fields, table, problems)}
         if what == "checks":
-            analysis, earlier = look(state, table)
-            answer |= _checks(analysis)
-            if key not in plans:
-                plans[key] = _checks(look(as_planned, table)[0])["verdict"]
+            answer |= check(state, table)
             answer |= {
-                "plan": plans[key],
-                "exported": _exported(answer["verdict"], earlier["changes"], len(looked)),
+                "plan": check(as_planned, table)["verdict"],
+                "exported": _exported(answer["verdict"], look(state, table)["changes"], len(looked)),
             }
             return
-        answer["controls"] = _controls(table, fixed, state, planned)  # also where there is no answer: they can mend it
-        answer |= look(state, table)[1]
+        answer["controls"] = _controls(table, fixed, state, planned)
+        answer |= look(state, table)
         varies = query_of({**state, "reference": None})
         looked.update([varies] if varies else [])
+        plan = checked.get(key) or look(as_planned, table)
         answer |= {
             "state": fields_of(state),
-            "plan": plans.get(key) or look(as_planned, table)[1]["verdict"],
+            "plan": plan["verdict"],
             "exported": _exported(answer["verdict"], answer["changes"], len(looked)),
             "code": _code(runs, table, fixed, state, _with_plan(planned, state), origin),
         }
@@ -143,7 +163,7 @@ def explorer(
         answer: dict[str, Any] = {}
         with lock:
             try:
-                asked(what, query, problems, answer)
+                context.copy().run(asked, what, query, problems, answer)
             except LmemtestError as error:
                 answer["error"] = str(error)
             return {**answer, "query": query, "problems": problems, "looked": len(looked)}
@@ -173,6 +193,16 @@ def plan_of(analysis: Analysis) -> dict[str, Any]:
         "dispersion": (analysis.fit.dispersion, fit.dispersion),
     }
     return {**chosen, **{name: ours for name, (ours, usual) in options.items() if ours != usual}}
+
+
+def _once(kept: dict[str, _T], key: str, make: Callable[[], _T], most: int) -> _T:
+    """What was made under a key; of so many keys the newest are kept."""
+    if key not in kept:
+        made = make()
+        while len(kept) >= most:
+            del kept[next(iter(kept))]
+        kept[key] = made
+    return kept[key]
 
 
 # ------------------------------------------------------------------------------------------- an address and a state
@@ -343,6 +373,12 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
     return {
         **answer,
         "formula": analysis.formula,
+        "used": {
+            "population": analysis.recommendation.population if not analysis.own_formula else "",
+            "curves": analysis.runs.curve.how if analysis.runs.curve is not None else "model",
+            "adjust": analysis.pairs.adjust,
+            "vcov": analysis.pairs.errors,
+        },
         "notes": [*analysis.pairs.notes, *analysis.decisions.notes],
         "diagram": {
             "what": f"Mean {wording.measured(analysis)}",
@@ -448,11 +484,16 @@ def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mappi
     usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
              "vcov": "recommended", "ddf": "satterthwaite"}  # fmt: skip
     offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
-    roles = {} if fixed else _role_by_column(table)
+    roles = {} if fixed else _role_by_column(table) | state.get("role", {})
     return {
         "columns": boxes,
         "choices": [
-            {"name": name, "planned": planned.get(name, usual[name]), "values": list(values), "now": state.get(name)}
+            {
+                "name": name,
+                "usual": f"as planned: {planned[name]}" if name in planned else usual[name],
+                "values": list(values),
+                "now": state.get(name),
+            }
             for name, values in offered.items()
         ],
         "alpha": str(state.get("alpha", planned.get("alpha", 0.05))),
@@ -462,5 +503,5 @@ def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mappi
         "reference": state.get("reference"),
         "roles": list(roles.items()),
         "role_names": list(ROLES),
-        "direction": table.direction,
+        "direction": state.get("direction", table.direction),
     }

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.modelling.recommend import POPULATIONS
-from lmemtest.bench.robustness.variant import varied
+from lmemtest.bench.robustness.variants import pairs_of
 from lmemtest.core.options import (
     ADJUSTMENT_NAMES,
     CURVE_CHOICES,
@@ -33,6 +33,8 @@ from lmemtest.report.leaders import leaders, left_out
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.result import Answer
+    from lmemtest.lmm.model import LmmFit
     from lmemtest.report.analysis import Analysis
 
 CHOICES = {
@@ -43,6 +45,7 @@ CHOICES = {
     "vcov": VCOV,
     "ddf": DDF_METHODS,
 }
+TESTS = ("alpha", "adjust", "vcov", "ddf")  # arguments of `variant` that need no other fit
 # Fields of an analysis that its pairs do not need.
 NOT_ASKED: dict[str, Any] = {
     **dict.fromkeys(("check", "joint", "effects", "diagnosing", "trials", "agreement", "on_ranks", "undeclared")),
@@ -69,13 +72,18 @@ def query_of(state: Mapping[str, Any]) -> str:
 
 
 def reanalysed(
-    runs: Runs, arguments: Mapping[str, Any], state: Mapping[str, Any], scaled: str = ""
+    refit: tuple[Runs, Answer, LmmFit, list[str]],
+    arguments: Mapping[str, Any],
+    state: Mapping[str, Any],
+    scaled: str = "",
 ) -> tuple[dict[str, Any], list[str]]:
     """The fields of an `Analysis` by arguments of `variant` as far as its pairs need them, and what is not as planned.
 
-    `state` has the arguments that are not as planned; `scaled` is a score made before.
+    `refit` is what `refitted` gives for these arguments without `TESTS`, `state` has those that are not as planned;
+    `scaled` is a score made before.
     """
-    part, model, fit, pairs, changes = varied(runs, **arguments)
+    part, model, fit, changes = refit
+    pairs, changes = pairs_of(fit, part, {"alpha": 0.05, **arguments}), [*changes]
     if scaled:
         changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
     if arguments.get("population") is not None and "population" not in state:

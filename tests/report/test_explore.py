@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import shlex
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -15,7 +18,10 @@ from levels import half
 from study import make_runs
 
 import lmemtest as lt
+from lmemtest.bench.robustness.variant import refitted
+from lmemtest.core.caller import on_command_line
 from lmemtest.report import explore
+from lmemtest.report.analysis import Analysis
 from lmemtest.report.explore import explorer, plan_of
 from lmemtest.report.first_screen import bare_verdict, verdict
 from lmemtest.report.page import parts_of, ticks_of
@@ -138,6 +144,58 @@ def test_an_error_has_its_next_step_and_the_controls_that_mend_it(ask: Any) -> N
     assert "holds one algorithm only, 'A'" in answer["error"]
     assert "verdict" not in answer
     assert [level for level, kept in answer["controls"]["columns"][1]["levels"] if kept] == ["A"]
+
+
+def test_where_roles_have_no_reading_there_are_controls_that_mend_it(ask: Any) -> None:
+    answer = ask("answer", "role.algorithm=ignore")
+    assert "There is no algorithm." in answer["error"]
+    assert dict(answer["controls"]["roles"])["algorithm"] == "ignore"
+
+
+def test_few_analyses_are_kept_and_another_reference_needs_no_other(
+    monkeypatch: pytest.MonkeyPatch, runs: lt.Runs
+) -> None:
+    made: list[weakref.ref[Any]] = []
+
+    def counted(**fields: Any) -> Analysis:
+        analysis = Analysis(**fields)
+        made.append(weakref.ref(analysis.fit))
+        return analysis
+
+    monkeypatch.setattr(explore, "Analysis", counted)
+    monkeypatch.setattr(explore, "MOST_ANALYSES", 2)
+    ask = explorer(runs)
+    for reference in ("A", "B"):
+        ask("answer", f"reference={reference}")
+        ask("checks", f"reference={reference}")
+    assert len(made) == 1
+    for benchmark in range(5):
+        ask("answer", f"without.benchmark=b0{benchmark}")
+    again = ask("answer", "without.benchmark=b00")
+    assert len(made) == 6  # the answer is kept
+    assert again["changes"] == ["without benchmark b00"]
+    gc.collect()
+    assert sum(fit() is not None for fit in made) == 2
+
+
+def test_analyses_that_differ_in_their_tests_share_a_fit(monkeypatch: pytest.MonkeyPatch, runs: lt.Runs) -> None:
+    fitted = []
+    monkeypatch.setattr(explore, "refitted", lambda *args, **more: fitted.append(more) or refitted(*args, **more))
+    ask = explorer(runs)
+    for query in ("", "alpha=0.01", "adjust=holm", "vcov=model&ddf=residual"):
+        ask("answer", query)
+    assert len(fitted) == 1
+    ask("answer", "without.benchmark=b01&alpha=0.01")
+    assert len(fitted) == 2
+
+
+def test_answers_of_a_server_advise_in_the_language_in_which_it_was_started(runs: lt.Runs) -> None:
+    query = "population=family"
+    with on_command_line(["lmemtest", "explore", "runs.csv"]):
+        ask = explorer(runs)
+    for asked, advised in ((ask, "--family COLUMN"), (explorer(runs), "Runs(..., family=...)")):
+        with ThreadPoolExecutor(1) as other:
+            assert advised in other.submit(asked, "answer", query).result()["error"]
 
 
 def test_roles_can_be_corrected() -> None:

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.level(2)
 
 VERDICT = "document.querySelector('.sentence').innerText.replace(/\\s+/g, ' ').trim()"
 SETTLED = "document.querySelector('.status')?.textContent === '' && document.querySelector('.badges') !== null"
+KEPT = """[...document.querySelectorAll('.controls [name="%s"]')].filter((e) => e.checked).map((e) => e.value)"""
 FIELDS = "[...new URLSearchParams(location.search)]"
 CHANGE = """
 ((name, value) => { const e = [...document.querySelectorAll('.controls [name]')].find((e) => e.name === name &&
@@ -96,7 +97,7 @@ CONTROLS = [
 
 def test_every_control_shows_what_python_says_and_stands_in_the_address(tab: Tab, address: str, ask: Any) -> None:
     visit(tab, address)
-    names = set(tab.run("[...document.querySelectorAll('.controls [name]')].map((e) => e.name)"))
+    names = set(tab.run("[...document.querySelectorAll('.controls :is(input, select)')].map((e) => e.name)"))
     columns = {f"role.{column}" for column, _ in ask("answer", "")["controls"]["roles"]}
     assert names == {name for name, *_ in CONTROLS} | columns
     for name, value, fields in CONTROLS:
@@ -183,6 +184,64 @@ def test_a_plan_without_an_answer_can_be_mended(tab: Tab) -> None:
         assert tab.run("document.querySelectorAll('.front tbody tr').length") == 3
 
 
+def test_an_address_whose_roles_have_no_reading_can_be_mended(tab: Tab, address: str, ask: Any) -> None:
+    tab.open(f"{address}?role.algorithm=ignore&alpha=0.01")
+    tab.until("document.querySelector('[role=alert]')?.innerText.includes('There is no algorithm.')")
+    assert tab.run("document.querySelector('[name=\"role.algorithm\"]').value") == "ignore"
+    change(tab, "role.algorithm", "algorithm")
+    assert tab.run(VERDICT) == said(ask, "alpha=0.01")
+
+
+def test_the_way_back_to_an_error_shows_the_controls_that_led_to_it(tab: Tab, address: str) -> None:
+    visit(tab, f"{address}?without.algorithm=A")
+    tab.run(CHANGE % ('"algorithm.algorithm"', '"B"'))
+    tab.until("document.querySelector('[role=alert]').innerText.includes('one algorithm only')")
+    change(tab, "algorithm.algorithm", "B")
+    tab.run("history.back()")
+    tab.until("document.querySelector('[role=alert]').innerText.includes('one algorithm only')")
+    assert tab.run(KEPT % "algorithm.algorithm") == ["C"]
+
+
+def test_the_plan_is_one_step_away_with_the_roles_as_they_are(tab: Tab, address: str, ask: Any) -> None:
+    visit(tab, f"{address}?role.prior=ignore&alpha=0.01&without.benchmark=b03&scale=rank")
+    tab.run("document.querySelector('.badges').remove(), document.querySelector('.again').click()")
+    tab.until(SETTLED)
+    assert tab.run(FIELDS) == [["role.prior", "ignore"]]
+    assert tab.run(VERDICT) == said(ask, "role.prior=ignore")
+    assert tab.run("document.querySelector('.exploratory').innerText").startswith("Exploratory: prior ignored.")
+
+
+def test_a_choice_of_one_begins_with_none(tab: Tab, address: str) -> None:
+    visit(tab, address)
+    looked = tab.run("document.querySelector('.exploratory').innerText")
+    tab.run("document.querySelector('[data-column=budget] button[value=false]').click()")
+    assert tab.run(KEPT % "budget.budget") == []
+    assert tab.run("document.querySelector('[data-column=budget]').innerText").endswith("Choose one at least.")
+    assert tab.run("document.querySelector('.exploratory').innerText") == looked
+    change(tab, "budget.budget", "2")
+    assert tab.run(FIELDS) == [["without.budget", "1"]]
+    assert tab.run(KEPT % "budget.budget") == ["2"]
+
+
+def test_what_is_recommended_is_named_and_a_control_in_use_stays_so(tab: Tab, address: str) -> None:
+    visit(tab, address)
+    first = "[...document.querySelectorAll('.controls select[name=%s] option')][0].textContent"
+    assert tab.run(first % "population") == "recommended: family"
+    assert tab.run(first % "adjust") == "recommended: stepdown"
+    tab.run(
+        "document.querySelector('[data-column=budget] summary').focus(), document.querySelector('.badges').remove()"
+    )
+    tab.run(CHANGE % ('"population"', '"run"'))
+    tab.until(SETTLED)
+    assert tab.run("document.activeElement.parentElement.dataset.column") == "budget"
+    tab.run("document.querySelector('.badges').remove(), document.querySelector('[data-column$=tests]').open = true")
+    tab.run("document.querySelector('[name=formula]').focus()")
+    tab.run("document.activeElement.value = 'loss ~ '")
+    tab.run(CHANGE % ('"ddf"', '"residual"'))
+    tab.until(SETTLED)  # an answer that arrives while something is typed
+    assert tab.run("document.activeElement.name + ': ' + document.activeElement.value") == "formula: loss ~ "
+
+
 def test_two_pages_at_once_have_a_state_each_and_one_count(tab: Tab, runs: lt.Runs) -> None:
     ask = explorer(runs)
     with serving(ask, "two") as opened:
@@ -234,6 +293,7 @@ def test_an_ended_server_is_told_and_the_last_answer_stays(tab: Tab, ask: Any) -
         before = tab.run(VERDICT)
     tab.run(CHANGE % ('"alpha"', '"0.01"'))
     tab.until("document.querySelector('[role=alert]').innerText.includes('The explorer has been closed.')")
+    assert tab.run("document.querySelector('[role=alert]').innerText").endswith("add to it: ?alpha=0.01")
     assert tab.run(VERDICT) == before
     assert tab.run("document.querySelector('.results').classList.contains('stale')") is True
 

@@ -10,7 +10,7 @@ from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
 from lmemtest.bench.modelling.recommend import POPULATIONS
-from lmemtest.bench.robustness.variants import checked_options, compared, normalized, raw_runs
+from lmemtest.bench.robustness.variants import checked_options, modelled, normalized, pairs_of, raw_runs
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction
@@ -150,14 +150,30 @@ def varied(
 ) -> tuple[Runs, Answer, LmmFit, Comparisons, list[str]]:
     """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one."""
     require_runs(runs)
+    tests = {"alpha": check_fraction(alpha, "alpha"), "adjust": adjust, "vcov": vcov, "ddf": ddf}
+    model = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion}
+    checked_options({**tests, **model})
+    part, recommended, fit, changes = refitted(runs, without=without, only=only, scale=scale, **model)
+    return part, recommended, fit, pairs_of(fit, part, tests), changes
+
+
+def refitted(
+    runs: Runs,
+    *,
+    without: Mapping[str, Any] | None = None,
+    only: Mapping[str, Any] | None = None,
+    scale: str | None = None,
+    population: str | None = None,
+    curves: str | None = None,
+    formula: str | None = None,
+    dispersion: str | None = None,
+) -> tuple[Runs, Answer, LmmFit, list[str]]:
+    """What variants share that differ in their tests alone: part of the runs, model, fit, and what is another one."""
     left_out, kept = (_conditions(runs, values, name) for name, values in (("without", without), ("only", only)))
-    alpha = check_fraction(alpha, "alpha")
     for name, value, allowed in (("scale", scale, METHODS), ("population", population, POPULATIONS)):
         if value is not None:
             check_choice(value, name, allowed)
-    options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
-               "adjust": adjust, "vcov": vcov, "ddf": ddf}  # fmt: skip
-    parsed = checked_options(options)
+    parsed = checked_options({"formula": formula, "population": population, "curves": curves, "dispersion": dispersion})
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
     part = runs.filter(**kept) if kept else runs
@@ -166,7 +182,7 @@ def varied(
     if scale is not None:
         part = normalized(raw_runs(part) or part, scale)
     part = part.with_named_algorithms()
-    model, fit, pairs = compared(part, {**options, "alpha": alpha}, population=population, curves=curves, parsed=parsed)
+    model, fit = modelled(part, population, curves, parsed, {"dispersion": dispersion})
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
         for word, named in (("without", left_out), ("only", kept))
@@ -174,7 +190,7 @@ def varied(
     ]
     changes += [f"by {part.score}"] if scale is not None else []
     changes += [f"for {model.claim}"] if population is not None else []
-    return part, model, fit, pairs, changes
+    return part, model, fit, changes
 
 
 def _conditions(runs: Runs, values: Any, argument: str) -> dict[str, list[Any]]:

@@ -294,15 +294,22 @@ def compared(
     curves: str | None = None,
     parsed: ParsedFormula | None = None,
 ) -> tuple[Answer, LmmFit, Comparisons]:
-    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs.
+    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs."""
+    model, fit = modelled(runs, population, curves, parsed, options)
+    return model, fit, pairs_of(fit, runs, options)
+
+
+def modelled(
+    runs: Runs, population: str | None, curves: str | None, parsed: ParsedFormula | None, options: Mapping[str, Any]
+) -> tuple[Answer, LmmFit]:
+    """The recommended model and its fit, or that of one's own model of the rows as they are.
 
     With the option `hold_seeds` a recommended model has what seeds share without a test, as at the looks of a ledger.
     """
     if parsed is None:
         runs = reduced(runs, curves)
     model = model_of(runs, population, hold_seeds=options.get("hold_seeds", False))
-    fit = fitted(model, runs, parsed, options.get("dispersion"))
-    return model, fit, pairs_of(fit, runs, options)
+    return model, fitted(model, runs, parsed, options.get("dispersion"))
 
 
 def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
@@ -319,7 +326,7 @@ def checked_options(options: Mapping[str, Any]) -> ParsedFormula | None:
     )
     choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
     for name, allowed in choices.items():
-        if name == "ddf" or options[name] is not None:
+        if name in options and (name == "ddf" or options[name] is not None):
             check_choice(options[name], name, allowed)
     if not (dispersion is None or isinstance(dispersion, str)):
         raise ArgumentError(f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter.")

@@ -25,14 +25,15 @@ function diagram({ means, texts, groups, ticks, turned, what }, levels) {
 }
 
 function matrix({ codes, p, tips }, levels) {
-  const size = Math.min(44, (WIDTH - 152) / levels.length), left = 150, top = 22;
+  const names = levels.map((name) => short(name, 116)), top = 22;
+  const left = 36 + Math.max(...names.map((name) => ruler.measureText(name).width)), size = Math.min(44, (WIDTH - 2 - left) / levels.length);
   const told = new Map(tips.flatMap(([a, b, tip]) => [[`${a} ${b}`, tip], [`${b} ${a}`, tip]]));
   const chance = new Map(p.flatMap(([a, b, text]) => [[`${a} ${b}`, text], [`${b} ${a}`, text]]));
   const signs = { 1: "+", "-1": "−", 0: "·", 2: "≈", 3: "?" };
   const drawn = levels.map((name, i) => label(left + size * (i + 0.5), 15, `${i + 1}`, "middle", MUTED, "small"));
   levels.forEach((name, i) => {
     const y = top + Math.min(size, 26) * i, height = Math.min(size, 26);
-    const row = svg("g", { "data-a": name }, label(left - 28, y + height / 2 + 4, short(name, 116), "end"), label(left - 7, y + height / 2 + 4, `${i + 1}`, "end", MUTED, "small"));
+    const row = svg("g", { "data-a": name }, label(left - 28, y + height / 2 + 4, names[i], "end"), label(left - 7, y + height / 2 + 4, `${i + 1}`, "end", MUTED, "small"));
     levels.forEach((_, j) => {
       if (i === j) return;
       const code = codes[i][j], kind = { 1: "win", "-1": "loss" }[code] ?? "even";
@@ -60,52 +61,74 @@ function controls(form, answer, change) {
   };
   const typed = (title, key, now, attributes) => {
     const input = make("input", { name: key, ...attributes });
-    input.value = now;
-    input.addEventListener("change", () => change([key], input.value.trim() === "" ? [] : [[key, input.value.trim()]]));
+    input.defaultValue = now; // another value is being typed
+    input.addEventListener("change", () => {
+      input.defaultValue = input.value;
+      change([key], input.value.trim() === "" ? [] : [[key, input.value.trim()]]);
+    });
     return add(make("label", {}, title), input);
   };
-  const group = (title, ...parts) => add(make("fieldset"), make("legend", {}, title), ...parts);
+  const group = (...parts) => add(make("fieldset"), ...parts);
   const boxes = columns.map(({ column, role, levels, count, more }) => {
     const inputs = levels.map(([text, kept]) => {
       const input = make("input", { type: "checkbox", name: `${role}.${column}`, value: text });
       input.checked = kept;
       return input;
     });
+    const hint = make("span", { class: "note" }, " Choose one at least.");
     const send = () => {
+      hint.hidden = inputs.some((input) => input.checked);
+      if (!hint.hidden) return; // none is where a choice of a few begins
       const [on, off] = [inputs.filter((input) => input.checked), inputs.filter((input) => !input.checked)];
       const fewer = off.length > on.length && on.length ? ["only", on] : ["without", off];
       change([`without.${column}`, `only.${column}`], fewer[1].map((input) => [`${fewer[0]}.${column}`, input.value]));
     };
     const list = add(make("div", { class: "boxes" }), ...inputs.map((input) => add(make("label"), input, make("span", {}, input.value))));
     list.addEventListener("change", send);
-    const all = make("button", { type: "button" }, "all");
-    all.addEventListener("click", () => (inputs.forEach((input) => (input.checked = true)), send()));
+    hint.hidden = true;
+    const [all, none] = [true, false].map((checked) => {
+      const button = make("button", { type: "button", name: column, value: checked }, checked ? "all" : "none");
+      button.addEventListener("click", () => (inputs.forEach((input) => (input.checked = checked)), send()));
+      return button;
+    });
     const title = `${role === column ? role : `${role}: ${column}`} (${levels.length ? `${levels.filter(([, kept]) => kept).length} of ` : ""}${count})`;
     const whole = make("details", { "data-column": column });
     whole.open = role !== "seed" && count <= 12;
-    return add(whole, make("summary", {}, title), add(group("", ...(more ? [make("p", { class: "note" }, more)] : [list, all]))));
+    return add(whole, make("summary", {}, title), group(...(more ? [make("p", { class: "note" }, more)] : [list, all, " ", none, hint])));
   });
   const titles = { scale: "score scale", population: "claims about", curves: "curves over the budget", adjust: "adjustment", vcov: "standard errors", ddf: "degrees of freedom" };
   const opened = new Map([...form.querySelectorAll("details")].map((one) => [one.dataset.column, one.open]));
   const focused = form.getRootNode().activeElement;
-  const [held, at] = form.contains(focused) ? [focused.name, focused.type === "checkbox" ? focused.value : null] : [null, null];
+  const every = () => [...form.querySelectorAll("input, select, button, summary")];
+  const keyOf = ({ name, type, value, parentElement }) => (type === undefined ? parentElement.dataset.column : `${name} ${["checkbox", "button"].includes(type) ? value : ""}`);
+  const held = every().includes(focused) ? keyOf(focused) : null;
+  const typing = held && ["text", "number"].includes(focused.type) && focused.value !== focused.defaultValue ? focused.value : null;
   const scrolls = new Map([...form.querySelectorAll("details")].map((one) => [one.dataset.column, one.querySelector(".boxes")?.scrollTop ?? 0]));
   const rest = make("details", { "data-column": "…roles" });
   const fixed = make("p", { class: "note" }, "The scores were prepared for these roles; give others when the table is read.");
-  add(rest, make("summary", {}, "roles of the columns"), group("", ...(roles.length ? roles.map(([column, role]) => chooser(column, `role.${column}`, names, role, null)) : [fixed])));
+  add(rest, make("summary", {}, "roles of the columns"), group(...(roles.length ? roles.map(([column, role]) => chooser(column, `role.${column}`, names, role, null)) : [fixed])));
   if (roles.length) rest.lastChild.append(chooser("better scores", "direction", ["minimize", "maximize"], direction, null));
+  const used = answer.used ?? {}; // what is recommended is known with an answer
+  const of = (...names) => choices.filter(({ name }) => names.includes(name)).map(({ name, usual, values, now: chosen }) =>
+    chooser(titles[name], name, values, chosen, usual === "recommended" && !chosen && used[name] ? `recommended: ${used[name]}` : usual));
+  const tests = make("details", { "data-column": "…tests" });
+  add(tests, make("summary", {}, "model and tests"), group(...of("adjust", "vcov", "ddf"),
+    typed("formula of your own", "formula", formula, { type: "text", placeholder: planned || "as recommended", spellcheck: "false" })));
+  tests.open = Boolean(formula) || choices.some(({ name, now }) => now && ["adjust", "vcov", "ddf"].includes(name));
   form.replaceChildren(
-    group("analysis",
-      ...choices.map(({ name, planned: usual, values, now }) => chooser(titles[name], name, values, now, `as planned: ${usual}`)),
+    group(
+      ...of("scale", "population", "curves"),
       typed("alpha", "alpha", alpha, { type: "number", min: "0", max: "1", step: "any", inputmode: "decimal" }),
-      chooser("reference", "reference", algorithms, reference, "the best"),
-      typed("formula of your own", "formula", formula, { type: "text", placeholder: planned || "as recommended", spellcheck: "false" })),
-    ...boxes, rest);
+      chooser("reference", "reference", algorithms, reference, "the best")),
+    ...boxes, tests, rest);
   for (const one of form.querySelectorAll("details")) {
     if (opened.has(one.dataset.column)) one.open = opened.get(one.dataset.column);
     if (one.querySelector(".boxes")) one.querySelector(".boxes").scrollTop = scrolls.get(one.dataset.column) ?? 0;
   }
-  if (held) [...form.elements].find((input) => input.name === held && (at === null || input.value === at))?.focus({ preventScroll: true });
+  const same = held && every().find((one) => keyOf(one) === held);
+  if (!same) return;
+  if (typing !== null) same.value = typing;
+  same.focus({ preventScroll: true });
 }
 
 // -------------------------------------------------------------------------------------------------------- the page
@@ -114,41 +137,50 @@ const CHECKED_AFTER = 300, WORKING_AFTER = 150; // milliseconds: without a new q
 
 function explorer(root, ask, { state = "", remember = () => {} } = {}) {
   const form = make("form", { class: "controls", "aria-label": "What is varied" });
+  const panel = add(make("details", { class: "panel" }), make("summary", {}, "What is compared, and how"), form);
+  panel.open = root.clientWidth > 768;
   const [plan, caveat] = [make("p", { class: "plan" }), make("p", { class: "exploratory" })];
+  const again = make("button", { type: "button", class: "again" }, "back to the plan");
   const live = make("div", { class: "sentence", "aria-live": "polite" });
   const status = make("p", { class: "status", role: "status" });
   const trouble = make("div", { role: "alert" });
   const [results, checks, codes] = [make("div", { class: "results" }), make("section", { "aria-label": "Checks" }), make("section", { "aria-label": "The same as code" })];
   const answer = add(make("section", { class: "answer", "aria-label": "The answer" }), plan, trouble, live, caveat, status);
-  add(root, add(make("div", { class: "explorer" }), form, add(make("div"), answer, results, checks, codes)));
+  add(root, add(make("div", { class: "explorer" }), panel, add(make("div"), answer, results, checks, codes)));
   form.addEventListener("submit", (event) => event.preventDefault());
   highlight(results);
   let [newest, fields, varied, exported] = [0, [...new URLSearchParams(state)], false, ""];
   const callout = (severity, title, text) =>
     add(make("div", { class: `callout callout-${severity}` }), add(make("p", { class: "callout-title" }), make("span", { class: "tag" }, severity), ` ${title}`), make("p", {}, text));
 
-  const change = (dropped, added) => {
-    fields = [...fields.filter(([name]) => !dropped.includes(name)), ...added];
+  const go = (wanted) => {
+    fields = wanted;
     const query = `${new URLSearchParams(fields)}`;
     remember(query);
     look(query);
   };
+  const change = (dropped, added) => go([...fields.filter(([name]) => !dropped.includes(name)), ...added]);
+  again.addEventListener("click", () => go(fields.filter(([name]) => name === "direction" || name.startsWith("role."))));
 
   async function look(query) {
     const number = ++newest;
-    const slow = setTimeout(() => (status.textContent = "working …"), WORKING_AFTER);
+    const slow = setTimeout(() => {
+      status.textContent = "working …";
+      results.classList.add("stale");
+    }, WORKING_AFTER);
     let found;
     try {
       found = await ask("answer", query);
     } catch {
-      found = { error: "The explorer has been closed. Start it again where it was started, and open the address that it prints.", problems: [] };
+      const more = query && ` For this variant, add to it: ?${query}`;
+      found = { error: `The explorer has been closed. Start it again where it was started, and open the address that it prints.${more}` };
     }
     clearTimeout(slow);
     if (number !== newest) return; // a newer question has been asked
     status.textContent = "";
     trouble.replaceChildren(...(found.problems ?? []).map((text) => callout("warning", "The address", text)));
     for (const part of [live, caveat, results, checks, codes]) part.classList.toggle("stale", Boolean(found.error));
-    if (found.controls && !form.children.length) controls(form, found, change);
+    if (found.controls) controls(form, found, change);
     if (found.error) return void trouble.append(callout("error", "No answer", found.error));
     fields = found.state;
     show(found);
@@ -161,7 +193,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     showChecks(more);
   }
 
-  const showPlan = (texts) => plan.replaceChildren(varied ? `As planned: ${plainly(texts)}` : "This is the analysis as planned.");
+  const showPlan = (texts) => plan.replaceChildren(...(varied ? [`As planned: ${plainly(texts)} `, again] : ["This is the analysis as planned."]));
 
   function show(found) {
     const counted = `${found.looked} ${found.looked === 1 ? "variant" : "variants"} looked at`;
@@ -181,7 +213,6 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     equip(table);
     listed.querySelector(".take").prepend(copier("copy sentence", () => exported));
     mark(results, found.levels);
-    controls(form, found, change);
     checks.replaceChildren();
     codes.replaceChildren(
       ...[["as Python", found.code.python, ""], ["as command", found.code.command, found.code.why]].map(([title, text, why]) => {
@@ -201,7 +232,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
       make("h2", {}, "Checks"),
       add(make("ul", { class: "badges" }), ...more.badges.map(([text, severity]) => add(make("li"), make("span", { class: `flag badge-${severity}` }, text)))),
       ...more.problems_of_table.map(({ severity, title, text }) => callout(severity, title, text)),
-      ...more.cautions.map((text) => callout("note", "mind", text)),
+      ...more.cautions.map((text) => callout("note", "", text)),
       make("p", { class: "note" }, more.overview),
     );
   }
@@ -219,7 +250,7 @@ function inBrowser() {
     const reply = await fetch(`${place}${what}?${query}`, { headers: { Accept: "application/json" } });
     return reply.ok ? reply.json() : { error: (await reply.text()).trim(), problems: [] };
   };
-  const remember = (query) => history.pushState(null, "", `${place}${query ? `?${query}` : ""}`);
+  const remember = (query) => query !== location.search.slice(1) && history.pushState(null, "", `${place}${query ? `?${query}` : ""}`);
   const back = explorer(document.getElementById("explorer"), ask, { state: location.search.slice(1), remember });
   addEventListener("popstate", () => back(location.search.slice(1)));
 }
