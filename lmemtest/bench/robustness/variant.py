@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import METHODS
+from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
-from lmemtest.bench.modelling.recommend import POPULATIONS
-from lmemtest.bench.robustness.variants import checked_options, modelled, normalized, pairs_of, raw_runs
+from lmemtest.bench.modelling.recommend import POPULATIONS, fitted, model_of
+from lmemtest.bench.robustness.variants import checked_options, normalized, pairs_of, raw_runs
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction
@@ -182,7 +183,9 @@ def refitted(
     if scale is not None:
         part = normalized(raw_runs(part) or part, scale)
     part = part.with_named_algorithms()
-    model, fit = modelled(part, population, curves, parsed, {"dispersion": dispersion})
+    modelled = part if parsed is not None else reduced(part, curves)
+    model = model_of(modelled, population)
+    fit = fitted(model, modelled, parsed, dispersion)
     changes = [
         f"{word} {column} {joined([*map(format_level, levels)], most=_MOST)}"
         for word, named in (("without", left_out), ("only", kept))

@@ -294,22 +294,15 @@ def compared(
     curves: str | None = None,
     parsed: ParsedFormula | None = None,
 ) -> tuple[Answer, LmmFit, Comparisons]:
-    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs."""
-    model, fit = modelled(runs, population, curves, parsed, options)
-    return model, fit, pairs_of(fit, runs, options)
-
-
-def modelled(
-    runs: Runs, population: str | None, curves: str | None, parsed: ParsedFormula | None, options: Mapping[str, Any]
-) -> tuple[Answer, LmmFit]:
-    """The recommended model and its fit, or that of one's own model of the rows as they are.
+    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs.
 
     With the option `hold_seeds` a recommended model has what seeds share without a test, as at the looks of a ledger.
     """
     if parsed is None:
         runs = reduced(runs, curves)
     model = model_of(runs, population, hold_seeds=options.get("hold_seeds", False))
-    return model, fitted(model, runs, parsed, options.get("dispersion"))
+    fit = fitted(model, runs, parsed, options.get("dispersion"))
+    return model, fit, pairs_of(fit, runs, options)
 
 
 def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
