@@ -276,30 +276,24 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
     example = example_value(table, name)
     values = _entries(table, name, example)
     words = [entry for entry, (is_number, _) in values.items() if not is_number]
+    shown = repr(example)
     if isinstance(example, str) or (words and _reads_as_number(example)):
-        description, advice = _advice_on_text(name, values, words)
-        raise DataError(_not_numeric(table, name, argument, description, advice))
-    if dtype == nw.Duration:
-        advice = f"It holds durations: convert them to seconds, for pandas with df[{name!r}].dt.total_seconds()."
+        shown, then = _advice_on_text(name, values, words)
+    elif dtype == nw.Duration:
+        then = f"It holds durations: convert them to seconds, for pandas with df[{name!r}].dt.total_seconds()."
     elif dtype == nw.Boolean:
-        advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
+        then = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
     elif example is None:
-        advice = "All its values are missing: choose another column."
+        then = "All its values are missing: choose another column."
     elif isinstance(example, complex):
-        advice = "Choose its real part or its absolute value."
+        then = "Choose its real part or its absolute value."
     elif not words:
-        advice = f"Its values are numbers: convert it first, for pandas with df[{name!r}].astype(float)."
+        then = f"Its values are numbers: convert it first, for pandas with df[{name!r}].astype(float)."
     else:
-        advice = "Choose a numeric column."
-    raise DataError(_not_numeric(table, name, argument, repr(example), advice))
-
-
-def _not_numeric(
-    table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, argument: str, description: str, then: str
-) -> str:
-    return (
-        f"{named(argument)} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
-        f"(for example {description}). {then}"
+        then = "Choose a numeric column."
+    raise DataError(
+        f"{named(argument)} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} (for example "
+        f"{shown}). {then}"
     )
 
 

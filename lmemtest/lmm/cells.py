@@ -113,9 +113,6 @@ def compress(
     by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
     check_columns(score, columns, argument="score")
     check_columns(() if weights is None else weights, columns, argument="weights")
-    check_numeric(table, score, argument="score")
-    if weights is not None:
-        check_numeric(table, weights, argument="weights")
     return compressed(table, by, score=score, transform=transform, weights=weights, scope=scope_of(frame))
 
 
@@ -128,7 +125,10 @@ def compressed(
     weights: str | None,
     scope: Scope | None,
 ) -> Cells:
-    """`compress` by columns that the table has, of scores and weights that are numbers."""
+    """`compress` by columns that the table has."""
+    for column, argument in ((score, "score"), (weights, "weights")):
+        if column is not None:
+            check_numeric(table, column, argument=argument)
     keys = by if weights is None or weights in by else (*by, weights)
     groups = None if scope is None else scope.summarised(keys, score, transform)
     if groups is None:

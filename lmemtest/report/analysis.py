@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lmemtest.bench.benchmark.observed_advantages import interactions, observed_advantages, turns
 from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
-from lmemtest.bench.data.roles import stated
-from lmemtest.bench.data.runs import Runs, as_runs
+from lmemtest.bench.data.runs import Runs, as_runs, stated
 from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
 from lmemtest.bench.modelling.recommend import fitted, model_of
 from lmemtest.bench.ranking.compare import beside

@@ -194,6 +194,6 @@ def test_unequal_advantages_are_no_warning_where_pairs_have_their_own_variances(
     )
     diagnosis = replace(three.diagnosis, checks=checks)
     assert three.pairs.errors == "moderated"
-    assert wording.fit_warnings(replace(three, diagnosis=diagnosis)) == []
-    by_model = replace(three, diagnosis=diagnosis, pairs=three.means.pairs(vcov="model"))
+    assert wording.fit_warnings(replace(three, diagnosing=lambda: diagnosis)) == []
+    by_model = replace(three, diagnosing=lambda: diagnosis, pairs=three.means.pairs(vcov="model"))
     assert wording.fit_warnings(by_model) == ["the variance of the advantages by tool"]

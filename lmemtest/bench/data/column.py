@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_unnamed", "mean_columns"),
-    *("number_in", "read_columns", "role_of", "sums_up", "vocabulary", "with_names", "words_of"),
+    *("number_in", "read_columns", "role_of", "runs_in_names", "sums_up", "vocabulary", "with_names", "words_of"),
 ]
 
 # ---------------------------------------------------------------------- what a name says
@@ -514,3 +514,30 @@ def mean_columns(columns: Iterable[Column], *, of_methods: bool = False) -> tupl
             spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
             bare = {}
     return {**groups, **bare}, [name for name in named_so if name in spare]
+
+
+_OF_RUNS = r"^(.+?)[\W_]+(?:seed|run|rep|fold|split|trial|s|r)[\W_]?(\d+)$"  # such as "PPO_seed3"
+
+
+def runs_in_names(names: Iterable[Any], source: str = "", others: Sequence[str] = (), table: str = "df") -> str:
+    """What is said of names that end in the number of a run, each with several numbers; nothing of others.
+
+    `source` is the column of the names. Without it they are names of columns of `table`, beside `others`.
+
+    >>> print(runs_in_names(["PPO_s0", "PPO_s1", "SAC_s0", "SAC_s1"], "run").partition(".str")[0])  # doctest: +ELLIPSIS
+    The names 'PPO_s0', ... end in the number of a run, which is not what is compared. Take them apart, then call again:
+      df[['algorithm', 'seed']] = df.pop('run')
+    >>> runs_in_names(["resnet-50", "resnet-101"], "run"), runs_in_names(["A_r2", "B_r2"], "run")
+    ('', '')
+    """
+    names = list(names)
+    found = [re.match(_OF_RUNS, name, re.IGNORECASE) if isinstance(name, str) else None for name in names]
+    stems = [match[1] for match in found if match is not None]
+    if len(stems) < len(names) or not stems or min(map(stems.count, stems)) < 2:
+        return ""
+    rows = "" if source else f"  df = {table}.melt({[*others]}, var_name='run', value_name='score')\n"
+    return (
+        f"The names {listed(map(repr, names), most=2)} end in the number of a run, which is not what is compared. "
+        f"Take them apart, then call again:\n{rows}"
+        f"  df[['algorithm', 'seed']] = df.pop({source or 'run'!r}).str.extract(r'(?i){_OF_RUNS}')"
+    )

@@ -18,10 +18,19 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import pandas as pd
 
-from lmemtest.bench.data.column import SCORE_NAMES, Column, direction_of, mean_columns, read_columns, role_of, words_of
+from lmemtest.bench.data.column import (
+    SCORE_NAMES,
+    Column,
+    direction_of,
+    mean_columns,
+    read_columns,
+    role_of,
+    runs_in_names,
+    words_of,
+)
 from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.data.roles import MANY, command_of, keywords_of, runs_in_names, unnamed_columns, with_roles
+from lmemtest.bench.data.roles import MANY, command_of, keywords_of, unnamed_columns, with_roles
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED

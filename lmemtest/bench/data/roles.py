@@ -11,8 +11,7 @@ numbers them again. Names decide only between columns that structure leaves alik
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,9 +21,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.column import direction_of, role_of, vocabulary, words_of
+from lmemtest.bench.data.runs import stated
 from lmemtest.core.codes import column_codes, combine_codes
 from lmemtest.core.frames import collected
-from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    *("Unnamed", "answer_roles", "command_of", "keywords_of", "options_of", "runs_in_names", "unnamed_columns"),
+    *("Unnamed", "answer_roles", "command_of", "keywords_of", "options_of", "unnamed_columns"),
     "with_roles",
 ]
 
@@ -71,33 +70,6 @@ class Unnamed:
 def is_text(column: pd.Series[Any]) -> bool:
     """Whether a column holds no numbers."""
     return not pd.api.types.is_numeric_dtype(column.dtype)
-
-
-_OF_RUNS = r"^(.+?)[\W_]+(?:seed|run|rep|fold|split|trial|s|r)[\W_]?(\d+)$"  # such as "PPO_seed3"
-
-
-def runs_in_names(names: Iterable[Any], source: str = "", others: Sequence[str] = (), table: str = "df") -> str:
-    """What is said of names that end in the number of a run, each with several numbers; nothing of others.
-
-    `source` is the column of the names. Without it they are names of columns of `table`, beside `others`.
-
-    >>> print(runs_in_names(["PPO_s0", "PPO_s1", "SAC_s0", "SAC_s1"], "run").partition(".str")[0])  # doctest: +ELLIPSIS
-    The names 'PPO_s0', ... end in the number of a run, which is not what is compared. Take them apart, then call again:
-      df[['algorithm', 'seed']] = df.pop('run')
-    >>> runs_in_names(["resnet-50", "resnet-101"], "run"), runs_in_names(["A_r2", "B_r2"], "run")
-    ('', '')
-    """
-    names = list(names)
-    found = [re.match(_OF_RUNS, name, re.IGNORECASE) if isinstance(name, str) else None for name in names]
-    stems = [match[1] for match in found if match is not None]
-    if len(stems) < len(names) or not stems or min(map(stems.count, stems)) < 2:
-        return ""
-    rows = "" if source else f"  df = {table}.melt({[*others]}, var_name='run', value_name='score')\n"
-    return (
-        f"The names {listed(map(repr, names), most=2)} end in the number of a run, which is not what is compared. "
-        f"Take them apart, then call again:\n{rows}"
-        f"  df[['algorithm', 'seed']] = df.pop({source or 'run'!r}).str.extract(r'(?i){_OF_RUNS}')"
-    )
 
 
 # ------------------------------------------------------------------------------------------ structure without a role
@@ -334,15 +306,6 @@ def command_of(roles: dict[str, Any]) -> list[str]:
                 part for column in (value if isinstance(value, tuple) else [value]) for part in (option, column)
             ]
     return options
-
-
-def stated(roles: dict[str, Any]) -> dict[str, Any]:
-    """The roles that are not what `Runs` takes without a word."""
-    return {
-        name: value
-        for name, value in roles.items()
-        if (value is False if name == "seed_shared" else value not in (None, ()))
-    }
 
 
 # ------------------------------------------------------------------------------------------- answers of models to items

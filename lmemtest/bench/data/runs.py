@@ -506,6 +506,15 @@ def as_runs(table: Any, roles: Mapping[str, Any], function: str, asked: str = ""
     raise ArgumentError(message).of_columns(table, given, f"lmemtest.{function}(df, {asked}{{}})")
 
 
+def stated(roles: dict[str, Any]) -> dict[str, Any]:
+    """The roles that are not what `Runs` takes without a word."""
+    return {
+        name: value
+        for name, value in roles.items()
+        if (value is False if name == "seed_shared" else value not in (None, ()))
+    }
+
+
 def require_runs(runs: Any, function: str = "{}") -> None:
     """Refuse a table whose columns have no roles, with the call of the function that gives them."""
     if not isinstance(runs, Runs):

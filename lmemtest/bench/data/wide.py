@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.column import Column, role_of, with_names
+from lmemtest.bench.data.column import Column, role_of, runs_in_names, with_names
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
-from lmemtest.bench.data.roles import runs_in_names
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_names
 from lmemtest.core.words import format_level, listed

@@ -30,7 +30,7 @@ import pandas as pd
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling.shared_seeds import left_out_by_test, terms_of_seeds
+from lmemtest.bench.modelling.shared_seeds import terms_of_seeds
 from lmemtest.bench.modelling.terms import called_for
 from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
@@ -146,12 +146,11 @@ def model_of(runs: Runs, population: str | None = None, *, hold_seeds: bool = Fa
     sample = Population.of(runs, population)
     exactly = population == "run" and runs.study.several_benchmarks  # each benchmark has means of its own
     blocks = runs.study.instance if exactly else runs.study.relative_to
-    of_seeds, seeds, no_luck = terms_of_seeds(runs, always=hold_seeds)
+    of_seeds, seeds, no_luck, tested = terms_of_seeds(runs, always=hold_seeds)
     spec, formula, terms, left_out, budget_notes = called_for(
         runs, blocks, of_seeds, families=sample.families, fixed_family=sample.fixed, exactly=exactly
     )
     not_identified = (*sample.left_out, *left_out, *no_luck)
-    tested = left_out_by_test(runs, seeds)
     values = {"formula": formula, "runs": runs, "spec": spec, "left_out": not_identified, "tested": tested}
     return Answer(
         question="recommend",

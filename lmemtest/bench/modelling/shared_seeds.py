@@ -123,40 +123,36 @@ def shared_seeds(runs: Runs) -> Answer:
     return _answer(f, r, df - r, float(special.fdtrc(r, df - r, f)), (moments, df_moments), seeds)
 
 
-def terms_of_seeds(runs: Runs, *, always: bool = False) -> tuple[list[Term | Bar], Answer | None, list[str]]:
-    """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified.
+def terms_of_seeds(
+    runs: Runs, *, always: bool = False
+) -> tuple[list[Term | Bar], Answer | None, list[str], tuple[str, ...]]:
+    """The terms of what runs with the same seed share on all benchmarks, its test, why it is not identified, and what
+    was left out by the test.
 
     `always`: also where the test does not show it, as at the looks of a ledger. What a seed does to all algorithms is
     then taken out where they have the same seeds, as by the test: a variance of it that is estimated as zero would lend
     its degrees of freedom to that of the pairs, and make it smaller.
     """
     if not runs.study.several_benchmarks or not runs.study.seeds_cross:
-        return [], None, []
+        return [], None, [], ()
     seed = str(runs.seed)
     pair = Bar.of((seed, runs.algorithm))
     try:
         test = shared_seeds(runs)
     except DesignError as error:
-        return [], None, [f"{pair}: {str(error).removesuffix('.')}."]
+        return [], None, [f"{pair}: {str(error).removesuffix('.')}."], ()
     if always and test.verdict == "not shown":
         test = replace(test, values={**test.values, "verdict": "precaution"})
     if test.verdict == "not shown":
-        return [], test, []
+        left_out = (
+            f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks "
+            f"({test.test}). That is not evidence that there is none: a weak one may be missed. The term is kept where "
+            f"p < {test.level:g}."
+        )
+        return [], test, [], (left_out,)
     count = runs.study.count
     same = always and count(seed, runs.algorithm) == count(seed) * count(runs.algorithm)
-    return [Term.levels(seed) if same else Bar.of((seed,)), pair], test, []
-
-
-def left_out_by_test(runs: Runs, seeds: Answer | None) -> tuple[str, ...]:
-    """The term of an effect of seeds that was tested and is not in the model."""
-    if seeds is None or seeds.verdict != "not shown":
-        return ()
-    pair = Bar.of((str(runs.seed), runs.algorithm))
-    return (
-        f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks ({seeds.test}). "
-        f"That is not evidence that there is none: a weak one may be missed. The term is kept where p < "
-        f"{seeds.level:g}.",
-    )
+    return [Term.levels(seed) if same else Bar.of((seed,)), pair], test, [], ()
 
 
 def _answer(

@@ -70,7 +70,7 @@ def by_policies(
             meaning = _meaning(policy, of, where)
             if isinstance(policy, Mapping) and has_kinds(source):
                 meaning = "; ".join(f"{kind}: {_meaning(each, of, where)}" for kind, each in policy.items())
-            *_, pairs = compared(scored.with_named_algorithms(), {"alpha": alpha})
+            _, pairs = compared(scored.with_named_algorithms(), {"alpha": alpha})
             ways[name] = (f"under {name}", meaning, pairs, scored.direction)
         except ArgumentError:
             raise

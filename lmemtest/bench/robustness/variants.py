@@ -287,22 +287,16 @@ def _changes(variants: Variants, p_values: Array, alpha: float) -> tuple[str, ..
 
 
 def compared(
-    runs: Runs,
-    options: Mapping[str, Any],
-    *,
-    population: str | None = None,
-    curves: str | None = None,
-    parsed: ParsedFormula | None = None,
-) -> tuple[Answer, LmmFit, Comparisons]:
-    """The recommended model, its fit, or that of one's own model of the rows as they are, and all pairs.
+    runs: Runs, options: Mapping[str, Any], *, population: str | None = None, curves: str | None = None
+) -> tuple[Answer, Comparisons]:
+    """The recommended model and all pairs by it.
 
-    With the option `hold_seeds` a recommended model has what seeds share without a test, as at the looks of a ledger.
+    With the option `hold_seeds` the model has what seeds share without a test, as at the looks of a ledger.
     """
-    if parsed is None:
-        runs = reduced(runs, curves)
-    model = model_of(runs, population, hold_seeds=options.get("hold_seeds", False))
-    fit = fitted(model, runs, parsed, options.get("dispersion"))
-    return model, fit, pairs_of(fit, runs, options)
+    per_run = reduced(runs, curves)
+    model = model_of(per_run, population, hold_seeds=options.get("hold_seeds", False))
+    fit = fitted(model, per_run, dispersion=options.get("dispersion"))
+    return model, pairs_of(fit, per_run, options)
 
 
 def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons:
@@ -461,7 +455,7 @@ def _in_words(score: str, curve: Curve | None, scale: Scale) -> tuple[str, str]:
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
     if raw is None or not runs.study.several_benchmarks or runs.study.count(runs.benchmark) <= MOST_FIXED:
-        return compared(runs, {"alpha": alpha})[-1]
+        return compared(runs, {"alpha": alpha})[1]
     model = recommend(runs)
     spec = replace(recommend(raw).spec, response=model.runs.score)
     return pairs_of(fitted(model, model.runs, spec.parsed), model.runs, {"alpha": alpha})
@@ -514,9 +508,12 @@ def _pairs_beside(
     try:
         if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families or population == "run" else None
-            return compared(other, options, population=same, curves="model")[-1]
-        spec = replace(chosen.spec if parsed is None else ModelSpec.of(parsed), response=other.score)
-        return pairs_of(fitted(chosen, other, spec.parsed, options["dispersion"]), other, options)
+            model = model_of(other, same, hold_seeds=options["hold_seeds"])
+            fit = fitted(model, other, dispersion=options["dispersion"])
+        else:
+            spec = replace(chosen.spec if parsed is None else ModelSpec.of(parsed), response=other.score)
+            fit = fitted(chosen, other, spec.parsed, options["dispersion"])
+        return pairs_of(fit, other, options)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None
 
@@ -538,7 +535,7 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
     DesignError
         If there are no families, too few, or one of the models is not identified.
     """
-    used, _, pairs = compared(runs, {"alpha": alpha}, curves="model")
+    used, pairs = compared(runs, {"alpha": alpha}, curves="model")
     variants = populations_compared(runs, used, pairs, {"alpha": alpha})
     if variants is None:
         raise DesignError(
@@ -561,7 +558,7 @@ def populations_compared(runs: Runs, used: Answer, pairs: Comparisons, options: 
         return None
     other = next(name for name in _SAMPLES if name != used.population)
     try:
-        model, _, beside = compared(runs, options, population=other, curves="model")
+        model, beside = compared(runs, options, population=other, curves="model")
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
     both = {used.population: (used, pairs), other: (model, beside)}
@@ -643,7 +640,7 @@ def _significant_with(
     roles["ignore"] = tuple(name for name in roles["ignore"] if name != column)
     with_roles = type(runs)(frame, **{**roles, "family": (column,)})
     try:
-        *_, pairs = compared(with_roles, options, curves="model")
+        _, pairs = compared(with_roles, options, curves="model")
         decided = pairs.decisions(alpha=options["alpha"], direction=runs.direction)
     except LmemtestError:
         return None

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import advice
-from lmemtest.core.frames import check_numeric
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import LONG, in_words, is_part, say
 from lmemtest.core.rounding import written
@@ -179,9 +178,6 @@ def fit_parsed(
         by = list(dict.fromkeys([*by, dispersion]))
     if weights is not None:
         check_columns(weights, names, argument="weights")
-    check_numeric(table, parsed.response, argument="score")
-    if weights is not None:
-        check_numeric(table, weights, argument="weights")
     cells = compressed(
         table, tuple(by), score=parsed.response, transform=parsed.response_transform, weights=weights, scope=scope
     )
