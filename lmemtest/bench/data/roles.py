@@ -451,6 +451,7 @@ VOTERS = JUDGES | _words("voter user participant session worker respondent")
 PROMPTS = _words("prompt question item instruction query conversation dialogue")
 _NUMBERED = _words("id hash key name index number nr")  # what else the name of such a column holds
 RATINGS = _words("rating score grade points stars mark quality helpfulness likert")
+GRADES = _words("rating grade stars likert")  # whole numbers on a scale, also where no column names a judge
 TASKS = _words("task subject category benchmark dataset domain topic suite area skill capability field")
 EPOCHS = _words("epoch attempt sample trial run repeat repetition rep seed try generation")
 MODELS = _words("model llm system agent method")
@@ -477,9 +478,10 @@ def answer_roles(table: pd.DataFrame, given: Mapping[str, Any] | None = None) ->
     if not isinstance(model, str):
         return None
     free = [name for name in free if name != model]
-    judge = said.get("judge") or next((n for n in free if set(words_of(n)) & JUDGES and table[n].nunique() > 1), None)
-    free = [name for name in free if name != judge]
-    score = said.get("score") or _score(table, free, rated=judge is not None)
+    judges = [name for name in free if set(words_of(name)) & JUDGES]
+    judge = said.get("judge") or next((name for name in judges if table[name].nunique() > 1), None)
+    free = [name for name in free if name not in (judge, *judges)]
+    score = said.get("score") or _score(table, free, rated=judge is not None or bool(judges))
     if score is None:
         return None
     free = [name for name in free if name != score]
@@ -580,7 +582,7 @@ def _model(table: Any, free: list[str]) -> str | None:
 
 
 def _score(table: Any, free: list[str], *, rated: bool) -> str | None:
-    """The column of 0 and 1; else one between them that is called a score, or where there are judges, of ratings."""
+    """The column of 0 and 1; else one between them that is called a score, one of grades, or any of judges' ratings."""
     import pandas as pd
 
     other = EPOCHS | _FAILURES  # 1 is no right answer
@@ -591,8 +593,9 @@ def _score(table: Any, free: list[str], *, rated: bool) -> str | None:
         return solved[0] if len(solved) == 1 else None
     numeric = [n for n in free if pd.api.types.is_numeric_dtype(table[n].dtype) and role_of(n) is None]
     found = [name for name in numeric if set(words_of(name)) & RATINGS or direction_of(name) == "maximize"]
-    if not rated:  # graded answers, between 0 and 1
-        found = [name for name in found if table[name].min() >= 0.0 and table[name].max() <= 1.0]
+    if not rated:  # graded answers, between 0 and 1 or on a scale
+        shares = [name for name in found if table[name].min() >= 0.0 and table[name].max() <= 1.0]
+        found = shares or [name for name in found if set(words_of(name)) & GRADES and _scale(table[name])]
     elif not found:
         found = numeric
     return found[0] if len(found) == 1 else None
