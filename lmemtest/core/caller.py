@@ -164,8 +164,8 @@ ADVICE = {
         "infinite ones too, or a column of true and false.",
     ),
     "failed_worst": (
-        ", for instance with Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')",
-        ", for instance with --failed missing (or nonfinite) and --score-failures worst",
+        ", for instance with Runs(..., failed={failed!r}) and runs.score_failures('worst')",
+        ", for instance with --failed {failed!r} --score-failures worst",
     ),
     "score_failures": ("runs.score_failures(...)", "--score-failures POLICY"),
     "policies_by_kind": (

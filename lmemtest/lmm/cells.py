@@ -309,9 +309,9 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
     )
 
 
-def of_failures() -> str:
-    """How to say that runs failed, and what they count."""
-    return advice("failed_worst")
+def of_failures(failed: str = "nonfinite") -> str:
+    """How to say that runs failed, by a column or by scores that are missing or infinite, and what they count."""
+    return advice("failed_worst", failed=failed)
 
 
 def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:

@@ -80,7 +80,7 @@ json <- function(x, indent = "") {
   if (is.list(x)) return(join(vapply(x, json, "", indent = deeper), "[", "]"))
   scalars <- unname(json_scalars(x))
   if (length(scalars) == 1 && !inherits(x, "AsIs")) return(scalars)
-  join(scalars, "[", "]")
+  paste0("[", paste(scalars, collapse = ", "), "]")
 }
 
 write_reference <- function(name, ..., optimisers = NULL) {

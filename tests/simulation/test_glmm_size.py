@@ -190,6 +190,7 @@ class Answers:
         """Of all pairs, step-down, by each method; ones where no answer is wrong, or none is right."""
         k, y = self.cell[3], self.draw(rng)
         names = ["default", "satterthwaite", "normal", *["linear", "binomial"] * linear, *["laplace"] * laplace]
+        names += ["moderated"] * (self.cell[4] == "erratic")
         if not 0 < y.sum() < len(y):
             return dict.fromkeys(names, np.ones(k * (k - 1) // 2))
         fit = self.fit.refit(cells=replace(self.fit.observed, mean=y[self.where]))
@@ -209,16 +210,21 @@ class Answers:
             roles = {"model": "model", "task": "task", "item": "item", "score": "y"}
             found = lt.evaluate(self.frame.assign(y=y), **roles, method=method).like
             out[method] = found.to_frame().sort_values(["left", "right"])["p_value"].fillna(1.0).to_numpy()
+        if self.cell[4] == "erratic":
+            found = fit.emmeans("model", vcov=fit.moderated("task")).pairs().to_frame()
+            out["moderated"] = found["p_value"].to_numpy()
         if laplace:
             out["laplace"] = by(fit.refit(reml=False), np.inf * alone)
         return out
 
 
-def rates(number: int, n: int, *, linear: bool = False, laplace: bool = False) -> dict[str, tuple[float, float]]:
+def rates(
+    number: int, n: int, *, linear: bool = False, laplace: bool = False, seed: int = 31
+) -> dict[str, tuple[float, float]]:
     """Of a cell of the grid by method: tables with some equal pair called different, and the unequal pairs found."""
     tables, (i, j) = Answers(GRID[number]), np.triu_indices(GRID[number][3], 1)
     equal = effects(GRID[number])[i] == effects(GRID[number])[j]
-    answers = answers_of(lambda rng: tables.p_values(rng, linear=linear, laplace=laplace), n, each(31, number))
+    answers = answers_of(lambda rng: tables.p_values(rng, linear=linear, laplace=laplace), n, each(seed, number))
     found = {name: np.array([answer[name] for answer in answers]) < 0.05 for name in answers[0]}
     return {
         name: (float(called[:, equal].any(axis=1).mean()), float(called[:, ~equal].mean()) if not equal.all() else 0.0)
@@ -230,6 +236,14 @@ def test_equal_models_are_called_different_in_five_percent_over_the_grid():
     n = 50
     share = np.mean([rates(number, n)["default"][0] for number in range(len(EQUAL))])
     assert at_most(share, n * len(EQUAL), 0.05)
+
+
+def test_one_erratic_model_of_ten_calls_for_standard_errors_of_each_pair():
+    """Measured with 600 tables: 9.7 % with a false difference by default, 5.0 % by moderated standard errors."""
+    n = 200
+    found = rates(GRID.index((8, 40, 0.8, 10, "erratic", 0.5)), n, seed=1231)
+    assert at_most(found["moderated"][0], n, 0.05)
+    assert found["default"][0] > found["moderated"][0]
 
 
 def test_the_default_finds_nine_tenths_of_what_satterthwaites_degrees_of_freedom_find_and_the_linear_model():

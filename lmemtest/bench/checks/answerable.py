@@ -16,11 +16,11 @@ import pandas as pd
 
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.column import direction_of, read_columns
-from lmemtest.bench.data.failures import WELL
+from lmemtest.bench.data.failures import WORDS, columns_of_failures
 from lmemtest.bench.data.forms import tidied
 from lmemtest.bench.data.guessing import MOST_READINGS, Guess, guess, in_its_form
 from lmemtest.bench.data.recognised import EVALUATE, Recognised, recognised
-from lmemtest.bench.data.roles import command_of, is_text, keywords_of
+from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.power.power import power
 from lmemtest.bench.power.variance_components import VarianceComponents
@@ -194,14 +194,7 @@ def _scored(runs: Runs, unread: Sequence[str]) -> tuple[Runs, list[str]]:
     """
     if not runs.study.groups(()).n_bad.any():
         return runs, []
-    ways = [runs.failed] if runs.failed is not None else ["missing", "nonfinite"]
-    if runs.failed is None:
-        table = collected(runs.frame.select(runs.score, *runs.unused)).to_pandas()
-        lost = ~np.isfinite(table.pop(runs.score).to_numpy(dtype=float))
-        texts = table.loc[:, [name for name in table if is_text(table[name])]]
-        ends = texts.apply(lambda column: ~column.fillna("").astype(str).str.lower().isin(WELL))
-        ways = [*(name for name in ends if (ends[name].to_numpy() == lost).all()), *ways]
-    for way in ways:
+    for way in [runs.failed] if runs.failed is not None else [*columns_of_failures(runs), *WORDS]:
         try:
             scored = Runs(runs.frame, **{**runs.roles(), "failed": way}).score_failures("worst")
         except LmemtestError:

@@ -13,6 +13,7 @@ from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome
 from lmemtest.bench.data.column import direction_of, role_of
+from lmemtest.bench.data.failures import columns_of_failures
 from lmemtest.bench.data.roles import Unnamed, call_of, options_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, ScoreKind, effect_scales, looks_like, remedy_text, scale_ratio
 from lmemtest.core.caller import advice
@@ -112,10 +113,13 @@ def non_finite(study: Study) -> list[Finding]:
     bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=study.n_cells)
     rows = np.bincount(study.code("cell"), weights=points.n, minlength=study.n_cells)
     worst = "largest" if study.runs.direction == "minimize" else "smallest"
+    if not bad.any():
+        return []
+    failed = next(iter(columns_of_failures(study.runs)), "nonfinite")
     remedy = (
-        f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
-        f"a result{of_failures()}; drop them with {advice('drop_missing')} only if failing has nothing to do with the "
-        "algorithm."
+        f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is a "
+        f"result{of_failures(failed)}; drop them with {advice('drop_missing')} only if failing has nothing to do with "
+        "the algorithm."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:

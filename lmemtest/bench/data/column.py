@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_unnamed", "mean_columns"),
+    *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_text", "is_unnamed"),
+    "mean_columns",
     *("number_in", "read_columns", "role_of", "runs_in_names", "sums_up", "vocabulary", "with_names", "words_of"),
 ]
 
@@ -514,6 +515,11 @@ def mean_columns(columns: Iterable[Column], *, of_methods: bool = False) -> tupl
             spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
             bare = {}
     return {**groups, **bare}, [name for name in named_so if name in spare]
+
+
+def is_text(column: pd.Series[Any]) -> bool:
+    """Whether a column holds no numbers."""
+    return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
 _OF_RUNS = r"^(.+?)[\W_]+(?:seed|run|rep|fold|split|trial|s|r)[\W_]?(\d+)$"  # such as "PPO_seed3"

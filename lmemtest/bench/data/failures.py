@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from lmemtest.bench.data.column import number_in
+from lmemtest.bench.data.column import is_text, number_in
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import check_numeric, collected, example_value, supported
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
 __all__ = [
-    *("POLICIES", "WORDS", "Failures", "check_failed", "check_reference", "compared_within", "count_failures"),
-    *("failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds"),
+    *("POLICIES", "WORDS", "Failures", "check_failed", "check_reference", "columns_of_failures", "compared_within"),
+    *("count_failures", "failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds"),
     *("score_failures", "words_as_kinds"),
 ]
 
@@ -177,6 +177,15 @@ def has_kinds(runs: Runs) -> bool:
     """Whether a column says in which way runs failed."""
     dtype = runs.frame.collect_schema().get(runs.failed)
     return isinstance(dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def columns_of_failures(runs: Runs) -> list[str]:
+    """Columns without a role whose words tell the rows without a score, and no others: they name kinds of failures."""
+    table = collected(runs.frame.select(runs.score, *runs.unused)).to_pandas()
+    lost = ~np.isfinite(table.pop(runs.score).to_numpy(dtype=float))
+    texts = [table[name] for name in table if is_text(table[name])]
+    ended = {str(column.name): column.fillna("").astype(str).str.lower().isin(WELL) for column in texts}
+    return [name for name, well in ended.items() if (~well.to_numpy() == lost).all()]
 
 
 def words_as_kinds(frame: Any, score: str) -> tuple[Any, str]:

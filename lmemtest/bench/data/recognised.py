@@ -252,10 +252,11 @@ def answers_in(table: Any, file: str = "", score: str | None = None) -> Recognis
     rated = "max_score" in roles
     if not rated and "score" in roles and not is_solved_or_not(table[roles["score"]]):
         return None
+    graded = "ratings of models by judges" if "judge" in roles else "grades of the answers of models to items"
     columns = [part for name in ("model", "item", "score") for part in _several(roles.get(name, ()))]
     return Recognised(
         code="ratings" if rated else "items",
-        what="ratings of models by judges" if rated else "answers of models to items, right (1) or wrong (0)",
+        what=graded if rated else "answers of models to items, right (1) or wrong (0)",
         columns=tuple(columns), tool=EVALUATE, files=(file,) if file else (), options=roles, advice=_MADE_FOR,
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.column import direction_of, role_of, vocabulary, words_of
+from lmemtest.bench.data.column import direction_of, is_text, role_of, vocabulary, words_of
 from lmemtest.bench.data.runs import stated
 from lmemtest.core.codes import column_codes, combine_codes
 from lmemtest.core.frames import collected
@@ -65,11 +65,6 @@ class Unnamed:
         if role_of(self.name) == "choice":
             what = "several scores in one column"
         return f"{self.name!r} ({self.n_values:,} values, {'by its name' if self.by_name else 'perhaps'} {what})"
-
-
-def is_text(column: pd.Series[Any]) -> bool:
-    """Whether a column holds no numbers."""
-    return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
 # ------------------------------------------------------------------------------------------ structure without a role
@@ -315,6 +310,7 @@ VOTERS = JUDGES | vocabulary("voter user participant session worker respondent")
 PROMPTS = vocabulary("prompt question item instruction query conversation dialogue")
 _NUMBERED = vocabulary("id hash key name index number nr")  # what else the name of such a column holds
 RATINGS = vocabulary("rating score grade points stars mark quality helpfulness likert")
+GRADES = vocabulary("rating grade stars likert")  # whole numbers on a scale, also where no column names a judge
 TASKS = vocabulary("task subject category benchmark dataset domain topic suite area skill capability field")
 EPOCHS = vocabulary("epoch attempt sample trial run repeat repetition rep seed try generation")
 MODELS = vocabulary("model llm system agent method")
@@ -341,9 +337,10 @@ def answer_roles(table: pd.DataFrame, given: Mapping[str, Any] | None = None) ->
     if not isinstance(model, str):
         return None
     free = [name for name in free if name != model]
-    judge = said.get("judge") or next((n for n in free if set(words_of(n)) & JUDGES and table[n].nunique() > 1), None)
-    free = [name for name in free if name != judge]
-    score = said.get("score") or _score(table, free, rated=judge is not None)
+    judges = [name for name in free if set(words_of(name)) & JUDGES]
+    judge = said.get("judge") or next((name for name in judges if table[name].nunique() > 1), None)
+    free = [name for name in free if name not in (judge, *judges)]
+    score = said.get("score") or _score(table, free, rated=judge is not None or bool(judges))
     if score is None:
         return None
     free = [name for name in free if name != score]
@@ -444,7 +441,7 @@ def _model(table: Any, free: list[str]) -> str | None:
 
 
 def _score(table: Any, free: list[str], *, rated: bool) -> str | None:
-    """The column of 0 and 1; else one between them that is called a score, or where there are judges, of ratings."""
+    """The column of 0 and 1; else one between them that is called a score, one of grades, or any of judges' ratings."""
     import pandas as pd
 
     other = EPOCHS | _FAILURES  # 1 is no right answer
@@ -455,8 +452,9 @@ def _score(table: Any, free: list[str], *, rated: bool) -> str | None:
         return solved[0] if len(solved) == 1 else None
     numeric = [n for n in free if pd.api.types.is_numeric_dtype(table[n].dtype) and role_of(n) is None]
     found = [name for name in numeric if set(words_of(name)) & RATINGS or direction_of(name) == "maximize"]
-    if not rated:  # graded answers, between 0 and 1
-        found = [name for name in found if table[name].min() >= 0.0 and table[name].max() <= 1.0]
+    if not rated:  # graded answers, between 0 and 1 or on a scale
+        shares = [name for name in found if table[name].min() >= 0.0 and table[name].max() <= 1.0]
+        found = shares or [name for name in found if set(words_of(name)) & GRADES and _scale(table[name])]
     elif not found:
         found = numeric
     return found[0] if len(found) == 1 else None

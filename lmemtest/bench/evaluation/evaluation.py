@@ -172,15 +172,16 @@ def evaluate(
 
     On these tasks: means over tasks of means over items; their covariance from the items of each task, pairwise, so
     that models with the same items are compared by differences; with `cluster`, from the clusters of each task (CR2 and
-    its degrees of freedom). For tasks like these: the mixed model ``score ~ model +
-    (1 | task) + (1 | task:model) + (1 | task:item)`` of means over epochs, standard errors moderated towards each
-    pair's own scatter over tasks, as `analyze` does. On these items: the variances of the runs at each item, models
-    independent, Satterthwaite's degrees of freedom. Where families are the sample it has ``(1 | family) + (1 |
-    family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
-    answers as the variance of the mean amounts to, on these tasks that with one item more, half right and half wrong
-    (few items may hold none of those that are hardly ever solved, or failed); of a model that solved all or nothing,
-    with the number of items (of tasks, or families, for the second question). When the linear model is enough is
-    measured on the page "Evaluations".
+    its degrees of freedom). Where tasks have unequal numbers of items the variance between the items of each is drawn
+    towards that of all (two prior degrees of freedom), since a few items hardly show it; by odds it is not. For tasks
+    like these: the mixed model ``score ~ model + (1 | task) + (1 | task:model) + (1 | task:item)`` of means over
+    epochs, standard errors moderated towards each pair's own scatter over tasks, as `analyze` does. On these items: the
+    variances of the runs at each item, models independent, Satterthwaite's degrees of freedom. Where families are the
+    sample it has ``(1 | family) + (1 | family:model)`` as well, and the scatter is that over families. Intervals of
+    accuracies are Wilson's with as many answers as the variance of the mean amounts to, on these tasks that with one
+    item more, half right and half wrong (few items may hold none of those that are hardly ever solved, or failed); of a
+    model that solved all or nothing, with the number of items (of tasks, or families, for the second question). When
+    the linear model is enough is measured on the page "Evaluations".
 
     With ``method="binomial"`` the model for tasks like these is `fit_glmm` of the same formula, by restricted
     pseudo-likelihood; ``(1 | task:item:model)`` joins it where answers were repeated. Its accuracies are probabilities

@@ -16,6 +16,17 @@ With C_t the covariance matrix of the models' means over the n_t items of task t
 Every difference has its own variance: that of differences on the same items where models share them, the sum of two
 variances where they do not.
 
+Two items hardly tell how accuracies vary over the items of a task: their variance is often zero, and has one degree of
+freedom. So each task's variance of an item, S_t = n_t C_t, is drawn towards what all tasks say, as in Smyth (2004,
+Stat. Appl. Genet. Mol. Biol. 3, 3) and with d = 2 prior degrees of freedom:
+
+    a_t S_t + (1 - a_t) S,    a_t = (n_t - 1) / (n_t - 1 + d),    S = sum_u a_u S_u / sum_u a_u
+
+stands for S_t. That multiplies C_t in both formulas above by r_t = a_t (1 + n_t sum_u (1 - a_u) / n_u / sum_u a_u),
+which is 1 where tasks are of one size and near 1 where all have many items. With d = 0 each task has its own variance;
+the larger d, the nearer they are to one pooled variance, which is too small where the large tasks are easy and the
+small ones are not. By odds each task keeps its own.
+
 Where items come in clusters (questions on one passage), these are the sample of a task: with e_c the sum over cluster c
 of a model's scores less their mean, and h_c the share of the task's n items that are in it,
 
@@ -72,6 +83,7 @@ LOG_ODDS = "log(odds)"  # the response of comparisons by odds, whose ratios are 
 _MANY = 50_000  # answers that a mixed model is fitted to in half a second
 _FEWEST_BLOCKS = 10  # of a task
 _ANSWERED = 0.8  # of the items of a task, by each model
+_PRIOR_DF = 2.0  # of a task's variance between items: with 0 and with 10 some intervals hold in 91 and 88 %
 
 
 def on_these_tasks(
@@ -91,7 +103,10 @@ def on_these_tasks(
         by_cluster = [_of_clusters(scores, cluster[own]) for scores, own in of_task]
         parts, freedom = (np.stack(part) for part in zip(*by_cluster, strict=True))
     centre = task_means(blocks)
-    if odds:
+    if not odds:  # the variance of a logit is known from its task alone
+        root = np.sqrt(_borrowed(counts.T, freedom))
+        parts = parts * root[:, :, None] * root[:, None, :]
+    else:
         p, (centre, binomial) = centre, empirical_logits(blocks)
         slope = counts * binomial
         more = np.nan_to_num(binomial - slope**2 * p * (1.0 - p) / counts)  # of half an answer right, half a wrong one
@@ -158,6 +173,14 @@ def judge_means(blocks: Blocks, judges: Mapping[str, Array], empty: float = 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = by_judge / answered(blocks)
     return np.asarray(np.nanmean(np.where(np.isnan(means), empty, means), axis=2))
+
+
+def _borrowed(n: Index, freedom: Array) -> Array:
+    """By task and model, how much of a mean's variance stands on that of the task: r_t, from its items, ``(T, k)``."""
+    own = freedom / (freedom + _PRIOR_DF)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        lent = np.where(n > 0, (1.0 - own) / n, 0.0).sum(axis=0) / own.sum(axis=0)
+        return np.nan_to_num(own * (1.0 + n * lent), posinf=0.0)
 
 
 def _least(L: Array, freedom: Array) -> Array:

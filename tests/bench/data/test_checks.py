@@ -101,13 +101,17 @@ def test_missing_and_infinite_scores_are_errors_with_counts(frame: pd.DataFrame)
     assert first.message == ("3 of 30 scores of 'HB' on 't2' are missing or infinite, so no model can be fitted.")
     assert first.advice == (
         "If these runs failed, give them the worst possible score (the largest one), because a failure is a "
-        "result, for instance with Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst'); drop "
+        "result, for instance with Runs(..., failed='nonfinite') and runs.score_failures('worst'); drop "
         "them with runs.drop_missing() only if failing has nothing to do with the algorithm."
     )
     assert (second.benchmark, second.algorithm, second.count) == ("t1", "RS", 1)
     assert "the smallest one" in check(frame.assign(loss=-frame["loss"]), direction="maximize").findings[0].advice
     assert cell(found, "t2", "HB")["non_finite"] == 3
     assert cell(found, "t2", "HB")["distinct"] == 27
+    status = np.where(np.isfinite(frame["loss"]), "ok", "timeout")
+    assert "failed='status')" in only(check(frame.assign(status=status)), "non_finite")[0].advice
+    status[0] = "timeout"  # of a run with a score
+    assert "failed='nonfinite')" in only(check(frame.assign(status=status)), "non_finite")[0].advice
     assert cell(found, "t2", "HB")["n"] == 30
 
 

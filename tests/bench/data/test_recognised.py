@@ -273,6 +273,18 @@ def test_ratings_have_judges_and_the_narrowest_usual_scale() -> None:
     )
 
 
+@pytest.mark.parametrize("judge", [{}, {"judge": "gpt"}])
+def test_grades_of_one_judge_whom_a_column_may_name_have_a_scale(judge: dict[str, str]) -> None:
+    rows = list(itertools.product("xyz", range(12)))
+    table = pd.DataFrame(rows, columns=["model", "item"]).assign(**judge, grade=[1 + i % 5 for i in range(36)])
+    found = recognised(table, "f.csv")
+    assert found is not None
+    assert found.what == "grades of the answers of models to items"
+    assert shlex.join(found.command) == "evaluate f.csv --model model --item item --score grade --min 1 --max 5"
+    assert recognised(table.rename(columns={"grade": "n"}).drop(columns=list(judge))) is None  # any whole number
+    assert recognised(table.assign(grade=table["grade"] * 37)) is None  # on no usual scale
+
+
 def test_wide_answers_have_a_column_per_model_and_rows_that_are_items() -> None:
     rng = np.random.default_rng(5)
     table = pd.DataFrame(rng.integers(2, size=(30, 3)), columns=["gpt", "llama", "qwen"])

@@ -16,7 +16,7 @@ from scipy import linalg, stats
 
 import lmemtest as lt
 from lmemtest.bench.evaluation.answers import answered, read_answers
-from lmemtest.bench.evaluation.questions import _covariance, _least, on_these_tasks
+from lmemtest.bench.evaluation.questions import _borrowed, _covariance, _least, on_these_tasks
 from lmemtest.bench.power.draw import operating
 from lmemtest.errors import ArgumentError, DataError, DesignError
 
@@ -52,18 +52,28 @@ def test_on_one_task_two_models_are_compared_by_the_paired_t_test():
     assert (row["ci_low_these"], row["ci_high_these"]) == pytest.approx((ends.low, ends.high))
 
 
-def test_over_these_tasks_variances_of_mean_differences_add_up():
-    table = answers(3)
-    parts = []
-    for _, task in table.groupby("task"):
-        y = task.pivot(index="item", columns="model", values="right")
-        d = y["A"] - y["C"]
-        parts.append((d.mean(), d.var() / len(d), len(d) - 1))
-    means, variances, df = map(np.array, zip(*parts, strict=True))
-    row = evaluated().to_frame().query("left == 'A' and right == 'C'").iloc[0]
-    assert row["estimate_these"] == pytest.approx(means.mean())
-    assert row["se_these"] == pytest.approx(np.sqrt(variances.sum()) / 4)
-    assert row["df_these"] == pytest.approx(variances.sum() ** 2 / (variances**2 / df).sum())
+def of_tasks(own: np.ndarray, n: np.ndarray, df: np.ndarray) -> tuple[float, float]:
+    """Standard error of the mean over tasks, each of which has `own` variance of the mean, and its degrees of freedom.
+
+    The variance between items of a task is drawn towards that of all, with two prior degrees of freedom.
+    """
+    share = df / (df + 2.0)
+    of_all = (share * own * n).sum() / share.sum()
+    variance = ((share * own * n + (1.0 - share) * of_all) / n).sum()
+    weight = share / n + share / share.sum() * ((1.0 - share) / n).sum()  # of own * n in that sum
+    return np.sqrt(variance) / len(n), variance**2 / ((weight * own * n) ** 2 / df).sum()
+
+
+@pytest.mark.parametrize("sizes", [(6, 9, 20, 2), (8, 8, 8), (100, 60, 2, 3)])
+def test_over_these_tasks_variances_of_mean_differences_add_up(sizes):
+    table = answers(3, sizes)
+    d = table.pivot(index=["task", "item"], columns="model", values="right").eval("A - C").groupby("task")
+    own, n = (d.var() / d.size()).to_numpy(), d.size().to_numpy(dtype=float)
+    row = lt.evaluate(table, **ROLES).to_frame().query("left == 'A' and right == 'C'").iloc[0]
+    assert row["estimate_these"] == pytest.approx(d.mean().mean())
+    assert (row["se_these"], row["df_these"]) == pytest.approx(of_tasks(own, n, n - 1.0))
+    alone = np.sqrt(own.sum()) / len(n), own.sum() ** 2 / (own**2 / (n - 1.0)).sum()
+    assert (alone == pytest.approx(of_tasks(own, n, n - 1.0))) == (sizes == (8, 8, 8))
 
 
 def test_models_with_other_items_are_compared_by_two_samples():
@@ -598,8 +608,8 @@ def test_over_tasks_the_variances_of_their_cluster_means_add_up():
     means = table.pivot_table("right", ["task", "passage"], "model")
     d = (means["A"] - means["C"]).groupby("task")
     v, f = d.var() / d.size(), d.size() - 1
-    assert row["se_these"] == pytest.approx(np.sqrt(v.sum()) / 2)
-    assert row["df_these"] == pytest.approx(v.sum() ** 2 / (v**2 / f).sum())
+    se, df = of_tasks(v.to_numpy(), 4.0 * d.size().to_numpy(), f.to_numpy())
+    assert (row["se_these"], row["df_these"]) == pytest.approx((se, df))
 
 
 def test_unequal_clusters_have_the_variance_and_degrees_of_freedom_of_cr2():
@@ -700,9 +710,10 @@ def test_pairs_of_many_models_need_little_more_than_themselves():
     assert tracemalloc.get_traced_memory()[1] < 40 * len(L) * 8 * 8  # not tasks x pairs x models
     tracemalloc.stop()
     parts = np.stack([_covariance(blocks.means[blocks.block == task].T) for task in range(8)])
+    root = np.sqrt(_borrowed(answered(blocks).T, answered(blocks).T - 1.0))
     for row in rng.choice(len(L), 40, replace=False):
         pair = np.flatnonzero(L[row])
-        v = L[row] @ parts @ L[row]
+        v = np.array([own @ part @ own for own, part in zip(L[row] * root, parts, strict=True)])
         least = (answered(blocks)[pair].min(axis=0) - 1.0).astype(float)
         np.testing.assert_allclose(df[row], v.sum() ** 2 / (v**2 / least).sum(), rtol=1e-12)
 
