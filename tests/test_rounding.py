@@ -67,6 +67,17 @@ def test_a_written_p_value_lies_on_the_side_of_the_level_that_the_decision_says(
         assert format_p(level + noise) == f"{level:.3f}"
 
 
+@pytest.mark.parametrize("level", [0.2, 0.02, 0.025, 0.001, 0.0005, 1 / 3])
+@pytest.mark.parametrize("gap", [4e-4, 1e-4, 3e-6, 3e-8, 3e-10])
+def test_a_p_value_beside_the_level_in_use_is_written_on_its_side(level: float, gap: float) -> None:
+    for p in (level - gap, level + gap):
+        text = format_p(p, level=level)
+        bound = float(text.removeprefix("<"))
+        assert (bound <= level if text.startswith("<") else below(bound, level)) == below(p, level)
+    assert {format_p(level + noise, level=level) for noise in ULPS} == {format_p(level, level=level)}
+    assert format_p(0.0203) == "0.020"  # at another level, three decimals do
+
+
 @pytest.mark.parametrize("noise", ULPS)
 def test_a_column_is_written_alike(noise: float) -> None:
     for values, want in [

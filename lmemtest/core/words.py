@@ -16,7 +16,7 @@ MISSING = "–"
 DIGITS = 4  # significant digits of the largest value in a column: what a paper prints
 LISTED = 20  # names in an error before it counts the rest: more than a screenful hides the message itself
 IN_SENTENCE = 5  # names in a sentence before it counts the rest
-_LEVELS = (0.1, 0.05, 0.01)  # that decisions are made at: three decimals of a p-value beside one may read as the level
+_LEVELS = (0.1, 0.05, 0.01)  # usual ones: three decimals of a p-value beside one may read as the level
 
 _ADVANTAGE = "an algorithm does better on some {noun}s than on others, all algorithms to the same degree"
 # What groups of rows are by the roles of their columns: what a model with a random effect of them assumes, and what
@@ -38,7 +38,7 @@ GROUPS = {
     "interaction": (_ADVANTAGE, "advantages of algorithms that change from {noun} to {noun}{within}"),
     "seed": (
         "runs with the same seed{where} may deviate together, whatever the algorithm",
-        "effect of the seed shared by all runs with it{where}",
+        "effect of the seed{where}, shared by all algorithms",
     ),
     "luck": (
         "runs of an algorithm with the same seed may deviate together on all benchmarks; a comparison is then limited "
@@ -111,44 +111,55 @@ def is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def format_p(p: float) -> str:
+def format_p(p: float, *, level: float | None = None) -> str:
     """Write a p-value as papers do.
 
     Parameters
     ----------
     p : float
         In [0, 1], or NaN.
+    level : float, optional
+        In (0, 1): at which it is decided.
 
     Returns
     -------
     str
-        Three decimals, ``"<0.001"``, or an en dash for NaN. As many more as keep a value beside the level 0.1, 0.05 or
-        0.01 from being written as that level, which would hide on which side it lies.
+        Three decimals, ``"<0.001"`` (or below a smaller level), or an en dash for NaN. As many more as tell on which
+        side of the level, and of 0.1, 0.05 and 0.01, the value lies.
 
     Examples
     --------
     >>> format_p(0.0312), format_p(2e-9), format_p(0.0496), format_p(0.05)
     ('0.031', '<0.001', '0.0496', '0.050')
+    >>> format_p(0.0203), format_p(0.0203, level=0.02)
+    ('0.020', '0.0203')
     """
     if is_missing(p):
         return MISSING
-    if below(p, 0.001):
-        return "<0.001"
-    beside = [level for level in _LEVELS if below(p, level) or not at_most(p, level)]
+    smallest = 0.001 if level is None else min(level, 0.001)
+    if below(p, smallest):
+        return f"<{smallest:g}"
+    levels = np.array(_LEVELS if level is None else (*_LEVELS, level))
+    place = _place(p, levels)
     # below and at_most part at 1e-9 of a level: twelve decimals tell what they tell apart
     texts = (written(float(p), f".{digits}f") for digits in range(3, 13))
-    return next(text for text in texts if float(text) not in beside)
+    return next(text for text in texts if _place(float(text), levels) == place)
 
 
-def p_text(p: float) -> str:
-    """A p-value with its sign: ``p = 0.031`` or ``p < 0.001``.
+def _place(p: float, levels: np.ndarray) -> int:
+    """Where a value lies among levels: twice the number of those above it, and once that of those it equals."""
+    return int(below(p, levels).sum() + at_most(p, levels).sum())
+
+
+def p_text(p: float, *, level: float | None = None) -> str:
+    """A p-value with its sign: ``p = 0.031`` or ``p < 0.001``; `level` as in `format_p`.
 
     Examples
     --------
     >>> p_text(0.0312), p_text(1e-9)
     ('p = 0.031', 'p < 0.001')
     """
-    text = format_p(p)
+    text = format_p(p, level=level)
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 

@@ -244,8 +244,9 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     )
     drawn = _pairs_figure(answer, _conclusions(best, compared))
     first = compared.iloc[0]
-    chance = written(first["estimate"], ".2f")
-    gist = f"A run of {best} is better than one of {compared.index[0]} with probability {chance}."
+    chance, low, high = (written(first[name], ".2f") for name in ("estimate", "ci_low", "ci_high"))
+    ends = f" ({percent(1.0 - answer.alpha_adjusted)} CI {low} to {high})" if np.isfinite(first["ci_low"]) else ""
+    gist = f"A run of {best} is better than one of {compared.index[0]} with probability {chance}{ends}."
     blocks = (*text, _advantage_table(answer, best, compared), *drawn)
     return Section("outperforming", OUTPERFORMING, blocks, summary=(gist,))
 

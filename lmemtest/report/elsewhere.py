@@ -37,10 +37,11 @@ FEW_COST = 300_000  # random terms times rows and pairs, of all variants togethe
 def variants(analysis: Analysis) -> pd.DataFrame:
     """The same pairs without a part of the runs, on other scales and at other levels: what becomes of them.
 
-    Columns ``analysis``, ``changed`` (pairs decided otherwise than in the report) of ``total`` (pairs with a test),
-    ``significant`` (pairs), ``marks`` (of the best against each other algorithm), ``changes`` (in words), ``refit``
-    (whether it is of other runs or scores, and not the same tests at another level), ``kind`` (what is varied) and
-    ``page`` (its state as an address and what a page shows of it; None where it identifies no model, and has no pairs).
+    Columns ``analysis``, ``changed`` (pairs decided otherwise than in the report) and ``reversed`` (those that have the
+    other winner) of ``total`` (pairs with a test), ``significant`` (pairs), ``marks`` (of the best against each other
+    algorithm), ``changes`` (in words), ``refit`` (whether it is of other runs or scores, and not the same tests at
+    another level), ``kind`` (what is varied) and ``page`` (its state as an address and what a page shows of it; None
+    where it identifies no model, and has no pairs).
     """
     states = [*_states(analysis)]
     own = -(-2 * len(states) // 3)  # the others beside this process, in one that also draws the figures
@@ -136,7 +137,7 @@ def elsewhere_section(analysis: Analysis, details: list[Block]) -> Section | Non
         "verdict.elsewhere",
         n_ways=len(others),
         alike=others["analysis"][others["changed"] == 0].tolist(),
-        unlike=list(zip(unlike["analysis"], unlike["changed"], unlike["total"], strict=True)),
+        unlike=list(unlike[["analysis", "changed", "reversed", "total"]].itertuples(index=False, name=None)),
         n_variants=int(beside["refit"].sum()),
         n_changed=int((beside["refit"] & (beside["changed"] > 0)).sum()),
     )

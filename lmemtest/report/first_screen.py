@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.scales import fold
-from lmemtest.core.options import ERROR_NAMES
+from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, counted, format_number, format_p, joined, rank_span
 from lmemtest.lmm.means.comparisons import intervals_text
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.report.analysis import Analysis
 
-MOST_ROWS = 500  # of the ranking on the first screen, which scrolls
+MOST_ROWS = 500  # of the ranking of all algorithms, which is folded or scrolls
 
 
 # ---------------------------------------------------------------------------------------------------- the verdict
@@ -107,26 +108,26 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     for severity, kind in problems:
         text = kind
         if kind == "score scale":
-            text = f"scale: {fold(analysis.check.scale_ratio)} between benchmarks"
+            text = f"scatter of scores: {fold(analysis.check.scale_ratio)} between benchmarks"
         yield Badge(text, "fix", severity)  # type: ignore[arg-type]
     if not any(severity == "error" for severity, _ in problems):
         yield Badge("no errors in the table", "fix")
     if wording.unconfirmed(analysis):
         yield Badge("a cautious check disagrees", "fix", "warning")
-    elif rows := wording.rests_on(analysis):
-        yield Badge(f"tests rest on {rows}", "fix", "warning")
+    elif wording.rests_on(analysis):
+        yield Badge("few benchmarks: tests may be optimistic", "fix", "warning")
     if wording.few_decide(analysis):
         yield Badge(f"few {analysis.sample.nouns} decide the means", "fix", "warning")
     for column, *_ in wording.turning(analysis):
-        yield Badge(f"depends on {column}", "metafeatures", "warning")
+        yield Badge(f"comparison depends on {column}", "metafeatures", "warning")
     others = ways(analysis)
     unlike = others[others["changed"] > 0]
     if len(unlike):
-        way, changed, total, *_ = unlike.loc[unlike["changed"].idxmax()]
-        most = f"in{' at most' * (len(unlike) > 1)} {changed:,} of {counted(total, 'pair')} ({way})"
+        most = unlike.loc[unlike["changed"].idxmax()]
+        where = f"on{' at most' * (len(unlike) > 1)} {most['changed']:,} of {counted(most['total'], 'pair')}"
         analyses = f"{len(unlike)} of {len(others)} other analyses" if len(others) > 1 else "the other analysis"
-        differ = "differs" if len(unlike) == 1 else "differ"
-        yield Badge(f"{analyses} {differ}, {most}", "elsewhere", "note")
+        decide = "decides" if len(unlike) == 1 else "decide"
+        yield Badge(f"{analyses} {decide} differently, {where} ({most['analysis']})", "elsewhere", "note")
     if analysis.undeclared is not None and analysis.undeclared.shows:
         yield Badge("undeclared families", "fix", "warning")
     if wording.ignored_columns(analysis):
@@ -140,7 +141,7 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     if analysis.runs.curve is not None:
         yield Badge(f"curves: {analysis.runs.curve.how} over {analysis.table.budget}", "data")
     if analysis.n_benchmarks < 2:
-        claim = "for this benchmark"
+        claim = "for this benchmark only"
     elif analysis.these_only or not analysis.sample.varies:
         claim = "for exactly these benchmarks"
     else:
@@ -157,7 +158,7 @@ def _badges(analysis: Analysis) -> Iterator[Badge]:
     else:
         yield Badge(f"false differences not controlled at {alpha}", "limitations", "warning")
     errors = ERROR_NAMES.get(analysis.pairs.errors)
-    yield Badge(f"mixed model{f', {errors} errors' if errors else ''}", "model")
+    yield Badge(f"mixed model{f', {errors} standard errors' if errors else ''}", "model")
 
 
 # ------------------------------------------------------------------------------------------ the figure and the table
@@ -167,8 +168,10 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
     """A figure and a table that carry the same decisions; the table alone where no decision follows."""
     if len(analysis.comparable) < 2 or analysis.incomparable:
         return ()
-    table = ranking_table(analysis)
-    names = leaders(analysis)
+    table, names = ranking_table(analysis), leaders(analysis)
+    if names is not analysis:
+        best = table.frame.head(len(names.decisions.levels))
+        table = replace(table, frame=best, notes=(f"The {len(best)} best of {len(table.frame):,}; Means has all.",))
     columns = table.rendered()[1:]
     tips = {
         name: f"{name}: {', '.join(f'{head} {cells[place]}' for head, cells, _ in columns)}"
@@ -179,8 +182,8 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
-            f"With {intervals_text(names.pairs)}. Filled: the best, and what differs from it. Hollow: may be as good.",
-            best_only(analysis),
+            f"With {intervals_text(names.pairs)}{_adjusted(analysis)}. Filled: the best, and what differs from it. "
+            f"Hollow: may be as good.{best_only(analysis)}",
         ),
         tips=tips,
         as_files=True,
@@ -188,8 +191,14 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
     return (drawn, table)
 
 
-def _rows(table: ResultTable) -> Iterator[tuple[Any, ...]]:
-    return table.frame.itertuples(index=False, name=None)
+def _adjusted(analysis: Analysis) -> str:
+    """How the p-values of the table were adjusted; empty where one pair is tested."""
+    pairs = analysis.pairs
+    if len(pairs.table) < 2:
+        return ""
+    if pairs.adjust == "none":
+        return "; p-values are not adjusted"
+    return f"; p-values have {ADJUSTMENT_NAMES[pairs.adjust]} adjustment for all {len(pairs.table):,} pairs"
 
 
 def _forest(pairs: Comparisons, decisions: Decisions, reference: str, what: str) -> Any:
@@ -225,7 +234,7 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
         frame["groups"] = ranked["letters"]
     few = frame.iloc[:MOST_ROWS]
     notes = (f"The first {MOST_ROWS} of {len(frame):,}; the csv has all.",) if len(few) < len(frame) else ()
-    formats: dict[str, Any] = {"mean": write, "p": format_p}
+    formats: dict[str, Any] = {"mean": write, "p": partial(format_p, level=analysis.alpha)}
     return ResultTable(f"Ranking by mean {wording.measured(analysis)}", few, notes, formats)
 
 

@@ -54,8 +54,8 @@ def left_out(analysis: Analysis) -> str:
     if count <= MOST_ALGORITHMS:
         return ""
     return (
-        f"Tables and figures show the {LEADERS} best algorithms; {count - LEADERS:,} more are left out "
-        f"({advice('all_means')}). Decisions and adjustments are those of all {count:,}."
+        f"Figures, and tables other than the ranking, show the {LEADERS} best algorithms; {count - LEADERS:,} more are "
+        f"left out ({advice('all_means')}). Decisions and adjustments are those of all {count:,}."
     )
 
 

@@ -86,16 +86,18 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     if diagnosis is None:
         return [paragraph("The distribution of residuals and random effects could not be checked.")]
     acts: list[Block] = [
-        callout("warning", f"{check.kind.capitalize()}: {check.subject}", paragraph(f"{check.message}. {check.advice}"))
-        for check in diagnosis.checks
-        if check.severity == "warning"
+        callout(
+            "warning",
+            f"{check.kind.capitalize()}: {check.subject}",
+            paragraph(f"{sentence(check.message)} {check.advice}"),
+        )
+        for check in wording.fit_problems(analysis)
     ]
+    notes = sentences_of("diagnostics.checks", moderated=analysis.pairs.errors == "moderated")
     fine = paragraph("No check of the assumptions (residuals, random effects, scales, bounds) calls for action.")
     frame = diagnosis.to_frame()[["check", "subject", "found", "p_value", "severity", "advice"]]
     frame.columns = ["check", "of", "found", "p", "severity", "advice"]
-    table = ResultTable(
-        "Checks of the assumptions", frame, (*sentences_of("diagnostics.checks"), *diagnosis.notes), {"p": format_p}
-    )
+    table = ResultTable("Checks of the assumptions", frame, (*notes, *diagnosis.notes), {"p": format_p})
     drawn = figure(
         diagnosis.plot,
         alt=f"Quantiles of residuals and random effects, residuals against predictions, scales: {len(acts)} to act on.",

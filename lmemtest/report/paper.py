@@ -11,7 +11,8 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby
+from functools import partial
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from lmemtest.core.sanitize import logged
 from lmemtest.core.table import ResultTable
 from lmemtest.core.tex import tex_text
 from lmemtest.core.validate import check_callable, check_flag
-from lmemtest.core.words import MISSING, capitalised, rank_span
+from lmemtest.core.words import MISSING, capitalised, format_p, rank_span
 from lmemtest.errors import DesignError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
@@ -40,7 +41,8 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
 COLUMN_CHARACTERS = 48  # of a line in a column of a paper, in ten points
-MOST_IN_PAIRS = 10  # algorithms, whose 45 pairs are the most that a page holds
+MOST_IN_PAIRS, MOST_LINES = 10, 45  # algorithms and their pairs: the most that a page holds
+NAME_CHARACTERS = 22  # of a line of a name in a table of pairs
 _LINE = 100
 
 
@@ -133,12 +135,17 @@ def ranking_table(analysis: Analysis, to_best: Comparisons) -> ResultTable:
             n=len(analysis.decisions.levels),
         ),
     )
-    return ResultTable(sentence_of("paper.ranking", **words), frame, notes, {"mean": write, "difference": write})
+    return ResultTable(
+        sentence_of("paper.ranking", **words),
+        frame,
+        notes,
+        {"mean": write, "difference": write, "p": partial(format_p, level=analysis.alpha)},
+    )
 
 
 def pairs_table(analysis: Analysis) -> ResultTable:
     """All pairs of the best algorithms, as a paper prints them."""
-    levels = analysis.decisions.levels[:MOST_IN_PAIRS]
+    levels = _best_on_a_page(analysis.decisions.levels)
     rows = analysis.pairs.best_first().to_frame()
     rows = rows[rows["left"].isin(levels) & rows["right"].isin(levels)].reset_index(drop=True)
     write = _writer(analysis.pairs)
@@ -151,7 +158,16 @@ def pairs_table(analysis: Analysis) -> ResultTable:
     )
     notes = (_tests(analysis, untested=bool(rows["p_value"].isna().any())), left_out)
     title = sentence_of("paper.pairs", **_words(analysis, analysis.comparable[0]))
-    return ResultTable(title, frame, tuple(filter(None, notes)), {"difference": write})
+    return ResultTable(
+        title, frame, tuple(filter(None, notes)), {"difference": write, "p": partial(format_p, level=analysis.alpha)}
+    )
+
+
+def _best_on_a_page(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """The best algorithms whose pairs fit on a page, where long names take several lines."""
+    lines = [-(-len(name) // NAME_CHARACTERS) for name in levels[:MOST_IN_PAIRS]]
+    fit = (n for n in range(len(lines), 2, -1) if sum(map(max, combinations(lines[:n], 2))) <= MOST_LINES)
+    return levels[: next(fit, 2)]
 
 
 def _tested(rows: pd.DataFrame, write: Callable[[float], str], level: float) -> dict[str, Any]:
@@ -263,12 +279,9 @@ def _supplement(analysis: Analysis, generator: str) -> str:
     for _, group in groupby(serious, lambda finding: (finding.severity, finding.kind)):
         first, *more = group
         checks.append(_tied(first.message) + f" And {len(more):,} more of this kind." * bool(more))
-    if analysis.diagnosis is not None:
-        checks += [
-            _tied(f"{capitalised(one.kind)} of {one.subject}: {one.message}.")
-            for one in analysis.diagnosis.checks
-            if one.severity == "warning"
-        ]
+    checks += [
+        _tied(f"{capitalised(one.kind)} of {one.subject}: {one.message}.") for one in wording.fit_problems(analysis)
+    ]
     limits: Any = limitations_section(analysis).blocks[0]
     return render_paper(
         "supplement",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 WIDTH = 100
+MOST_PRINTED = 60  # rows of a folded table that a page prints unless it is open: about one page
 
 
 def render_text(
@@ -177,6 +178,7 @@ def _environment(*, html: bool) -> Environment:
             "tied": lambda text: _LOOSE.sub("\N{NO-BREAK SPACE}", text),  # numbers to their units
             "kind": lambda value: type(value).__name__,
         }
+        environment.tests["long"] = _is_long
         environment.finalize = _only_printable
         return environment
     environment.filters |= {
@@ -192,6 +194,11 @@ def _environment(*, html: bool) -> Environment:
         "latex": tex_text,
     }
     return environment
+
+
+def _is_long(section: Section) -> bool:
+    """Whether a folded table would fill pages in print."""
+    return any(isinstance(block, ResultTable) and len(block.frame) > MOST_PRINTED for block in section.blocks)
 
 
 _LOOSE = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[=<] )|(?<=[=<]) (?=\d)")

@@ -16,6 +16,7 @@ from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
 from lmemtest.bench.power.variance_components import VarianceComponents
+from lmemtest.core.caller import advice
 from lmemtest.core.rounding import at_most, tie_order
 from lmemtest.core.table import ResultTable
 from lmemtest.core.verdicts import Verdict
@@ -28,6 +29,8 @@ from lmemtest.core.words import (
     format_p,
     joined,
     listed,
+    p_text,
+    percent,
     plural,
     rank_span,
 )
@@ -53,7 +56,7 @@ from lmemtest.report.document import (
     strong,
 )
 from lmemtest.report.elsewhere import elsewhere_section
-from lmemtest.report.first_screen import badges, fix_section, front, verdict
+from lmemtest.report.first_screen import badges, fix_section, front, ranking_table, verdict
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, pictured, telling
 from lmemtest.report.prose import sentence_of, sentences_of, texts
 
@@ -258,7 +261,10 @@ def _means(analysis: Analysis) -> Section:
         last=ends[-1][0] if ends else "",
         high=ends[-1][1] if ends else "",
     )
-    return Section("means", "Means", (text, table, drawn), summary=gist[0])
+    whole = []
+    if leading is not analysis:
+        whole.append(folded(f"Ranking of all {len(analysis.decisions.levels):,} algorithms", ranking_table(analysis)))
+    return Section("means", "Means", (text, table, *whole, drawn), summary=gist[0])
 
 
 def _untested(analysis: Analysis) -> str:
@@ -277,7 +283,7 @@ def _pairs(analysis: Analysis) -> Section:
     if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
         rests_on = wording.rests_on(analysis)
         why = texts("sections.cautious", rests_on=rests_on, n_benchmarks=analysis.n_benchmarks)
-        content += [*why, check.to_table()]
+        content += [*why, closed_if_long("The cautious check", check.to_table(), MOST_PAIRS)]
     table, alt = _pairs_table(names), f"{sentence} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {intervals_text(pairs)}."
@@ -309,7 +315,7 @@ def _pairs_gist(analysis: Analysis) -> Text:
     closest = None
     if len(open_ones):
         row = open_ones.iloc[tie_order(open_ones["p_value"])[0]]
-        closest = (row["left"], row["right"], float(row["p_value"]))
+        closest = (row["left"], row["right"], p_text(float(row["p_value"]), level=analysis.alpha))
     (gist,) = texts(
         "verdict.pairs",
         incomparable=analysis.incomparable,
@@ -330,7 +336,7 @@ def _elsewhere(analysis: Analysis) -> Section | None:
         changes = list(beside.changes[:MOST_NAMES])
         if len(beside.changes) > MOST_NAMES:
             changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
-        details += [*wording.by_ranks(analysis), paragraph(beside.overview)]
+        details += wording.by_ranks(analysis) or (paragraph(beside.overview),)
         told: list[Block] = [bullets(changes)] if changes else []
         details.append(folded("Both scores, pair by pair", *told, beside.to_table()))
     details += [*_both_populations(analysis), *classical_blocks(analysis)]
@@ -355,7 +361,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         "Pairs with another decision for the other population",
         frame.assign(**p_values),
         tuple(f"{capitalised(meaning)}." for meaning in populations.meanings.values()),
-        dict.fromkeys(p_values, format_p),
+        dict.fromkeys(p_values, partial(format_p, level=analysis.alpha)),
     )
     families = plural(analysis.runs.study.families[-1][-1])
     first, second = populations.phrases.values()
@@ -390,7 +396,9 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
         frame["significant"] = decision
     formats: dict[str, Any] = dict.fromkeys(("difference", "SE", *frame.columns[7:9]), _estimates(frame["SE"]))
     title = f"Differences of the means of {wording.measured(analysis)}: first − second"
-    return ResultTable(title, frame, tuple(notes), {"df": ".1f", "t": ".2f", **formats})
+    return ResultTable(
+        title, frame, tuple(notes), {"df": ".1f", "t": ".2f", "p": partial(format_p, level=analysis.alpha), **formats}
+    )
 
 
 def _estimates(se: pd.Series[Any]) -> Callable[[float], str]:
@@ -520,11 +528,15 @@ def _metafeatures(analysis: Analysis) -> Section | None:
             )
         else:
             gists.append(f"The same algorithm is most often first at all levels of {column}.")
-    columns = ["metafeature", "level", "most often first", f"on so many {analysis.unit}s"]
+    columns = ["metafeature", "level", "most often first", f"{analysis.unit}s"]
     note = (
         "Observed, not tested: the best mean on each. An interaction is tested where the levels have different leaders."
     )
-    table = ResultTable("Leaders by metafeature", pd.DataFrame(rows, columns=columns), (note,))
+    notes = [note]
+    for column, *_ in wording.turning(analysis):
+        by = advice("at_levels", of=analysis.runs.algorithm, by=column, first=column)
+        notes.append(f"Compare at each level of {column}: {by}.")
+    table = ResultTable("Leaders by metafeature", pd.DataFrame(rows, columns=columns), tuple(notes))
     return Section("metafeatures", "Metafeatures", (table,), summary=(" ".join(gists),))
 
 
@@ -602,12 +614,10 @@ def _variation(analysis: Analysis) -> Section:
     slopes = any(term.names != ("Intercept",) for term in fit.design.random)
     note = "Variance: what a term adds to the variance of one row, in squared units of the score"
     note += ", averaged over the rows where a term has slopes." if slopes else "."
-    formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": format_number, "sd": format_number}
+    note += " Share: of the variance that the fixed effects leave."
+    formats: dict[str, Any] = {"share": percent, "variance": format_number, "sd": format_number}
     frame = analysis.components.drop(columns="kind")
-    blocks: list[Block] = [
-        paragraph(wording.variation_sentence(analysis)),
-        ResultTable("Variance components (REML)", frame, (note,), formats),
-    ]
+    blocks: list[Block] = [ResultTable("Variance components (REML)", frame, (note,), formats)]
     if column is not None:
         variances = fit.residual_variances.astype(float)
         names = [format_level(level) for level in variances.index]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.ranking.methods import TEST_NAMES
+from lmemtest.bench.ranking.methods import TEST_LABELS
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import MISSING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.report.analysis import Analysis
 
-COLUMNS = ["analysis", "changed", "total", "significant", "marks", "changes"]
+COLUMNS = ["analysis", "changed", "reversed", "total", "significant", "marks", "changes"]
 MARKS = {1: "\N{BLACK CIRCLE}", 0: "\N{WHITE CIRCLE}", -1: "\N{BLACK UP-POINTING TRIANGLE}"}
 
 
@@ -39,8 +39,8 @@ def _rows_of(beside: Variants, analysis: Analysis) -> list[dict[str, Any]]:
     for name, phrase, codes in zip(beside.phrases, beside.phrases.values(), beside.codes, strict=True):
         if name != ours.get(beside.of):
             ranked = analysis.on_ranks is not None and beside.of == "score"
-            title = "by ranks" if ranked else f"by {TEST_NAMES[name]}" if beside.of == "test" else phrase
-            rows.append(row_of(title, left, right, codes, analysis))
+            titles = {"test": f"by {TEST_LABELS.get(name)}", "failures": f"under failure policy {name}"}
+            rows.append(row_of("by ranks" if ranked else titles.get(beside.of, phrase), left, right, codes, analysis))
     if beside.of == "failures":  # one of the policies is that of the report
         same = next((row for row in rows if not row["changed"]), None)
         rows = [row for row in rows if row is not same]
@@ -70,7 +70,7 @@ def row_of(phrase: str, left: list[str], right: list[str], codes: Codes, analysi
         for first, second, old, new, has_test in pairs
         if old != new and has_test
     ]
-    counts = (len(changes), int(tested.sum()), int((theirs != 0).sum()))
+    counts = (len(changes), int((ours * theirs < 0).sum()), int(tested.sum()), int((theirs != 0).sum()))
     return dict(zip(COLUMNS, (phrase, *counts, marks, changes), strict=True))
 
 

@@ -21,7 +21,7 @@ from lmemtest.bench.variation.variance_shares import own_difference_sd, share_of
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written
-from lmemtest.core.verdicts import Verdict, ahead_or_behind
+from lmemtest.core.verdicts import Finding, Verdict, ahead_or_behind
 from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 from lmemtest.report.document import Text, strong
 from lmemtest.report.prose import sentence_of, texts
@@ -137,13 +137,17 @@ _ASSUMPTIONS = {  # what a check of the fit calls into question
 }
 
 
-def fit_warnings(analysis: Analysis) -> list[str]:
-    """What the checks of the fit that call for action call into question."""
+def fit_problems(analysis: Analysis) -> list[Finding]:
+    """The checks of the fit that call for action: advantages that vary unequally do not where pairs allow for them."""
     checks = analysis.diagnosis.checks if analysis.diagnosis is not None else ()
+    allowed = {"advantages"} if analysis.pairs.errors == "moderated" else set()
+    return [check for check in checks if check.severity == "warning" and check.kind not in allowed]
+
+
+def fit_warnings(analysis: Analysis) -> list[str]:
+    """What these checks call into question."""
     return [
-        _ASSUMPTIONS.get(check.kind, f"{check.kind}: {{}}").format(check.subject)
-        for check in checks
-        if check.severity == "warning"
+        _ASSUMPTIONS.get(check.kind, f"{check.kind}: {{}}").format(check.subject) for check in fit_problems(analysis)
     ]
 
 
@@ -246,7 +250,7 @@ def lead(analysis: Analysis, best: str, other: str) -> dict[str, Any]:
         "level": f"{100 * analysis.pairs.level:.4g}",
         "low": write(low),
         "high": write(high),
-        "p": p_text(p),
+        "p": p_text(p, level=analysis.alpha),
         "ratio": ratio,
     }
 
@@ -611,6 +615,7 @@ def winners_gist(analysis: Analysis) -> str:
     """On how many benchmarks each algorithm has the best observed mean, for the first few."""
     effects = analysis.effects
     counts = _counts(effects.wins)[0] if effects is not None else []
-    rest = f", {len(counts) - 3} more on fewer" if len(counts) > 3 else ""
+    shown = counts if len(counts) <= IN_SENTENCE else counts[:3]
+    rest = f" and {len(counts) - len(shown)} others on fewer" if len(counts) > len(shown) else ""
     n = counted(effects.n_instances, analysis.unit) if effects is not None else ""
-    return f"Best observed mean, of {n}: {', '.join(counts[:3])}{rest}." if counts else f"No best mean on {n}."
+    return f"Best observed mean, of {n}: {', '.join(shown)}{rest}." if counts else f"No best mean on {n}."

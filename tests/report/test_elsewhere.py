@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lmemtest.errors import ArgumentError
@@ -15,7 +17,7 @@ from lmemtest.report.document import plain
 from lmemtest.report.elsewhere import variants
 from lmemtest.report.explore import explorer
 from lmemtest.report.first_screen import badges
-from lmemtest.report.ways import MARKS, ways
+from lmemtest.report.ways import MARKS, row_of_decisions, ways
 
 Make = Callable[..., Any]
 
@@ -69,7 +71,17 @@ def test_ways_count_what_other_tests_decide_otherwise(close: Analysis) -> None:
     assert close.classical is not None
     assert len(table) >= len(close.classical.tests) - 1
     for row in table.itertuples():
-        assert 0 <= row.changed <= row.total <= 6
+        assert 0 <= row.reversed <= row.changed <= row.total <= 6
+
+
+def test_a_pair_is_reversed_where_the_other_one_wins(close: Analysis) -> None:
+    assert (n_decided := int(np.triu(close.decisions.significant.to_numpy()).sum()))
+    opposite = replace(close.decisions, codes=-close.decisions.codes)  # not significant is 0
+    row = row_of_decisions("turned", opposite, close)
+    assert (row["changed"], row["reversed"]) == (n_decided, n_decided)
+    nobody = replace(close.decisions, codes=np.where(np.abs(close.decisions.codes) == 1, 0, close.decisions.codes))
+    row = row_of_decisions("nobody", nobody, close)
+    assert (row["changed"], row["reversed"]) == (n_decided, 0)
 
 
 def test_the_badge_counts_the_analyses_that_differ_and_names_the_one_that_differs_most(close: Analysis) -> None:
@@ -79,7 +91,7 @@ def test_the_badge_counts_the_analyses_that_differ_and_names_the_one_that_differ
     most = unlike.loc[unlike["changed"].idxmax()]
     assert len(unlike) > 1
     assert text == (
-        f"{len(unlike)} of {len(table)} other analyses differ, in at most {most['changed']} of 6 pairs "
+        f"{len(unlike)} of {len(table)} other analyses decide differently, on at most {most['changed']} of 6 pairs "
         f"({most['analysis']})"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lmemtest.report.document import Section, figure_or_reason, figures_as, plai
 from lmemtest.report.elsewhere import _options, variants
 from lmemtest.report.first_screen import badges, bare_verdict, ranking_table, verdict
 from lmemtest.report.methods import digest_of, reproduction_section
+from lmemtest.report.prose import texts
 
 Make = Callable[..., Any]
 
@@ -71,7 +73,7 @@ def test_an_assumption_that_is_broken_is_in_the_verdict(table: Make, as_runs: Ma
     assert wording.unconfirmed(analysis) == lost
     texts = {badge.text for badge in badges(analysis)}
     assert ("a cautious check disagrees" in texts) == bool(lost)
-    assert ("tests rest on rows" in texts) == (not lost)
+    assert ("few benchmarks: tests may be optimistic" in texts) == (not lost)
     assert ("claim no difference there" in said(analysis)) == bool(lost)
 
 
@@ -104,7 +106,7 @@ def test_nothing_is_said_of_parts_that_were_not_left_out(table: Make, as_runs: M
     assert not beside["refit"].any()
     assert len(beside) == 2  # other levels
     section = section_of(analysis, "elsewhere")
-    assert "variants of the runs" not in plain(section.summary)
+    assert "variant" not in plain(section.summary)
     assert "variants='all' leaves out each benchmark" in section.blocks[0].notes[-1]  # type: ignore[union-attr]
 
 
@@ -159,3 +161,38 @@ def test_the_digest_is_of_the_scores_as_they_were_measured(three: Analysis) -> N
     table = three.table.to_frame()
     other = table.assign(loss=table["loss"] + 1e-12)
     assert digest_of(table) == digest_of(table.astype({"task": object})) != digest_of(other)
+
+
+def test_a_verdict_names_two_that_a_cautious_check_does_not_confirm_and_counts_more() -> None:
+    def but(*names: str) -> str:
+        (text,) = texts("verdict.but", lacking=(), errors=[], unconfirmed=names, best="A", by_ranks=None, nouns="tasks")
+        return plain(text)
+
+    assert (
+        but("B", "C") == "A cautious check does not confirm that A is better than B and C: claim no difference there."
+    )
+    assert but("B", "C", "D") == "A cautious check does not confirm 3 of these differences: claim none there."
+
+
+def test_p_values_beside_the_level_in_use_say_on_which_side_they_lie(three: Analysis) -> None:
+    pairs = three.pairs.to_frame()
+    level = 0.02
+    table = pairs.assign(p_value=np.linspace(0.01996, 0.0204, len(pairs)))
+    beside = replace(three, pairs=replace(three.pairs, table=table), decisions=replace(three.decisions, alpha=level))
+    cells = {name: texts for name, texts, _ in ranking_table(beside).rendered()}
+    written = [float(text) for text in cells["p"] if text != "–"]
+    assert written
+    assert level not in written
+
+
+def test_unequal_advantages_are_no_warning_where_pairs_have_their_own_variances(three: Analysis) -> None:
+    assert three.diagnosis is not None
+    (unequal,) = (check for check in three.diagnosis.checks if check.kind == "advantages")
+    checks = tuple(
+        replace(check, severity="warning" if check is unequal else "fine") for check in three.diagnosis.checks
+    )
+    diagnosis = replace(three.diagnosis, checks=checks)
+    assert three.pairs.errors == "moderated"
+    assert wording.fit_warnings(replace(three, diagnosis=diagnosis)) == []
+    by_model = replace(three, diagnosis=diagnosis, pairs=three.means.pairs(vcov="model"))
+    assert wording.fit_warnings(by_model) == ["the variance of the advantages by tool"]

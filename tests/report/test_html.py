@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, format_p
+from lmemtest.core.words import MISSING, format_p, percent
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import (
     Document,
@@ -176,7 +176,7 @@ def test_the_terms_and_what_is_left_out_are_explained(three: Analysis, page: Pag
 
 def test_shares_of_variation_are_those_of_the_fit(three: Analysis, page: Page) -> None:
     rows = page.tables["Variance components (REML)"][1:]
-    assert [row[-1] for row in rows] == [f"{share:.1%}" for share in three.components["share"]]
+    assert [row[-1] for row in rows] == [percent(share) for share in three.components["share"]]
 
 
 def test_the_joint_test_is_written_out(three: Analysis, page: Page) -> None:

@@ -23,6 +23,7 @@ from lmemtest.report.leaders import (
     left_out,
     telling,
 )
+from lmemtest.report.render import MOST_PRINTED
 
 NAMES = tuple(f"tool{i:02d}" for i in range(40))
 
@@ -88,9 +89,13 @@ def test_the_page_names_the_leaders_and_says_where_the_others_are(many: Analysis
     assert "analysis.pairs.to_frame()" in page
     last = many.decisions.levels[-1]
     tables = re.findall(r"<table.*?</table>", page, re.DOTALL)
-    first, *others = tables
-    assert f">{last}<" in first  # the ranking of all
-    assert not any(f">{last}<" in table for table in others)
+    first = tables[0]
+    assert first.count("<tr>") == 1 + LEADERS  # with the head
+    (whole,) = (table for table in tables if f">{last}<" in table)  # the ranking of all, which is folded
+    assert whole.count("<tr>") == 1 + len(NAMES)
+    folded = page[: page.index(whole)].rpartition("<details")[2]
+    assert f"Ranking of all {len(NAMES)} algorithms" in folded
+    assert (' class="long"' in folded) == (len(NAMES) > MOST_PRINTED)
     assert "Critical-difference diagram, best first" in page
     assert "No figure" not in page
     assert "worse than the best" in page

@@ -118,6 +118,11 @@ def test_of_many_algorithms_the_best_are_shown_and_the_rest_is_counted(many: Ana
     assert len(paper.ranking_table(many, paper.differences_to_best(many)).frame) == 20
 
 
+@pytest.mark.parametrize(("characters", "shown"), [(10, 10), (40, 7), (400, 2)])
+def test_pairs_of_long_names_are_those_that_a_page_holds(characters: int, shown: int) -> None:
+    assert len(paper._best_on_a_page(("x" * characters,) * 20)) == shown
+
+
 @pytest.mark.usefixtures("undrawn")
 def test_the_results_are_the_answer_and_reservations_stand_apart(
     three: Analysis, pieces: dict[str, str], table: Make, as_runs: Make

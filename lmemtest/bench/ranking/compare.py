@@ -18,6 +18,7 @@ from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking.classical import block_estimates, ranked, require_connected, signed_rank_sums
 from lmemtest.bench.ranking.methods import (
     ADJUST,
+    TEST_LABELS,
     TEST_NAMES,
     TESTS,
     left_ahead,
@@ -133,17 +134,20 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
     }
     printed = {int(Verdict.NOT_SIGNIFICANT): MISSING, int(Verdict.EQUIVALENT): "equivalent"}
     printed[int(Verdict.NOT_TESTED)] = "no test"
+    labels = [f"{TEST_LABELS[name]}: {TEST_NAMES[name]}" for name in verdicts if TEST_LABELS[name] != TEST_NAMES[name]]
     variants = Variants(
         question="robustness",
         title=f"Pairs by {counted(len(verdicts), 'test')}, ranked by {blocks.score}",
         tables={"table": pairs.assign(**decisions)},
         facts=(
             "Cells name the better one; a dash: no difference is shown.",
-            f"{'; '.join(f'{name}: {TEST_NAMES[name]}' for name in verdicts)}.",
+            *([f"{'; '.join(labels)}."] if labels else []),
         ),
-        printed=pairs.assign(**{name: better(row, pairs, printed) for name, row in zip(verdicts, codes, strict=True)}),
+        printed=pairs.assign(
+            **{TEST_LABELS[name]: better(row, pairs, printed) for name, row in zip(verdicts, codes, strict=True)}
+        ),
         of="test",
-        phrases={name: f"by {name}" for name in verdicts},
+        phrases={name: f"by {TEST_LABELS[name]}" for name in verdicts},
         pairs=pairs,
         codes=codes,
     )
@@ -157,7 +161,7 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
     for row in np.flatnonzero(~variants.alike)[:MOST_SAID]:  # who says what, and the facts that part means from ranks
         by: dict[str, list[str]] = {}
         for name, words in decisions.items():
-            by.setdefault(words[row], []).append(name)
+            by.setdefault(words[row], []).append(TEST_LABELS[name])
         who = "; ".join(f"{decision} by {joined(tests, len(tests))}" for decision, tests in by.items())
         changes.append(f"{left[row]} and {right[row]}: {who}. {facts_of_pair(blocks, left[row], right[row])}")
     rows = rows_as_blocks(blocks, alpha, rng)

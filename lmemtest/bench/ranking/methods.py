@@ -59,6 +59,14 @@ TEST_NAMES = {
     "signed_rank": "Bayesian signed-rank test",
     "hierarchical": "Bayesian hierarchical model",
 }
+# Beside each other in a sentence or a table.
+TEST_LABELS = {
+    **TEST_NAMES,
+    "moderated": "moderated t-tests",
+    "tukey": "Tukey's HSD",
+    "wilcoxon": "Wilcoxon's test",
+    "lmem": "mixed model",
+}
 ON_RANKS = ("nemenyi", "conover")
 OWN_VARIANCES = ("moderated", "t", "wilcoxon")  # each pair has its own: no Tukey, no Dunnett
 PAIR_ADJUSTMENTS = ("tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none")

@@ -448,7 +448,7 @@ def _pair_text(ranking: Ranking, row: Mapping[str, Any], code: int) -> str:
         numbers.append(f"{level} {format_number(low)} to {format_number(high)}")
     if np.isfinite(row["df"]):
         numbers.append(f"t({written(row['df'], '.4g')}) = {format_number(sign * row['statistic'], 3)}")
-    numbers.append(p_text(row["p_value"]))
+    numbers.append(p_text(row["p_value"], level=ranking.alpha))
     if np.isfinite(row["effect_size"]):
         numbers.append(f"{SYMBOLS[ranking.effect]} = {written(sign * row['effect_size'], '.2f')}")
     if _met(row):  # a model may compare algorithms that share no whole block

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +152,7 @@ def side_by_side(
             *described,
         ),
         notes=notes,
-        formats={"p_value": format_p},
+        formats={"p_value": partial(format_p, level=alpha)},
         of=of,
         phrases=phrases,
         pairs=pairs,
@@ -159,7 +160,7 @@ def side_by_side(
     )
     table = variants.table.assign(alike=variants.alike)
     overview, counts = _overview(variants, among, f"{lead}; " if lead else "", plural(noun)), _counts(variants)
-    best, changes = _best(variants.means, phrases, among), _changes(variants, p)
+    best, changes = _best(variants.means, phrases, among), _changes(variants, p, alpha)
     return replace(
         variants,
         tables={**variants.tables, "table": table},
@@ -240,7 +241,7 @@ def _best(means: pd.DataFrame, phrases: Mapping[str, str], among: str) -> str:
     return f"The best mean differs: {'; '.join(parts)}."
 
 
-def _changes(variants: Variants, p_values: Array) -> tuple[str, ...]:
+def _changes(variants: Variants, p_values: Array, alpha: float) -> tuple[str, ...]:
     """What each way says of each pair whose decision depends on it."""
     sentences = []
     names = list(zip(variants.pairs["left"], variants.pairs["right"], strict=True))
@@ -248,7 +249,7 @@ def _changes(variants: Variants, p_values: Array) -> tuple[str, ...]:
         left, right = names[pair]
         ways: dict[int, list[str]] = {}
         for code, p, phrase in zip(variants.codes[:, pair], p_values[:, pair], variants.phrases.values(), strict=True):
-            ways.setdefault(int(code), []).append(f"{phrase} ({p_text(p)})")
+            ways.setdefault(int(code), []).append(f"{phrase} ({p_text(p, level=alpha)})")
         heads = {
             Verdict.BETTER: f"{left} is better than {right} ",
             Verdict.WORSE: f"{right} is better than {left} ",

@@ -73,7 +73,8 @@ def _meaning(groups: tuple[str, ...], conditions: list[str], kinds: set[tuple[st
     within = " of a benchmark" if noun == "instance" and (kind, "benchmark") in kinds else ""
     if kind == "run":
         noun = "instance" if runs.metafeatures else "benchmark"
-    meaning = GROUPS[kind][1].format(noun=noun, within=within, where="", groups=":".join(groups))
+    where = f" on one {noun}" if set(groups) & {*runs.instance} else " on all benchmarks" if runs.instance else ""
+    meaning = GROUPS[kind][1].format(noun=noun, within=within, where=where, groups=":".join(groups))
     return f"{meaning}, separately for each {' and '.join(conditions)}" if conditions else meaning
 
 

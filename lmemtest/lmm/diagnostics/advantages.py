@@ -42,7 +42,7 @@ from lmemtest.core.resampling import batches, exchanged_within, p_of_draws
 from lmemtest.core.rounding import below, written
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.verdicts import Finding, judged
-from lmemtest.core.words import format_level, listed
+from lmemtest.core.words import format_level, joined
 from lmemtest.lmm.diagnostics.draws import NOTE_P
 from lmemtest.lmm.diagnostics.scale import SD_NOTE, SD_WARNING
 
@@ -240,11 +240,11 @@ def _decide(named: list[str], ratio: float, p: float, place: str, *, more: bool)
             "fine",
             "Algorithms differ detectably in how much they depend on the benchmark, but too little to matter.",
         )
-    who, where = listed(named, _MOST_NAMED), f"from {place} to {place}"
+    who, where = joined(named, most=_MOST_NAMED), f"from {place} to {place}"
     if more:
         start = f"{who} {'varies' if len(named) == 1 else 'vary'} {_times(ratio)} as much {where} as the others"
     else:
-        start = f"The others vary {_times(ratio)} as much {where} as {who}"
+        start = f"The other algorithms vary {_times(ratio)} as much {where} as {who}"
     errors = "so one standard error for all pairs is too small for some and too large for others."
     return ("warning" if ratio >= SD_WARNING else "note"), f"{start}, {errors} {NEXT_STEP}"
 

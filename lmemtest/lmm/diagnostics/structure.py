@@ -56,8 +56,8 @@ def groups(fit: LmmFit) -> Answer:
             )
         if levels < LEVELS_NOTE:
             advice.append(
-                f"Its variance is known to ±{written(100.0 * relative, '.0f')} % at best: use ddf='kenward-roger', and "
-                "do not read the variance."
+                f"Its variance is known to within ±{written(100.0 * relative, '.0f')} % at best: do not interpret it, "
+                "and use Kenward-Roger degrees of freedom (ddf='kenward-roger')."
             )
         finding = f"{levels:,} levels{', singular' if singular else ''}"
         text = " ".join(advice) or "Enough levels to estimate the variance."

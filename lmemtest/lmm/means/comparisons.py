@@ -387,7 +387,7 @@ class Comparisons(Result):
     def _on_difference(self, row: Mapping[Any, Any]) -> str:
         left, right = row["left"], row["right"]
         low, high, difference = row["ci_low"], row["ci_high"], row["estimate"]
-        p, interval = p_text(row["p_value"]), f"{100 * self.level:.4g} % CI"
+        p, interval = p_text(row["p_value"], level=self.alpha), f"{100 * self.level:.4g} % CI"
         if not below(row["p_value"], self.alpha):
             return (
                 f"{left} and {right} are not significantly different (difference {format_number(difference)}, "
@@ -406,7 +406,8 @@ class Comparisons(Result):
     def _on_equivalence(self, row: Mapping[Any, Any]) -> str:
         both, (low, high) = f"{row['left']} and {row['right']}", self.margin  # type: ignore[misc]
         within = f"the margin of {low:g} to {high:g}"
-        p = f"equivalence {p_text(row['p_value'])}, difference {p_text(row['p_difference'])}"
+        equivalence, difference = (p_text(row[name], level=self.alpha) for name in ("p_value", "p_difference"))
+        p = f"equivalence {equivalence}, difference {difference}"
         return {
             "equivalent": f"{both} are equivalent within {within} ({p}).",
             "trivially different": f"{both} differ, but by less than {within} ({p}).",
@@ -415,7 +416,7 @@ class Comparisons(Result):
         }[row["decision"]]
 
     def _on_noninferiority(self, row: Mapping[Any, Any]) -> str:
-        left, right, p, margin = row["left"], row["right"], p_text(row["p_value"]), f"{self.margin:g}"
+        left, right, p, margin = row["left"], row["right"], p_text(row["p_value"], level=self.alpha), f"{self.margin:g}"
         return {
             "superior": f"{left} is better than {right} ({p} against a margin of {margin}, and the lower limit of its "
             "gain is above 0).",

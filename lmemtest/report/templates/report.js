@@ -51,8 +51,8 @@ async function copy(text, button) {
   button.textContent = done ? "copied" : "not copied: select the text";
   setTimeout(() => (button.textContent = label), 1500);
 }
-const copier = (label, text) => {
-  const button = make("button", { type: "button", "data-label": label, "aria-live": "polite" }, label);
+const copier = (label, text, of) => {
+  const button = make("button", { type: "button", "data-label": label, "aria-live": "polite", ...(of && { title: of }) }, label);
   button.addEventListener("click", () => copy(text(), button));
   return button;
 };
@@ -102,7 +102,7 @@ function equip(table) {
     tools.append(input);
   }
   const visible = () => rowsOf(table).filter((row) => !row.hidden).map((row) => [...row.cells].map(words));
-  for (const [form, write] of Object.entries(FORMS)) tools.append(copier(`copy ${form}`, () => write(titles, visible(), right)));
+  for (const [form, write] of Object.entries(FORMS)) tools.append(copier(`copy ${form}`, () => write(titles, visible(), right), title));
   (table.closest(".scroll") ?? table).after(tools);
 }
 
@@ -262,7 +262,8 @@ function report(names) {
   addEventListener("hashchange", open);
   for (const link of document.querySelectorAll('a[href^="#"]')) link.addEventListener("click", () => setTimeout(open));
   let closed = [];
-  addEventListener("beforeprint", () => (closed = sections.filter((section) => !section.open)).forEach((section) => (section.open = true)));
+  const printed = (section) => !section.open && !section.classList.contains("long");
+  addEventListener("beforeprint", () => (closed = sections.filter(printed)).forEach((section) => (section.open = true)));
   addEventListener("afterprint", () => closed.forEach((section) => (section.open = false)));
 
   for (const table of document.querySelectorAll("table")) equip(table);

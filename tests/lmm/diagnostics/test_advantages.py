@@ -75,7 +75,7 @@ def test_alike_algorithms_are_fine():
 
 def test_quiet_algorithms_are_named_where_they_are_the_fewer():
     found = advantages(lt.fit_lmm(FORMULA, as_runs(table([2.0, 2.0, 2.0, 2.0, 0.2], 30))), rng=1)
-    assert found.advice.startswith("The others vary ")
+    assert found.advice.startswith("The other algorithms vary ")
     assert " as much from benchmark to benchmark as a4, so" in found.advice
 
 

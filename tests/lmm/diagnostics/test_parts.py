@@ -77,7 +77,8 @@ def test_few_levels_are_known_to_carry_little(make):
     few, many, search = groups(fit).checks
     assert (few.severity, few.message, many.severity) == ("note", "3 levels", "fine")
     assert few.advice == (
-        "Its variance is known to ±100 % at best: use ddf='kenward-roger', and do not read the variance."
+        "Its variance is known to within ±100 % at best: do not interpret it, and use Kenward-Roger degrees of "
+        "freedom (ddf='kenward-roger')."
     )
     assert (search.severity, search.message) == ("fine", "certified")
     assert groups(fit).to_frame()["relative_se"].to_list() == approx([1.0, np.sqrt(2 / 59)])
