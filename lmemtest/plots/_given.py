@@ -17,7 +17,7 @@ from lmemtest.core.hints import Guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest.core.words import format_level, listed, p_text, rank_span, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.comparisons import Comparisons, intervals_of
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.external import external_counts, external_decisions, external_means
 from lmemtest.plots import _style
@@ -197,6 +197,11 @@ def omnibus_text(decisions: Decisions) -> str:
     if decisions.omnibus_p is None or decisions.omnibus_significant:
         return ""
     return f"Omnibus test: not significant, {p_text(decisions.omnibus_p)}."
+
+
+def interval_words(kind: str, level: float, *, several: bool) -> str:
+    """What the intervals of differences are, with a percentage that no line parts."""
+    return intervals_of(kind, level, several=several).replace(" %", "\u00a0%")
 
 
 def adjustment_name(name: str) -> str:

@@ -222,6 +222,9 @@ _SIMPLE = re.compile(
     "[\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u23ff]*"
 )
 
+# Chinese, Japanese, Korean: one glyph a character, of the font that has it.
+_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7a3\uff00-\uffef]")
+
 
 @lru_cache(maxsize=256)
 def _measured(*font: object) -> dict[tuple[str, ...], float]:  # noqa: ARG001 - the key of the cache
@@ -266,7 +269,8 @@ class Ruler:
         return [HINTING_SLACK * self._step(*pair) * 72 / self._figure.dpi for pair in pairwise([*text, ""])]
 
     def _pixels(self, line: str) -> float:
-        if not line.isascii() and not (_SIMPLE.fullmatch(line) and font_for([line]) == {}):
+        narrow = _WIDE.sub("", line)
+        if not narrow.isascii() and not (_SIMPLE.fullmatch(narrow) and font_for([narrow]) == {}):
             return self._laid_out(line)
         if line not in self._summed:
             units = _UNITS.findall(line)

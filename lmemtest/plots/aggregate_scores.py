@@ -47,7 +47,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"], budget=8, prior="good")
     >>> ax = aggregate_scores(runs.normalize("minmax"), ["iqm", "median"], rng=1).plot()
     >>> [box.get_title(loc="left") for box in ax.child_axes]
-    ['Interquartile mean', 'Median of the benchmarks']
+    ['IQM', 'Median of the benchmarks']
     """
     order = result.of(result.measures[0])["algorithm"].tolist()
     columns = []
@@ -58,7 +58,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
                 labels=order,
                 series=(_rows.Series.of(rows, np.arange(len(order), dtype=np.intp)),),
                 axis_label="",
-                title=f"{result.name(measure)[:1].upper()}{result.name(measure)[1:]}",
+                title="IQM" if measure == "iqm" else f"{result.name(measure)[:1].upper()}{result.name(measure)[1:]}",
             )
         )
     which = (
@@ -66,7 +66,8 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     )
     if GAP in result.measures and (result.direction == "maximize" or not which):
         which.append("optimality gap: lower is better")
-    return draw_columns(columns, (f"{'; '.join(which)}.", result.band), ax)
+    short = ("IQM: interquartile mean.",) if "iqm" in result.measures else ()
+    return draw_columns(columns, (f"{'; '.join(which)}.", *short, result.band), ax)
 
 
 @_canvas.draws("profiles", source="profiles()")

@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from lmemtest.core.validate import check_choice
 from lmemtest.core.verdicts import ahead_or_behind
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.comparisons import Comparisons, intervals_text
+from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.plots._given import interval_words
 
 MOST_GROUPS = 8  # bars above the rows; of more, a critical-difference diagram has them
 TOGETHER = "not distinguishable"
@@ -26,7 +27,6 @@ def forest_plot(
     *,
     decisions: Decisions | None = None,
     reference: str | None = None,
-    what: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw by how much each mean is behind the best one, with the intervals of these differences.
@@ -39,8 +39,6 @@ def forest_plot(
         Of these pairs; by default at the level of the intervals.
     reference : str, optional
         The mean that the others are compared with; by default the best.
-    what : str, optional
-        What the means are of, below the axis; by default the response.
 
     Returns
     -------
@@ -99,14 +97,14 @@ def forest_plot(
         )
         for name in decisions.levels
     )
-    kind = intervals_text(pairs).replace(" %", "\u00a0%")
-    what = _style.one_line(what or f"Mean {pairs.estimates.score}")
+    intervals = interval_words(pairs.intervals, pairs.level, several=len(pairs.table) > 1)
+    what = _style.one_line(f"Mean {pairs.estimates.score}")
     content = _rows.Rows(
         labels=[TOGETHER, *[""] * len(groups)][: len(groups)] + list(decisions.levels),
         series=series,
         headers=frozenset(range(len(groups))),
         reference=0.0,
-        axis_label=f"{what}: behind {_style.one_line(best)}\n{kind}",
+        axis_label=f"{what}: behind {_style.one_line(best)}\n{intervals}",
     )
     ax = _rows.draw_rows(content, ax)
     for row, group in enumerate(groups):

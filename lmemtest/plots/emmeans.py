@@ -86,8 +86,7 @@ def emmeans_plot(
         order = list(decisions.levels)
     place = {label: row for row, label in enumerate(order)}
     low, high = em.ci_low, em.ci_high
-    words = f", {_style.nobreak(f'{100 * em.level:g} % CI')}"
-    reading = ""
+    words, reading = "", f"\n{_rows.intervals(em.level, simultaneous=False)}."
     if intervals == "comparison" and len(labels) > len(groups):
         pairs = _pairs_of(em, decisions) if pairs is None else pairs
         if not isinstance(pairs, Comparisons) or pairs.kind != "pairs" or pairs.estimates.labels() != labels:

@@ -20,7 +20,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _heat, _layout, _rows, _style
-from lmemtest.plots._given import adjustment_name, decided_by, first_group, omnibus_text, pair_matrix
+from lmemtest.plots._given import adjustment_name, decided_by, first_group, interval_words, omnibus_text, pair_matrix
 
 UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page
@@ -86,12 +86,11 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         labels.append((str(record["left"]), str(record["right"])))
     aside = [""] * len(labels)
     for at, value in zip(row, table["p_value"], strict=True):
-        aside[at] = UNTESTED if np.isnan(value) else format_p(value)
+        aside[at] = UNTESTED if np.isnan(value) else format_p(value, level=1.0 - pairs.level)
     method = adjustment_name(pairs.adjust)
     if pairs.errors in ERROR_NAMES:
         method += f", {ERROR_NAMES[pairs.errors]} standard errors"
-    interval = "simultaneous " if pairs.intervals == "simultaneous" else ""
-    interval += _style.nobreak(f"{100 * pairs.level:g} % CI")
+    intervals = interval_words(pairs.intervals, pairs.level, several=len(table) > 1)
     score = _style.one_line(pairs.estimates.score)
     better = {"minimize": " (negative: the first is better)", "maximize": " (positive: the first is better)"}
     reading = better.get(pairs.direction or "", "")
@@ -103,7 +102,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         aside_title="p-value",
         reference=0.0,
         legend=True,
-        axis_label=f"Difference of marginal means of {score}{reading}\n{interval} ({method})",
+        axis_label=f"Difference of marginal means of {score}{reading}\n{intervals} ({method})",
     )
     return _rows.draw_rows(content, ax)
 
@@ -415,7 +414,8 @@ def p_value_plot(
         width, height = labels + side + (key + 2.0) * font, side + labels + 4.0 * font
         inches = _canvas.figure_width(min(max(width / 72, 4.0), _heat.WIDEST))
         ax = _canvas.new_axes(inches, min(max(height / 72, 2.0), _heat.HIGHEST))
-    note = [f"{'Dots' if dotted else 'Blue'}: significant difference ({decided_by(result)})."]
+    mark = f"{'Dots' if dotted else 'Blue'}: significant difference" if decided.any() else "No pair is significant"
+    note = [f"{mark} ({decided_by(result)})."]
     if undecided.any():
         note.append("Crosses: no test, undecided.")
     shown = [names[i] for i in present]

@@ -20,9 +20,18 @@ from lmemtest.core.rounding import tie_order, written
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, format_p, percent, plural
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.comparisons import turned
+from lmemtest.lmm.means.comparisons import intervals_kind, turned
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.plots._given import ON_RANKS, READINGS, adjustment_name, as_decisions, aside, decided_by, omnibus_text
+from lmemtest.plots._given import (
+    ON_RANKS,
+    READINGS,
+    adjustment_name,
+    as_decisions,
+    aside,
+    decided_by,
+    interval_words,
+    omnibus_text,
+)
 from lmemtest.plots.cd_diagrams import cd_diagram, cd_diagrams
 from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
 
@@ -78,7 +87,8 @@ def _centres(ranking: Ranking) -> _rows.Rows:
     direction = "minimize" if centre == "mean_rank" else ranking.direction
     limits, table = _bounded(table, centre)
     what = f"{centre.replace('_', ' ').capitalize()} of {_style.one_line(ranking.score)}"
-    lines = [f"{what}{READINGS.get(direction, '')}", _level(ranking), *_unbounded(limits)]
+    kind = f"{_rows.intervals(1.0 - ranking.alpha, simultaneous=False)}."
+    lines = [f"{what}{READINGS.get(direction, '')}", kind, *_unbounded(limits)]
     letters: tuple[str, ...] = ()
     if ranking.control is None:
         letters, reading = aside(decisions, decisions.levels, "Algorithms")
@@ -118,7 +128,9 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     )
     ranks = ranking.test in ON_RANKS
     what = f"mean ranks by {ranking.score}" if ranks else ranking.score
-    level = f"{_level(ranking)} ({adjustment_name(decisions.adjust)})"
+    several = len(table) > 1
+    kind = interval_words(intervals_kind(decisions.adjust, adjusted=several), 1.0 - ranking.alpha, several=several)
+    level = f"{kind} ({adjustment_name(decisions.adjust)})"
     better = READINGS["minimize" if ranks else ranking.direction]
     lines = [f"Difference of {_style.one_line(what)}{better}", level, *_unbounded(limits)]
     lines.append(f"Decisions: {decided_by(decisions)}. {omnibus_text(decisions)}".strip())
@@ -126,7 +138,7 @@ def _differences(ranking: Ranking) -> _rows.Rows:
         labels=pairs,
         series=_rows.Series.kinds(table, np.arange(len(table), dtype=np.intp), kinds),
         axis_label="\n".join(lines),
-        aside=tuple(UNTESTED if np.isnan(p) else format_p(p) for p in table["p_value"]),
+        aside=tuple(UNTESTED if np.isnan(p) else format_p(p, level=ranking.alpha) for p in table["p_value"]),
         aside_title="p-value",
         limits=limits,
         reference=0.0,
@@ -150,10 +162,6 @@ def _bounded(
 
 def _unbounded(limits: tuple[float, float] | None) -> list[str]:
     return [] if limits is None else ["An interval that reaches the edge has no end: too few blocks for its level."]
-
-
-def _level(ranking: Ranking) -> str:
-    return _style.nobreak(f"{100 * (1 - ranking.alpha):g} % CI")
 
 
 @_canvas.draws("rank", source="rank(..., 'all')")
@@ -467,7 +475,10 @@ def evaluation_plot(evaluation: Evaluation, /, *, max_rows: int = _rows.MOST_ROW
         for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks[: len(names)], strict=True))
     )
     if odds:
-        p = [" | ".join(map(format_p, row)) for row in table[[f"p_value_{suffix}" for suffix in names]].to_numpy()]
+        p = [
+            " | ".join(format_p(value, level=evaluation.alpha) for value in row)
+            for row in table[[f"p_value_{suffix}" for suffix in names]].to_numpy()
+        ]
         outcome = "a right answer" if evaluation.direction == "maximize" else "a one"
         ratios = _rows.Rows(
             labels=list(zip(table["left"], table["right"], strict=True)),

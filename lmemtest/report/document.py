@@ -57,6 +57,11 @@ class FigureBlock:
     caption: Text
     files: tuple[tuple[str, bytes], ...] = ()  # by suffix
 
+    @property
+    def key(self) -> str:
+        """By which a page refers to the caption: a digest, so that the same table gives the same page."""
+        return f"c{hashlib.blake2s(f'{self.svg}{self.alt}{self.caption}'.encode(), digest_size=4).hexdigest()}"
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

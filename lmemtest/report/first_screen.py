@@ -14,7 +14,6 @@ from lmemtest.bench.data.scales import fold
 from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, counted, format_number, format_p, joined, rank_span
-from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import HALF_PAGE, Badge, Block, Section, Text, callout, figure, paragraph
 from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders, pictured
@@ -178,12 +177,12 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
         for place, name in enumerate(table.frame.iloc[:, 0])
     }
     drawn = figure(
-        partial(_forest, pictured(names)[1], names.decisions, names.comparable[0], f"Mean {wording.measured(names)}"),
+        partial(_forest, *pictured(names)[1:], names.comparable[0]),
         alt=f"Differences to {names.comparable[0]} with their intervals, best first: "
         f"{joined(list(names.decisions.levels), most=MOST_ALGORITHMS)}.",
         caption=(
-            f"With {intervals_text(names.pairs)}{_adjusted(analysis)}. Filled: the best, and what differs from it. "
-            f"Hollow: may be as good.{best_only(analysis)}",
+            f"Filled: the best, and what differs from it. Hollow: may be as good.{_adjusted(analysis)}"
+            f"{best_only(analysis)}",
         ),
         tips=tips,
         as_files=True,
@@ -192,19 +191,19 @@ def front(analysis: Analysis) -> tuple[Block, ...]:
 
 
 def _adjusted(analysis: Analysis) -> str:
-    """How the p-values of the table were adjusted; empty where one pair is tested."""
+    """How the p-values of the table were adjusted, with a blank before it; empty where one pair is tested."""
     pairs = analysis.pairs
     if len(pairs.table) < 2:
         return ""
     if pairs.adjust == "none":
-        return "; p-values are not adjusted"
-    return f"; p-values have {ADJUSTMENT_NAMES[pairs.adjust]} adjustment for all {len(pairs.table):,} pairs"
+        return " P-values are not adjusted."
+    return f" P-values have {ADJUSTMENT_NAMES[pairs.adjust]} adjustment for all {len(pairs.table):,} pairs."
 
 
-def _forest(pairs: Comparisons, decisions: Decisions, reference: str, what: str) -> Any:
+def _forest(pairs: Comparisons, decisions: Decisions, reference: str) -> Any:
     from lmemtest.plots import forest_plot
 
-    return forest_plot(pairs, decisions=decisions, reference=reference, what=what, width=HALF_PAGE)
+    return forest_plot(pairs, decisions=decisions, reference=reference, width=HALF_PAGE)
 
 
 def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTable:

@@ -10,11 +10,13 @@ import numpy as np
 
 from lmemtest.core.caller import advice
 from lmemtest.core.words import format_level
+from lmemtest.report.wording import measured
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.report.analysis import Analysis
 
@@ -42,10 +44,13 @@ def leaders(analysis: Analysis) -> Analysis:
     return replace(analysis, pairs=pairs, decisions=decisions, effects=effects)
 
 
-def pictured(analysis: Analysis) -> tuple[Estimates, Comparisons]:
-    """Means and pairs for figures: without the fit, of which a second process that draws them would get a copy."""
-    means = analysis.pairs.estimates.as_shown()
-    return means, replace(analysis.pairs, estimates=means)
+def pictured(analysis: Analysis) -> tuple[Estimates, Comparisons, Decisions]:
+    """Means, pairs and decisions for figures, of a score that is named as in sentences.
+
+    They are without the fit, of which a second process that draws them would get a copy.
+    """
+    means = replace(analysis.pairs.estimates.as_shown(), score=measured(analysis))
+    return means, replace(analysis.pairs, estimates=means), replace(analysis.decisions, score=means.score)
 
 
 def left_out(analysis: Analysis) -> str:

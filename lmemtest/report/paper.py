@@ -30,7 +30,7 @@ from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
 from lmemtest.report.document import Text, Words, image_of, plain
 from lmemtest.report.files import PAPER_FILES, PAPER_SUMS, check_paper_folder, write_together
-from lmemtest.report.leaders import leaders
+from lmemtest.report.leaders import leaders, pictured
 from lmemtest.report.methods import cited_in, limitations_section, methods_paragraph
 from lmemtest.report.prose import sentence_of
 from lmemtest.report.render import render_paper
@@ -71,10 +71,9 @@ def paper_files(analysis: Analysis, progress: Callable[[str], None]) -> dict[str
     names = leaders(analysis)
     to_best = differences_to_best(names)
     with detached_figures():
-        diagram = cd_diagram(names.decisions, width="column").figure
-        differences = forest_plot(
-            names.pairs, decisions=names.decisions, reference=names.comparable[0], width="column"
-        ).figure
+        _, pairs, decisions = pictured(names)
+        diagram = cd_diagram(decisions, width="column").figure
+        differences = forest_plot(pairs, decisions=decisions, reference=names.comparable[0], width="column").figure
     images = {"figure.pdf": image_of(diagram, "pdf"), "differences.pdf": image_of(differences, "pdf")}
     progress("writing the paper")
     methods = methods_paragraph(analysis)

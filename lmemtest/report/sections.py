@@ -35,7 +35,6 @@ from lmemtest.core.words import (
     rank_span,
 )
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import methods, wording
 from lmemtest.report.answers import classical_blocks, outperforming_section
 from lmemtest.report.curves import curves_section
@@ -241,9 +240,9 @@ def _means(analysis: Analysis) -> Section:
     )
     ranked = zip(leading.decisions.levels, leading.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
-    means_shown, pairs_shown = pictured(leading)
+    means_shown, pairs_shown, decided = pictured(leading)
     drawn = figure(
-        partial(means_shown.plot, decisions=leading.decisions if letters else None, pairs=pairs_shown),
+        partial(means_shown.plot, decisions=decided if letters else None, pairs=pairs_shown),
         alt=f"Marginal means with intervals for comparison, best first: {means}",
         caption=(f"Marginal means of {score} with intervals for comparison ({wording.better(analysis)} is better).",),
     )
@@ -287,7 +286,7 @@ def _pairs(analysis: Analysis) -> Section:
         content += [*why, closed_if_long("The cautious check", check.to_table(), MOST_PAIRS)]
     table, alt = _pairs_table(names), f"{sentence} The table has the numbers."
     if n <= MOST_PAIRS:
-        caption = f"Pairwise differences with {intervals_text(pairs)}."
+        caption = "Pairwise differences and their adjusted p-values." if n > 1 else "The difference and its p-value."
         drawn = figure(pictured(analysis)[1].plot, alt=alt, caption=(caption,))
         return Section("pairs", "All pairs", (text, table, *content, drawn), summary=_pairs_gist(analysis))
     caption = (

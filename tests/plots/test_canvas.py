@@ -180,6 +180,16 @@ def test_a_range_without_a_whole_number_still_has_a_tick():
     assert _layout.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True)[0] == (6.0,)
 
 
+def test_chinese_lines_are_summed_from_pairs_each_laid_out_once(monkeypatch):
+    laid_out, original = [], _style.Ruler._laid_out
+    monkeypatch.setattr(_style.Ruler, "_laid_out", lambda self, line: (laid_out.append(line), original(self, line))[1])
+    ruler = _style.Ruler(Figure().subplots(), 9.7)
+    name = "贝叶斯优化与随机搜索（第二版）"
+    whole = max(ruler.width(name[at:] + name[:at] + " v1") for at in range(len(name)))
+    assert whole > 10 * 9.7
+    assert max(map(len, laid_out)) == 2
+
+
 @pytest.mark.parametrize("size", [4.0, 6.25, 9.0, 16.2])
 @pytest.mark.parametrize("weight", ["normal", "bold"])
 def test_widths_are_those_of_the_layout(size, weight):

@@ -107,3 +107,26 @@ def test_the_matrix_has_the_outcomes_and_differences_of_the_ranking():
 def test_unknown_kinds_are_refused():
     with pytest.raises(ArgumentError, match="kind must be 'diagram' or 'intervals' or 'differences', got 'bars'"):
         ranking_plot(ranking(test="nemenyi"), kind="bars")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ({"test": "tukey"}, "Simultaneous 95 % intervals (Tukey)"),
+        ({"test": "wilcoxon"}, "95 % intervals of the step-down tests (Shaffer)"),
+        ({"test": "wilcoxon", "adjust": "none"}, "Individual 95 % intervals (unadjusted)"),
+    ],
+)
+def test_rows_name_the_kind_of_their_intervals(options, kind):
+    rng = np.random.default_rng(3)
+    wide = pd.DataFrame(rng.normal([0.0, 0.1, 3.0], size=(12, 3)), columns=list("ABC"))
+    ranking = lt.rank(wide, "frequentist", direction="maximize", **options)
+    assert kind in words_below(ranking_plot(ranking, kind="differences")).replace("\u00a0", " ")
+    assert "Individual 95 % intervals." in words_below(ranking_plot(ranking, kind="intervals")).replace("\u00a0", " ")
+
+
+def test_a_map_without_a_significant_pair_explains_no_mark():
+    p = pd.DataFrame([[1.0, 0.4], [0.4, 1.0]], list("AB"), list("AB"))
+    words = words_below(p_value_plot({"A": 0.91, "B": 0.84}, p, direction="maximize"))
+    assert words.startswith("No pair is significant (")
+    assert "Blue" not in words

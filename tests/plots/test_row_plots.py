@@ -33,7 +33,7 @@ def test_marginal_means_are_readable(make, assert_readable, case):
 
 def test_words_that_would_break_below_the_axis_take_the_width_of_the_figure(make):
     names = [f"a name of many words and a number {i}" for i in range(5)]
-    means = make.means(names, np.arange(5.0), np.ones(5))
+    means = dataclasses.replace(make.means(names, np.arange(5.0), np.ones(5)), score="test value")
     narrow, wide = (emmeans_plot(means, intervals="mean", width=width) for width in ("column", "page"))
     for ax in (narrow, wide):
         ax.figure.draw_without_rendering()
@@ -140,7 +140,7 @@ def test_letters_of_a_few_and_ranks_of_many_come_from_the_decisions(make, assert
 
 def test_axis_label_names_response_level_and_direction(make):
     label = words_below(emmeans_plot(make.means(*make.cases["two"]), intervals="mean"))
-    assert label == "Marginal mean of value, 95 % CI (lower is better)"
+    assert label == "Marginal mean of value (lower is better) Individual 95 % intervals."
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in ("twenty",)])
@@ -405,3 +405,19 @@ def test_effects_of_a_result_begin_with_the_largest_and_with_the_best_algorithm(
     overall = effects.table.groupby("algorithm")["overall"].first().sort_values()
     assert [label.get_text() for label in ax.get_xticklabels()] == overall.index.tolist()
     assert ax.child_axes[0].get_ylabel().replace("\n", " ").endswith("(in loss, negative is better)")
+
+
+def test_rows_of_pairs_name_the_kind_of_their_intervals_and_p_values_have_the_digits_of_the_level():
+    runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    for adjust, kind in (
+        ("tukey", "Simultaneous 95 % intervals (Tukey"),
+        ("none", "Individual 95 % intervals (unadjusted"),
+        ("holm", "95 % intervals of the step-down tests (Holm"),
+    ):
+        drawn = pairs_plot(means.pairs(adjust=adjust))
+        assert kind in words_below(drawn).replace("\u00a0", " "), adjust
+    p = float(means.pairs(adjust="none").to_frame()["p_value"].median())
+    near = round(p, 4) + 1e-4  # a level that three decimals do not part from this p-value
+    drawn = pairs_plot(means.pairs(adjust="none", alpha=near))
+    assert format_p(p, level=near) in {text.get_text() for text in asides(drawn)}

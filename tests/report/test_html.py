@@ -323,6 +323,9 @@ def test_the_page_is_well_formed_and_accessible(page: Page) -> None:
     images = [attrs for _, attrs in page.elements if attrs.get("role") == "img"]
     assert len(images) == 7
     assert all(len(attrs["aria-label"] or "") > 20 for attrs in images)
+    captions = [attrs["id"] for tag, attrs in page.elements if tag == "figcaption"]
+    assert [attrs["aria-labelledby"] for tag, attrs in page.elements if tag == "figure"] == captions
+    assert len(captions) == len(images)
     assert page.elements[0] == ("html", {"lang": "en"})
     ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
     assert len(ids) == len(set(ids))

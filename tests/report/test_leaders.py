@@ -21,9 +21,11 @@ from lmemtest.report.leaders import (
     first_rows,
     leaders,
     left_out,
+    pictured,
     telling,
 )
 from lmemtest.report.render import MOST_PRINTED
+from lmemtest.report.wording import measured
 
 NAMES = tuple(f"tool{i:02d}" for i in range(40))
 
@@ -159,3 +161,12 @@ def test_the_summary_of_many_algorithms_lists_the_leaders(many: Analysis) -> Non
     assert text.endswith(left_out(many))
     assert many.decisions.levels[-1] not in text
     assert len(text.splitlines()) < 300
+
+
+def test_figures_name_a_score_that_was_reduced_as_sentences_do(table: Callable[..., pd.DataFrame]) -> None:
+    one = table(("A", "B"), ("t1", "t2", "t3", "t4"), 2, spread=1.5)
+    curves = pd.concat([one.assign(epoch=epoch, loss=one["loss"] / epoch) for epoch in (1, 2, 3)])
+    roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed", "score": "loss", "budget": "epoch"}
+    analysis = lt.analyze(lt.Runs(curves, **roles, direction="minimize"), curves="last")
+    means, pairs, decisions = pictured(analysis)
+    assert {means.score, pairs.estimates.score, decisions.score} == {measured(analysis)} == {"last loss"}

@@ -152,11 +152,7 @@ class Comparisons(Result):
         interval of the step at which a difference was decided, "selected" controls the share of intervals that miss,
         "single" is unadjusted.
         """
-        if self.adjust == "none" or len(self.table) == len(self.estimates.groups()):
-            return "single"
-        return {"fdr": "selected"}.get(
-            self.adjust, "stepwise" if self.adjust in STEPWISE_ADJUSTMENTS else "simultaneous"
-        )
+        return intervals_kind(self.adjust, adjusted=len(self.table) > len(self.estimates.groups()))
 
     def require(self, verb: str, *kinds: str) -> None:
         """Refuse comparisons of a kind that a verb is not for."""
@@ -506,13 +502,25 @@ class Comparisons(Result):
 
 def intervals_text(pairs: Comparisons) -> str:
     """What the intervals of differences are."""
-    level = f"{100 * pairs.level:.4g} %"
+    return intervals_of(pairs.intervals, pairs.level, several=len(pairs.table) > 1)
+
+
+def intervals_kind(adjust: str, *, adjusted: bool) -> str:
+    """The kind of intervals that an adjustment leads to, as `Comparisons.intervals`; of one difference it has none."""
+    if adjust == "none" or not adjusted:
+        return "single"
+    return {"fdr": "selected"}.get(adjust, "stepwise" if adjust in STEPWISE_ADJUSTMENTS else "simultaneous")
+
+
+def intervals_of(kind: str, level: float, *, several: bool) -> str:
+    """Intervals of a kind in words; of one difference they are neither individual nor simultaneous."""
+    percent = f"{100 * level:.4g} %"
     return {
-        "simultaneous": f"simultaneous {level} intervals",
-        "stepwise": f"{level} intervals of the step-down tests",
-        "selected": f"{level} intervals that control the false coverage rate",
-        "single": f"{level} intervals",
-    }[pairs.intervals]
+        "simultaneous": f"simultaneous {percent} intervals",
+        "stepwise": f"{percent} intervals of the step-down tests",
+        "selected": f"{percent} intervals that control the false coverage rate",
+        "single": f"individual {percent} intervals" if several else f"{percent} intervals",
+    }[kind]
 
 
 def ratio_text(row: Mapping[Any, Any]) -> str:
