@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_text", "is_unnamed"),
-    "mean_columns",
-    *("number_in", "read_columns", "role_of", "runs_in_names", "sums_up", "vocabulary", "with_names", "words_of"),
+    *("mean_columns", "number_in", "read_columns", "role_of", "runs_in_names", "sums_up", "vocabulary", "with_names"),
+    "words_of",
 ]
 
 # ---------------------------------------------------------------------- what a name says

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.data.column import direction_of, role_of, words_of
-from lmemtest.bench.data.roles import answer_roles, battle_roles, is_solved_or_not, is_text
+from lmemtest.bench.data.column import direction_of, is_text, role_of, words_of
+from lmemtest.bench.data.roles import answer_roles, battle_roles, is_solved_or_not
 from lmemtest.core.caller import advice
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import listed

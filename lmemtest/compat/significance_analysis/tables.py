@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from lmemtest.bench.data.column import is_text
 from lmemtest.bench.data.datasets import fetch_priorband
-from lmemtest.bench.data.roles import Unnamed, is_text, unnamed_columns, with_roles
+from lmemtest.bench.data.roles import Unnamed, unnamed_columns, with_roles
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.environment import extra_package
 from lmemtest.core.frames import collected
