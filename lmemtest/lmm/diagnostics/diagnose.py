@@ -163,8 +163,10 @@ def diagnose(
     spread of the advantages of the algorithms is compared with exchanges of algorithms within each benchmark; it warns
     at 5 % where it differs by a factor of two, since every comparison rests on it and the remedy costs little.
 
-    Of more than 200,000 cells whole repetitions at equal steps are looked at, as many as make 200,000: shapes and
-    scales, observed and simulated, are those of the model fitted to them, and `notes` say how many they are.
+    Of more than 40,000 cells, shapes, scales and the spread of the advantages, observed and simulated, are those of
+    the model fitted to a random sample of the levels of its largest group, whole benchmarks for instance, as many as
+    make 40,000; where these were fewer than 500 levels, and of more than 200,000 cells, to whole repetitions at equal
+    steps, as many as make 200,000. `notes` say which and how many.
 
     References
     ----------
@@ -204,8 +206,9 @@ def diagnose(
         )
     all_rows = rows_of(fit)
     score = score_of(fit, all_rows)
-    few, thinning = thinned(fit)
-    rows = rows_of(few) if thinning else all_rows
+    generator = resolve_rng(rng)
+    few, left, thinning = thinned(fit, generator)
+    rows = all_rows.part(left, few.cells.n) if thinning else all_rows
     if n_draws is None:
         n_draws = _TABLES_OF_LARGE if max(len(rows.cell), len(few.cells.n)) > _LARGE else _TABLES
     check_positive_int(n_draws, "n_draws", minimum=99)
@@ -214,7 +217,6 @@ def diagnose(
     columns = scale.scaled_columns(few, rows)
     observed = held.observed(few)
     measure = partial(_measure, columns, rows)
-    generator = resolve_rng(rng)
     draws = measure_draws(
         held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, executor=executor, progress=progress
     )
@@ -225,7 +227,7 @@ def diagnose(
         for column, sums_of_column, *drawn in zip(columns, measure(observed)[1], *sums, strict=True)
     )
     scales = scale.settle(scales)
-    spread = advantages(fit, rng=generator)
+    spread = advantages(few, rng=generator)
     of_shapes = normality.settle(of_shapes, spread is not None and spread.severity in ("note", "warning"))
     ends, carriers = bounds(fit, all_rows, score), groups(fit)
     inflation, shares = collinearity(fit), shares_of(fit)

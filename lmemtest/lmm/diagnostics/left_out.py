@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 
-MOST_CELLS = 200_000  # a hundred simulated tables of this size take about two seconds
+# Cells that simulated tables have where levels of a group are sampled: a hundred tables take a second. The skewness of
+# 500 random effects has a standard error of 0.11, far less than what matters for means.
+CELLS_OF_LEVELS, FEWEST_SAMPLED = 40_000, 500
+CELLS_OF_REPETITIONS = 200_000  # of few groups, what is known of each of them is the more
 FEWEST_LEVELS = 3  # of two levels, each is half of the evidence, and no variance between levels is left without it
 
 _NO_INFORMATION = 1e-6  # share of a variance: what a level adds to a difference is rounding error below
@@ -252,32 +255,62 @@ def _chance(whole: Any, part: Any, L: Array, df: Array) -> Array:
     return out
 
 
-# ---------------------------------------------------------------------- repetitions of a large table
+# ---------------------------------------------------------------------- a part of a large table
 
 
-def thinned(fit: LmmFit) -> tuple[LmmFit, str]:
-    """The model at as many repetitions as make 200,000 cells, for what simulated tables judge; a note that says so.
+def thinned(fit: LmmFit, rng: np.random.Generator) -> tuple[LmmFit, Mask, str]:
+    """The model at a part of a large table, for what simulated tables judge, its cells, and a note that says so.
 
-    A shape or a scale is known from 200,000 values far better than a decision needs. Observed and simulated tables are
-    both of the repetitions that are kept, so a p-value has its level as in any other table of that size.
+    Of more than 40,000 cells, a random sample of the levels of the largest group of the model, whole, such as 5,000 of
+    20,000 benchmarks, if 500 of them or more make 40,000 cells; else, of more than 200,000 cells, as many repetitions
+    at equal steps as make 200,000. A shape or a scale is known from so many values far better than a decision needs.
+    Observed and simulated tables are both of the part that is kept, which is chosen without a look at the scores, so a
+    p-value has its level as in any other table of that size.
 
-    The fit itself, and no note, where it has fewer cells, does not know what a repetition is, or would lose more than
-    repetitions: a level of another factor, or a coefficient.
+    The fit itself, and no note, where it has fewer cells, or would lose more than what is sampled: a level of another
+    factor, or a coefficient. Only a sample draws from ``rng``.
     """
-    cells, repeat = fit.cells, None if fit.scope is None else fit.scope.repeat
-    if len(cells.n) <= MOST_CELLS or repeat is None or repeat not in cells.names:
-        return fit, ""
-    codes, levels = column_codes(cells.frame[repeat])
-    n_kept = len(levels) * MOST_CELLS // len(cells.n)
-    if n_kept < 2:
-        return fit, ""
-    kept = np.zeros(len(levels), dtype=bool)
-    kept[np.linspace(0, len(levels) - 1, n_kept).round().astype(int)] = True
-    left = kept[codes]
-    design = sliced(fit.design, left)
+    cells, scope = fit.cells, fit.scope
+    whole = fit, np.ones(len(cells.n), dtype=bool), ""
+    if len(cells.n) <= CELLS_OF_LEVELS:
+        return whole
+    groups = {
+        term.group: term.n_levels
+        for term, bar in zip(fit.design.random, fit.design.parsed.bars, strict=True)
+        if len(bar.groups) == 1 and term.group not in fit.design.factors
+    }
+    group = max(groups, key=groups.__getitem__, default=None)
+    if group is not None and (n_kept := groups[group] * CELLS_OF_LEVELS // len(cells.n)) >= FEWEST_SAMPLED:
+        codes, levels = column_codes(cells.frame[group])
+        places = rng.choice(len(levels), n_kept, replace=False)
+        left = np.isin(codes, places)
+        part = _part(fit, group, left)
+        how = f"a random sample of {n_kept:,} of {len(levels):,} values of {group!r}"
+    elif len(cells.n) > CELLS_OF_REPETITIONS and scope is not None and scope.repeat in cells.names:
+        codes, levels = column_codes(cells.frame[scope.repeat])
+        if (n_kept := len(levels) * CELLS_OF_REPETITIONS // len(cells.n)) < 2:
+            return whole
+        places = np.linspace(0, len(levels) - 1, n_kept).round().astype(int)
+        left = np.isin(codes, places)
+        part = _part(fit, scope.repeat, left)
+        how = f"{n_kept:,} of {len(levels):,} values of {scope.repeat!r} at equal steps"
+    else:
+        return whole
+    if part is None:
+        return whole
+    note = (
+        f"Shapes, scales and the spread of the advantages, and the tables drawn to judge them, are those of {how}, to "
+        f"which the model was fitted again: {part.nobs:,} of {fit.nobs:,} rows show them well enough."
+    )
+    return part, left, note
+
+
+def _part(fit: LmmFit, column: str, left: Mask) -> LmmFit | None:
+    """The model fitted to some levels of a column; None if more than these are lost."""
+    cells, design = fit.cells, sliced(fit.design, left)
     for before, now, bar in zip(fit.design.random, design.random, fit.design.parsed.bars, strict=True):
-        if repeat not in bar.groups and now.n_levels < before.n_levels:
-            return fit, ""
+        if column not in bar.groups and now.n_levels < before.n_levels:
+            return None
     n = cells.n[left]
     part = replace(
         cells,
@@ -289,9 +322,4 @@ def thinned(fit: LmmFit) -> tuple[LmmFit, str]:
         n_rows=int(n.sum()),
     )
     few = replace(fit, design=design, cells=part).refit(cells=part)
-    if few.rank < fit.rank:
-        return fit, ""
-    return few, (
-        f"Shapes and scales are those of {n_kept:,} of {len(levels):,} values of {repeat!r} at equal steps, to which "
-        f"the model was fitted again: {part.n_rows:,} of {fit.nobs:,} rows show them well enough."
-    )
+    return None if few.rank < fit.rank else few

@@ -28,7 +28,7 @@ from lmemtest.lmm.scope import ScoreKind, two_valued
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.core.result import Answer
     from lmemtest.lmm.model import LmmFit
     from lmemtest.lmm.scope import Scope
@@ -62,6 +62,16 @@ class Rows:
     def single(self) -> bool:
         """Whether every value is a row."""
         return self.hidden == 0
+
+    def part(self, left: Mask, n: Array) -> Rows:
+        """Those of some cells, ``(n_cells,)``, which have ``n`` rows each."""
+        keep = left[self.cell]
+        return Rows(
+            cell=(np.cumsum(left) - 1)[self.cell[keep]],
+            deviation=self.deviation[keep],
+            count=self.count[keep],
+            hidden=int(n[n > 1].sum()) if self.hidden else 0,
+        )
 
 
 def sum_by(codes: Index, values: Array, k: int) -> Array:

@@ -1,4 +1,4 @@
-"""Diagnoses of many repetitions look at whole ones at equal steps."""
+"""Diagnoses of large tables look at a sample of whole benchmarks, or at whole repetitions at equal steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from lmemtest.lmm.diagnostics import diagnose, left_out
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
     """Tables of more than 240 cells are large."""
-    monkeypatch.setattr(left_out, "MOST_CELLS", 240)
+    monkeypatch.setattr(left_out, "CELLS_OF_LEVELS", 240)
+    monkeypatch.setattr(left_out, "CELLS_OF_REPETITIONS", 240)
+    monkeypatch.setattr(left_out, "FEWEST_SAMPLED", 12)
 
 
 def fitted(make, seed, **options):
@@ -34,10 +36,9 @@ def test_shapes_and_scales_are_those_of_the_model_fitted_to_seeds_at_equal_steps
     shapes, others = (row.query("check in ('normality', 'scale')") for row in rows)
     np.testing.assert_allclose(shapes["p_value"], others["p_value"])
     assert rows[0].query("subject == '(1 | benchmark:seed)'")["found"].item() == "240 levels"
-    assert found.advantages.to_frame().equals(diagnose(fit, influence=False, rng=1).advantages.to_frame())
     assert found.notes == (
-        "Shapes and scales are those of 13 of 40 values of 'seed' at equal steps, to which the model was fitted again: "
-        "234 of 720 rows show them well enough.",
+        "Shapes, scales and the spread of the advantages, and the tables drawn to judge them, are those of 13 of 40 "
+        "values of 'seed' at equal steps, to which the model was fitted again: 234 of 720 rows show them well enough.",
     )
 
 
@@ -46,7 +47,26 @@ def test_no_level_of_another_factor_is_left_out(make):
     of_one = table["benchmark"] == "b00"
     table = table[~of_one | (table["seed"] == 1)]
     fit = lt.fit_lmm(make.formula, as_runs(table))
-    assert left_out.thinned(fit) == (fit, "")
+    few, left, note = left_out.thinned(fit, np.random.default_rng(0))
+    assert few is fit
+    assert left.all()
+    assert note == ""
+
+
+OF_MANY = "loss ~ algorithm + (1|benchmark) + (1|benchmark:algorithm)"
+
+
+@pytest.mark.parametrize("repeats", [2, 3])
+def test_of_many_benchmarks_whole_ones_are_sampled_with_their_rows(make, repeats):
+    table = make.table(np.random.default_rng(0), benchmarks=160, seeds=repeats)
+    fit = lt.fit_lmm(OF_MANY, table)
+    few, left, note = left_out.thinned(fit, np.random.default_rng(1))
+    kept = fit.cells.frame["benchmark"][left]
+    assert (kept.nunique(), left.sum(), len(few.cells.n)) == (80, 240, 240)
+    assert "a random sample of 80 of 160 values of 'benchmark'" in note
+    assert len(diagnose(fit, influence=False, rng=1).residuals) == 240 * repeats
+    again = lt.fit_lmm(OF_MANY, table[table["benchmark"].isin(kept)])
+    np.testing.assert_allclose(few.params, again.params, rtol=1e-6)
 
 
 def test_noise_that_differs_is_still_found(make):
@@ -67,3 +87,17 @@ def test_p_values_keep_their_level(make):
     assert len(below) == 8
     for key, count in below.items():
         assert binomtest(count, n, 0.05, alternative="greater").pvalue > 0.001, key
+
+
+@pytest.mark.slow
+def test_p_values_keep_their_level_where_benchmarks_are_sampled(make):
+    n, below = 200, {}
+    for seed in range(n):
+        fit = lt.fit_lmm(OF_MANY, make.table(np.random.default_rng(seed), benchmarks=160, seeds=1, repeats=2))
+        table = diagnose(fit, influence=False, n_draws=99, rng=seed).to_frame()
+        for row in table[table["check"].isin(["normality", "scale", "advantages"])].itertuples():
+            key = (row.check, row.subject)
+            below[key] = below.get(key, 0) + (row.p_value <= 0.05)
+    assert len(below) >= 5
+    for key, count in below.items():
+        assert binomtest(count, n, 0.05, alternative="greater").pvalue > 0.001, (key, count)
