@@ -319,7 +319,7 @@ def marginal_means(
     values = grid_values(fit, at)
     grid = ReferenceGrid.build(fit, values, target, along)
     L, frame = grid.average(weights), grid.keys.only((*specs, *by)).frame()
-    b, V = fit.coefficients(ddf, robust)
+    b, V = fit.params_and_cov(ddf, robust)
     interacting = grid.interacting()
     covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in target}
     if along is not None and along in covariates and not grid.is_curved():

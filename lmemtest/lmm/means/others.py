@@ -129,7 +129,7 @@ class OtherFit:
         by_t = asked != "asymptotic" and np.isfinite(self.df_error)
         return self, ("residual" if by_t else "asymptotic"), self.notes
 
-    def coefficients(self, ddf: str, robust: None) -> tuple[Array, Array]:  # noqa: ARG002 - as the result has them
+    def params_and_cov(self, ddf: str, robust: None) -> tuple[Array, Array]:  # noqa: ARG002 - as the result has them
         """Coefficients and their covariance."""
         return self.params.to_numpy(dtype=float), self.V
 

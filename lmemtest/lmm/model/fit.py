@@ -414,7 +414,7 @@ class LmmFit(Verbs, Result):
         note = "Kenward-Roger is defined for REML, so the fit by maximum likelihood was refitted by REML."
         return self.refit(reml=True), ddf, (note,)
 
-    def coefficients(self, ddf: str, robust: ClusterRobust | None = None) -> tuple[Array, Array]:
+    def params_and_cov(self, ddf: str, robust: ClusterRobust | None = None) -> tuple[Array, Array]:
         """Fixed effects and covariance over all columns of the design, 0 where a column was dropped."""
         p, kept = len(self.design.x_names), self.problem.kept
         b, V = np.zeros(p), np.zeros((p, p))
