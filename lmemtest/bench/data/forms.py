@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.column import (
@@ -248,13 +249,15 @@ def is_wide(table: Any) -> bool:
     (True, False)
     """
     try:
-        schema = as_frame(table, argument="frame").collect_schema()
+        frame = as_frame(table, argument="frame")
     except ArgumentError:
         return True
-    if sum(not dtype.is_numeric() for dtype in schema.values()) < 2:
+    if sum(not dtype.is_numeric() for dtype in frame.collect_schema().values()) < 2:
         return True
+    if isinstance(frame, nw.LazyFrame):
+        return False
     try:
-        return hasattr(table, "set_axis") and are_wide(_columns_of(table)[1])
+        return are_wide(_columns_of(table if hasattr(table, "set_axis") else frame.to_pandas())[1])
     except DataError:  # told when the runs are made in earnest
         return True
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -11,6 +12,7 @@ from lmemtest.bench.data.column import Column, role_of, runs_in_names, with_name
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.core.caller import advice, named, setting
+from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_names
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["from_wide"]
 
 ROW = "row"  # the benchmark of a table whose rows have no names
+_LOOKED_AT = 1000  # rows of a lazy table, from which it is told what its rows are
 
 
 def from_wide(
@@ -126,6 +129,10 @@ def from_wide(
     elif isinstance(table, nw.LazyFrame):
         rows_by_name = label is not None and methods is None and label == algorithm
         tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
+        if label is None:
+            tidy = _of_first_rows(
+                tidy, table, wide=True, methods=methods, failed=words, kept=kept, algorithms=algorithms
+            )
     else:
         tidy = tidied(
             given if hasattr(given, "set_axis") else table.to_pandas(),
@@ -204,6 +211,17 @@ def from_wide(
         "seed_shared": seed_shared,
     }
     return cls(nw.to_native(long), **roles).remembering(notes=() if notes is None else (notes,))
+
+
+def _of_first_rows(tidy: Tidy, table: nw.LazyFrame[Any], **asked: Any) -> Tidy:
+    """A lazy table as its first rows are read: by the same rules, as long as these rows can stay what they are."""
+    first = tidied(collected(table.head(_LOOKED_AT)).to_pandas(), **asked)
+    if not {remark.code for remark in first.remarks} <= {"methods_in_rows", "methods_in_columns"}:
+        raise DataError(
+            f"A lazy table is used as it stands, but this one must be read first. {read_as(first.remarks)} "
+            "Bring it to memory, as by df.collect(), and call again."
+        )
+    return replace(tidy, methods=first.methods, label=first.label, remarks=first.remarks)
 
 
 def _label_of(

@@ -327,6 +327,35 @@ def test_the_caller_decides_where_the_methods_are() -> None:
     assert (found.is_lazy, found.algorithms) == (True, ("p", "q", "r"))
 
 
+@pytest.mark.parametrize("label", ["model", "algorithm", "task"])
+def test_the_rows_of_a_lazy_wide_table_are_told_as_those_of_one_in_memory(label):
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({label: ["p", "q", "r"], "d1": [0.1, 0.2, 0.3], "d2": [0.2, 0.3, 0.1]})
+    lazy, eager = (lt.Runs.from_wide(t, direction="maximize") for t in (table.lazy(), table))
+    assert lazy.is_lazy
+    assert lazy.roles() == eager.roles()
+    assert lazy.algorithms == eager.algorithms == (("d1", "d2") if label == "task" else ("p", "q", "r"))
+    assert lazy.notes == eager.notes
+
+
+def test_a_lazy_wide_table_with_cells_as_in_papers_is_not_taken_for_one_with_fewer_algorithms():
+    lazy = pytest.importorskip("polars").LazyFrame(
+        {"p": [0.1, 0.2], "q": [0.2, 0.3], "r": ["0.81 ± 0.02", "0.75 ± 0.03"]}
+    )
+    with pytest.raises(DataError, match="this one must be read first") as caught:
+        lt.Runs.from_wide(lazy, direction="maximize")
+    assert "Read as: means in 2 cells" in str(caught.value)
+    assert "df.collect()" in str(caught.value)
+
+
+def test_a_table_of_polars_with_cells_as_in_papers_is_recognised_as_wide_as_one_of_pandas_is():
+    table = pd.DataFrame({"task": list("abcd"), "p": ["0.81 ± 0.02", "0.7 ± 0.1", "0.66 ± 0.1", "0.7 ± 0.2"]})
+    table["q"] = ["0.71 ± 0.02", "0.69 ± 0.1", "0.6 ± 0.1", "0.65 ± 0.2"]
+    polars = pytest.importorskip("polars").from_pandas(table)
+    ours, theirs = (lt.analyze(t, direction="maximize").summary() for t in (polars, table))
+    assert ours == theirs
+
+
 def test_methods_in_rows_may_have_seeds() -> None:
     table = pd.concat([truth(seed).T.rename_axis("Method").reset_index().assign(seed=seed) for seed in (1, 2)])
     runs = lt.Runs.from_wide(table, direction="maximize", seed="seed")
