@@ -17,7 +17,7 @@ from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
 from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core.caller import advice
-from lmemtest.core.rounding import at_most, tie_order
+from lmemtest.core.rounding import at_most, same_rounding, tie_order
 from lmemtest.core.table import ResultTable
 from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import (
@@ -587,6 +587,8 @@ def _same_decimals(values: np.ndarray) -> list[str]:
     """Numbers of one benchmark with as many decimals as their differences need."""
     finite = values[np.isfinite(values)]
     step = max(np.ptp(finite) / 10.0, 1e-6 * np.abs(finite).max()) if len(finite) else 0.0
+    if same_rounding(finite, 0):  # counts, or right and wrong: no decimals
+        step = 10.0
     write = wording.writer(float(step))
     return [write(value) if np.isfinite(value) else MISSING for value in values]
 

@@ -42,18 +42,14 @@ def writer(se: float) -> Callable[[float], str]:
 
     Examples
     --------
-    >>> writer(0.246)(-0.29331), writer(1234.5)(98765.4), writer(0.0)(0.25)
-    ('-0.29', '98,765', '0.2500')
+    >>> writer(0.246)(-0.29331), writer(1234.5)(98765.4), writer(0.0)(0.25), writer(0.04)(0.5375)
+    ('-0.29', '98,765', '0.2500', '0.538')
     """
     if not (math.isfinite(se) and 1e-6 < se < 1e9):
         return lambda x: format_number(x)
     decimals = max(0, 1 - math.floor(math.log10(se)))
 
-    def write(x: float) -> str:
-        text = f"{x:,.{decimals}f}"
-        return text if text.strip("-0.") else text.lstrip("-")
-
-    return write
+    return lambda x: written(x, f",.{decimals}f")
 
 
 def better(analysis: Analysis) -> str:

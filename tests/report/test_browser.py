@@ -76,6 +76,18 @@ def test_nothing_is_asked_for_and_nothing_overflows(tab: Tab, page: Path, hostil
         assert tab.run(WIDER) == []
 
 
+def test_on_a_phone_the_ranking_has_names_of_nine_letters_whole_and_all_columns(
+    tab: Tab, tmp_path: Path, table: Make, as_runs: Make
+) -> None:
+    names = ["SMAC", "HyperBand", "TPE+prior"]
+    tab.open(analyze(as_runs(table(names))).save(tmp_path / "report.html"), 390)
+    assert tab.run("(({scrollWidth: s, clientWidth: c}) => s - c)(document.querySelector('.front .scroll'))") == 0
+    lines = """[...document.querySelectorAll('.front tbody th')].map((cell) => {
+        const range = document.createRange(); range.selectNodeContents(cell);
+        return range.getClientRects().length; })"""
+    assert tab.run(lines) == [1, 1, 1]
+
+
 def test_the_answer_is_on_the_first_screen(tab: Tab, small: Path) -> None:
     tab.open(small, 1280, 800)
     assert tab.run("document.querySelector('.front svg').getBoundingClientRect().bottom") < 800

@@ -22,6 +22,7 @@ from lmemtest.bench.variation.variance_shares import (
     share_of_benchmarks,
     variance_shares,
 )
+from lmemtest.report.sections import _same_decimals
 
 Make = Callable[..., Any]
 FORMULA = "loss ~ tool + (1 | task) + (1 | task:tool)"
@@ -236,6 +237,17 @@ def test_the_share_of_benchmarks_is_a_normal_probability() -> None:
     assert share_of_benchmarks(0.0, 2.0) == 0.5
     assert share_of_benchmarks(-1.959963984540054, 1.0) == approx(0.975)
     assert (share_of_benchmarks(-1.0, 0.0), share_of_benchmarks(1.0, 0.0)) == (1.0, 0.0)
+
+
+def test_single_scores_hold_variation_between_runs_and_advantages_alike(table: Make, as_runs: Make) -> None:
+    runs = as_runs(table(seeds=1).drop(columns="seed"), seed=None)
+    parts = variance_shares(lt.fit_lmm("loss ~ tool + (1 | task)", runs), runs)
+    assert parts["meaning"].iloc[-1] == "residual: variation between runs, advantages that change between benchmarks"
+
+
+def test_right_and_wrong_have_no_decimals_in_the_table_of_means() -> None:
+    rows = [[0.0, 1.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    assert [_same_decimals(np.array(row)) for row in rows] == [["0", "1", "1"], ["0", "0", "0"], ["1", "1", "1"]]
 
 
 def test_effects_at_the_levels_of_a_metafeature_are_not_left_to_the_residual() -> None:

@@ -84,9 +84,10 @@ def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
     if runs.budget is not None and "budget" not in names:
         in_model = runs.budget in fit.design.parsed.columns
         sources.append(f"differences between budgets within a run{', beyond the fixed effect' if in_model else ''}")
-    if runs.seed is not None and "run" not in names:
+    alone = "interaction" not in names and bool(runs.instance)
+    if (runs.seed is not None and "run" not in names) or (runs.seed is None and alone):  # single runs hold both
         sources.append("variation between runs")
-    if "interaction" not in names and runs.instance:
+    if alone:
         sources.append("advantages that change between benchmarks")
     elif runs.metafeatures and ("interaction", "instance") not in kinds:
         sources.append("advantages that change between instances of a benchmark")
