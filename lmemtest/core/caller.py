@@ -72,6 +72,7 @@ ADVICE = {
         "--where '{first}!=NAME' --where '{second}!=NAME'",
     ),
     "algorithms": ("algorithms=[...]", "--only COLUMN"),
+    "algorithms_of_wide": ("Runs.from_wide(df, direction=..., algorithms=[...])", "--only COLUMN"),
     "by_name": (
         "give the objects by name: {{(algorithm, benchmark, seed): object}}",
         "give files by name: ALGORITHM,BENCHMARK,SEED=FILE",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_text", "is_unnamed"),
-    *("mean_columns", "number_in", "read_columns", "role_of", "runs_in_names", "sums_up", "vocabulary", "with_names"),
-    "words_of",
+    *("mean_columns", "names_a_measure", "number_in", "read_columns", "role_of", "runs_in_names", "sums_up"),
+    *("vocabulary", "with_names", "words_of"),
 ]
 
 # ---------------------------------------------------------------------- what a name says
@@ -159,6 +159,17 @@ def is_statistic(name: str) -> bool:
     return match is not None and match["base"] is None
 
 
+def names_a_measure(name: str) -> bool:
+    """Whether a name, without a statistic at its end, is that of a score and not of a method.
+
+    >>> [names_a_measure(name) for name in ("accuracy", "loss_mean", "CatBoost")]
+    [True, True, False]
+    """
+    match = _TAIL.fullmatch(name)
+    name = match["base"] if match is not None and match["base"] else name
+    return direction_of(name) is not None or set(words_of(name)) <= _SCORE_WORDS
+
+
 def _kind_of(stat: str) -> str:
     for kind, pattern in (("mean", _MEANS), ("spread", _SPREADS)):
         if re.fullmatch(pattern, stat, re.IGNORECASE):
@@ -244,9 +255,7 @@ class Column:
     @property
     def is_of_scores(self) -> bool:
         """Whether its name, without a statistic at its end, is that of a score and not of a method."""
-        match = _TAIL.fullmatch(self.name)
-        name = match["base"] if match is not None and match["base"] else self.name
-        return direction_of(name) is not None or set(words_of(name)) <= _SCORE_WORDS
+        return names_a_measure(self.name)
 
     # ------------------------------------------------------------------ its cells
 

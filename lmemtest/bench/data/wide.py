@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.column import Column, role_of, runs_in_names, with_names
+from lmemtest.bench.data.column import Column, names_a_measure, role_of, runs_in_names, with_names
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.core.caller import advice, named, setting
@@ -166,7 +166,15 @@ def from_wide(
         others = [name for name in names if name not in wanted]
         numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
         if numbered:
-            raise DataError(f"{numbered}\nIf they are what is compared, name them: {advice('algorithms')}.")
+            raise DataError(f"{numbered}\nIf they are what is compared, name them: {advice('algorithms_of_wide')}.")
+        measures = [name for name in wanted if names_a_measure(name)]
+        if len(measures) > max(1, len(wanted) / 2):
+            what = "data sets" if tidy.methods == "rows" else "algorithms"
+            raise DataError(
+                f"{listed(measures)} have the names of measures, not of {what}, and different measures have no common "
+                f"mean. Take one of them as the score, with the columns that name algorithm and benchmark; or, if they "
+                f"are {what}, name them: {advice('algorithms_of_wide')}."
+            )
     in_rows = tidy.methods == "rows"
     if len(wanted) < 2 and not (in_rows and wanted):
         raise DataError(

@@ -569,3 +569,17 @@ def test_rows_that_share_a_label_of_the_index_are_left_out_one_by_one() -> None:
     both = pd.concat([scores, pd.DataFrame([means])])
     assert both.index.tolist() == [0, 1, 2, 0]
     assert tidied(both).frame["dataset"].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("names", "what"), [("dataset", "algorithms"), ("model", "data sets")])
+def test_columns_of_measures_are_not_averaged(names: str, what: str) -> None:
+    table = pd.DataFrame({names: list("abcd"), "accuracy": [0.8, 0.7, 0.9, 0.8], "f1": 0.7, "auc": 0.9})
+    with pytest.raises(DataError, match=f"^accuracy, f1, auc have the names of measures, not of {what}, "):
+        lt.analyze(table, direction="maximize")
+
+
+def test_columns_called_like_measures_are_methods_where_one_says_so() -> None:
+    table = pd.DataFrame({"task": list("abcd"), "log_loss": [1.0, 2, 3, 4], "focal loss": 1.1, "RF": 1.5, "NN": 2.0})
+    assert len(lt.Runs.from_wide(table, direction="minimize").levels("algorithm")) == 4  # as many others
+    named = lt.Runs.from_wide(table, direction="minimize", algorithms=["log_loss", "focal loss"])
+    assert [*named.levels("algorithm")] == ["focal loss", "log_loss"]
