@@ -447,7 +447,7 @@ def test_runs_with_failures_are_not_compared() -> None:
                 lambda r: lt.fit_lmm("log(loss) ~ tool + (1 | task)", r)):  # fmt: skip
         with pytest.raises(DataError, match=said):
             ask(runs_of("crashed"))
-    with pytest.raises(DataError, match=r"Runs\(..., failed='missing'\).*score_failures\('worst'\)"):
+    with pytest.raises(DataError, match=r"Runs\(..., failed='nonfinite'\).*score_failures\('worst'\)"):
         lt.rank(runs_of(None))
     assert "3 of 12 runs" in runs_of("crashed").summary()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.caller import advice
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.verdicts import Finding, judged
@@ -49,20 +50,18 @@ def groups(fit: LmmFit) -> Answer:
         levels, singular = len(term.levels), term.label in fit.singular_terms
         relative = float(np.sqrt(2.0 / (levels - 1)))
         rows.append((term.label, levels, singular, relative))
-        advice = []
+        steps = []
         if singular:
-            advice.append(
-                "A variance is zero or a correlation one; the tests stand, a simpler term gives the same fit."
-            )
+            steps.append("A variance is zero or a correlation one; the tests stand, a simpler term gives the same fit.")
         if levels < LEVELS_NOTE:
-            advice.append(
-                f"Its variance is known to within ±{written(100.0 * relative, '.0f')} % at best: do not interpret it, "
-                "and use Kenward-Roger degrees of freedom (ddf='kenward-roger')."
+            steps.append(
+                f"Its variance is known to within ±{written(100.0 * relative, '.0f')} % at best: read it with caution, "
+                f"and use Kenward-Roger degrees of freedom ({advice('value', name='ddf', value='kenward-roger')})."
             )
         finding = f"{levels:,} levels{', singular' if singular else ''}"
-        text = " ".join(advice) or "Enough levels to estimate the variance."
+        text = " ".join(steps) or "Enough levels to estimate the variance."
         checks.append(
-            Finding("note" if advice else "fine", "groups", finding, text, subject=term.label, value=float(levels))
+            Finding("note" if steps else "fine", "groups", finding, text, subject=term.label, value=float(levels))
         )
     finding, severity, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
     if not fit.converged:

@@ -77,7 +77,7 @@ def test_few_levels_are_known_to_carry_little(make):
     few, many, search = groups(fit).checks
     assert (few.severity, few.message, many.severity) == ("note", "3 levels", "fine")
     assert few.advice == (
-        "Its variance is known to within ±100 % at best: do not interpret it, and use Kenward-Roger degrees of "
+        "Its variance is known to within ±100 % at best: read it with caution, and use Kenward-Roger degrees of "
         "freedom (ddf='kenward-roger')."
     )
     assert (search.severity, search.message) == ("fine", "certified")
