@@ -20,13 +20,13 @@ FIGURES = {
     "string operations on prose": (0, 0),
     "further classes that hold the table of runs": (0, 0),
     "private modules over folders": (0, 0),
-    "files that analyze touches": (93, 120),
+    "files that analyze touches": (82, 120),
     "group-bys of analyze": (21, 60),
-    "frames of analyze": (65, 100),
-    "files that rank of a frame touches": (40, 40),
-    "stays of the table in analyze": (103, 110),
-    "files where it stays": (44, 30),
-    "climbs on its way": (9, 20),
+    "frames of analyze": (47, 100),
+    "files that rank of a frame touches": (39, 40),
+    "stays of the table in analyze": (74, 110),
+    "files where it stays": (32, 30),
+    "climbs on its way": (6, 20),
 }
 
 # What a sentence is called, and what would read it back.

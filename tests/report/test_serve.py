@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import json
 import re
@@ -132,7 +133,9 @@ def test_the_command_prints_the_address_and_ends_with_its_terminal(tmp_path: Pat
     make_runs(3, 8, 3).to_frame().to_csv(tmp_path / "runs.csv", index=False)
     command = [sys.executable, "-m", "lmemtest", "explore", "runs.csv", "--yes", "--no-browser", "--alpha", "0.01"]
     piped: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=tmp_path, **piped) as process:
+    # what runs these tests may ignore the signal, as nohup does, and a process inherits that
+    heard = functools.partial(signal.signal, end, signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=heard, **piped) as process:
         opened = process.stdout.readline().strip()
         answer = json.loads(get(opened, "answer?without.benchmark=b01")[2])
         process.send_signal(end)
