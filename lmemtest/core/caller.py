@@ -72,7 +72,10 @@ ADVICE = {
         "--where '{first}!=NAME' --where '{second}!=NAME'",
     ),
     "algorithms": ("algorithms=[...]", "--only COLUMN"),
-    "algorithms_of_wide": ("Runs.from_wide(df, direction=..., algorithms=[...])", "--only COLUMN"),
+    "algorithms_of_wide": (
+        "name them: Runs.from_wide(df, benchmark=..., direction=..., algorithms=[...])",
+        "give them other names in the file",
+    ),
     "by_name": (
         "give the objects by name: {{(algorithm, benchmark, seed): object}}",
         "give files by name: ALGORITHM,BENCHMARK,SEED=FILE",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "LOOKED_AT",
     *("RANK_NAMES", "SCORE_NAMES", "Column", "are_wide", "direction_of", "is_statistic", "is_text", "is_unnamed"),
     *("mean_columns", "names_a_measure", "number_in", "read_columns", "role_of", "runs_in_names", "sums_up"),
     *("vocabulary", "with_names", "words_of"),
@@ -425,7 +426,7 @@ def _decimal_commas(texts: list[str], decimal: str | None) -> bool:
 
 # ---------------------------------------------------------------------- several columns
 
-_LOOKED_AT = 1000  # rows, from which it is told what a column holds
+LOOKED_AT = 1000  # rows, from which it is told what a column holds
 
 
 def with_names(frame: pd.DataFrame) -> pd.DataFrame:
@@ -471,7 +472,7 @@ def with_names(frame: pd.DataFrame) -> pd.DataFrame:
 
 def are_wide(columns: dict[str, Column]) -> bool:
     """Whether the columns of a table are one of scores per method or data set, and perhaps one that names the rows."""
-    text = [name for name, column in columns.items() if column.is_text and not column.first(_LOOKED_AT).mostly]
+    text = [name for name, column in columns.items() if column.is_text and not column.first(LOOKED_AT).mostly]
     others = [name for name in columns if name not in text and not is_unnamed(name)]
     _, spare = mean_columns([columns[name] for name in others], of_methods=True)
     methods = [columns[name] for name in others if name not in spare and not columns[name].sums_up]

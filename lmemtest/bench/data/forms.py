@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.column import (
+    LOOKED_AT,
     RANK_NAMES,
     Column,
     are_wide,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Methods", "Remark", "Tidy", "is_wide", "read_as", "tidied"]
 
 MOST_INNER = 200  # columns that the objects of one column may become
-_LOOKED_AT = 1000  # rows, or names, from which it is told what a column holds
 
 Methods = Literal["columns", "rows"]
 METHODS: tuple[Methods, ...] = ("columns", "rows")
@@ -468,7 +468,7 @@ def _without_summary_levels(
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
     for name in text:
         found = table[name].dropna().unique()
-        few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets
+        few = found if len(found) <= LOOKED_AT else ()  # names of runs are no data sets
         levels = [level for level in few if isinstance(level, str) and sums_up(level)]
         others = [other for other in text if other != name and 1 < table[other].nunique() < len(table)]
         if not levels or not others:

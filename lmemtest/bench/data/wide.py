@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.column import Column, names_a_measure, role_of, runs_in_names, with_names
+from lmemtest.bench.data.column import LOOKED_AT, Column, names_a_measure, role_of, runs_in_names, with_names
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.core.caller import advice, named, setting
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["from_wide"]
 
 ROW = "row"  # the benchmark of a table whose rows have no names
-_LOOKED_AT = 1000  # rows of a lazy table, from which it is told what its rows are
 
 
 def from_wide(
@@ -166,14 +165,14 @@ def from_wide(
         others = [name for name in names if name not in wanted]
         numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
         if numbered:
-            raise DataError(f"{numbered}\nIf they are what is compared, name them: {advice('algorithms_of_wide')}.")
+            raise DataError(f"{numbered}\nIf they are what is compared, {advice('algorithms_of_wide')}.")
         measures = [name for name in wanted if names_a_measure(name)]
         if len(measures) > max(1, len(wanted) / 2):
             what = "data sets" if tidy.methods == "rows" else "algorithms"
             raise DataError(
                 f"{listed(measures)} have the names of measures, not of {what}, and different measures have no common "
                 f"mean. Take one of them as the score, with the columns that name algorithm and benchmark; or, if they "
-                f"are {what}, name them: {advice('algorithms_of_wide')}."
+                f"are {what}, {advice('algorithms_of_wide')}."
             )
     in_rows = tidy.methods == "rows"
     if len(wanted) < 2 and not (in_rows and wanted):
@@ -223,7 +222,7 @@ def from_wide(
 
 def _of_first_rows(tidy: Tidy, table: nw.LazyFrame[Any], **asked: Any) -> Tidy:
     """A lazy table as its first rows are read: by the same rules, as long as these rows can stay what they are."""
-    first = tidied(collected(table.head(_LOOKED_AT)).to_pandas(), **asked)
+    first = tidied(collected(table.head(LOOKED_AT)).to_pandas(), **asked)
     if not {remark.code for remark in first.remarks} <= {"methods_in_rows", "methods_in_columns"}:
         raise DataError(
             f"A lazy table is used as it stands, but this one must be read first. {read_as(first.remarks)} "

@@ -137,25 +137,21 @@ def variant(
 def varied(
     runs: Runs,
     *,
-    without: Mapping[str, Any] | None = None,
-    only: Mapping[str, Any] | None = None,
-    scale: str | None = None,
-    population: str | None = None,
-    curves: str | None = None,
     alpha: float = 0.05,
     adjust: str | None = None,
     vcov: str | None = None,
     ddf: str = "satterthwaite",
-    formula: str | None = None,
-    dispersion: str | None = None,
+    **of_model: Any,
 ) -> tuple[Runs, Answer, LmmFit, Comparisons, list[str]]:
-    """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one."""
+    """The part of the runs that a variant is of, the model recommended for it, fit, pairs, and what is another one.
+
+    `of_model` are the arguments of `refitted`.
+    """
     require_runs(runs)
     tests = {"alpha": check_fraction(alpha, "alpha"), "adjust": adjust, "vcov": vcov, "ddf": ddf}
-    model = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion}
-    checked_options({**tests, **model})
-    part, recommended, fit, changes = refitted(runs, without=without, only=only, scale=scale, **model)
-    return part, recommended, fit, pairs_of(fit, part, tests), changes
+    checked_options(tests)
+    part, model, fit, changes = refitted(runs, **of_model)
+    return part, model, fit, pairs_of(fit, part, tests), changes
 
 
 def refitted(

@@ -309,7 +309,7 @@ def pairs_of(fit: LmmFit, runs: Runs, options: Mapping[str, Any]) -> Comparisons
 def checked_options(options: Mapping[str, Any]) -> ParsedFormula | None:
     """Each option of an analysis by its rule, as far as it needs no table; a formula of one's own, read."""
     formula, population, curves, dispersion = (
-        options[name] for name in ("formula", "population", "curves", "dispersion")
+        options.get(name) for name in ("formula", "population", "curves", "dispersion")
     )
     choices = {"adjust": REPORT_ADJUSTMENTS, "vcov": VCOV, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
     for name, allowed in choices.items():

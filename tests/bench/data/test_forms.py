@@ -18,6 +18,7 @@ import lmemtest as lt
 from lmemtest.bench.data.column import number_in
 from lmemtest.bench.data.forms import Remark, Tidy, is_summary, read_as, tidied
 from lmemtest.bench.data.readers import open_table
+from lmemtest.core.caller import on_command_line
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 METHODS = ["Ours", "XGBoost", "kNN", "Mean"]  # one is called like a summary
@@ -576,6 +577,11 @@ def test_columns_of_measures_are_not_averaged(names: str, what: str) -> None:
     table = pd.DataFrame({names: list("abcd"), "accuracy": [0.8, 0.7, 0.9, 0.8], "f1": 0.7, "auc": 0.9})
     with pytest.raises(DataError, match=f"^accuracy, f1, auc have the names of measures, not of {what}, "):
         lt.analyze(table, direction="maximize")
+    with (
+        on_command_line(),
+        pytest.raises(DataError, match=rf"if they are {what}, give them other names"),
+    ):
+        lt.Runs.from_wide(table, direction="maximize")
 
 
 def test_columns_called_like_measures_are_methods_where_one_says_so() -> None:
