@@ -204,9 +204,13 @@ def group_means(frame: pd.DataFrame, columns: Sequence[str], value: str) -> tupl
 
 def by_levels(frame: pd.DataFrame, columns: Sequence[str]) -> list[pd.DataFrame]:
     """The parts of a frame that agree in some columns, in the order of their levels."""
-    index = group_numbers(frame, columns)
-    order = np.argsort(index, kind="stable")
-    return [frame.iloc[rows] for rows in np.split(order, np.cumsum(np.bincount(index))[:-1])]
+    return [frame.iloc[rows] for rows in rows_of_each(group_numbers(frame, columns))]
+
+
+def rows_of_each(codes: np.ndarray, n: int = 0) -> list[np.ndarray]:
+    """The rows of each of the codes 0, 1, ..., of ``n`` at least, in the order of the rows."""
+    ends = np.cumsum(np.bincount(codes, minlength=n))
+    return np.split(np.argsort(codes, kind="stable"), ends[:-1])
 
 
 def combine_codes(coded: Sequence[tuple[np.ndarray, int]], n_rows: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from lmemtest.bench.checks.findings import SHOWN, CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome
 from lmemtest.bench.data.budget_mix import common_budgets_advice
 from lmemtest.bench.data.study import Study
-from lmemtest.core.codes import occurring
+from lmemtest.core.codes import occurring, rows_of_each
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
 
@@ -87,7 +87,7 @@ def unpaired_seeds(study: Study) -> list[Finding]:
     unpaired = users < members[instance, group[instance, user]]
     n_runs = np.bincount(study.benchmark_of[runs // (n_algorithms * len(study.names("seed")))])
     found = []
-    instances, pairs = _of_each(study.benchmark_of), _of_each(study.benchmark_of[instance])
+    instances, pairs = rows_of_each(study.benchmark_of), rows_of_each(study.benchmark_of[instance])
     for benchmark, rows, here, n in zip(study.names("benchmark"), instances, pairs, n_runs.tolist(), strict=True):
         found += _apart(study, benchmark, group[rows], members[rows], n)
         lone = here[unpaired[here]]
@@ -110,11 +110,6 @@ def unpaired_seeds(study: Study) -> list[Finding]:
         )
         found.append(finding)
     return found
-
-
-def _of_each(code: np.ndarray) -> list[np.ndarray]:
-    """The places of each of the codes 0, 1, ..., in their order."""
-    return np.split(np.argsort(code, kind="stable"), np.cumsum(np.bincount(code))[:-1])
 
 
 def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray, n_runs: int) -> list[Finding]:

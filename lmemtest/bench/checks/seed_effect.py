@@ -20,7 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import group_means
+from lmemtest.core.codes import group_means, rows_of_each
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below, written
@@ -260,16 +260,19 @@ def _per_algorithm(
     scores: pd.DataFrame, runs: Runs, crossed: bool, standardized: bool, alpha: float
 ) -> tuple[pd.DataFrame, list[str]]:
     rows, notes, reasons = [], [], []
-    for name in runs.algorithms:
-        whole = scores[scores["algorithm"] == name]
-        part = whole[~whole["flat"]]
-        test, why = _one(part, crossed, standardized, alpha)
+    instance, seed = (pd.factorize(scores[name])[0] for name in ("instance", "seed"))
+    y, flat = scores["score"].to_numpy(), scores["flat"].to_numpy()
+    algorithm = pd.Index(runs.algorithms).get_indexer(scores["algorithm"])
+    for name, whole in zip(runs.algorithms, rows_of_each(algorithm, len(runs.algorithms)), strict=True):
+        part = whole[~flat[whole]]
+        test, why = _one(y[part], instance[part], seed[part], crossed, standardized, alpha)
         if why:
             reasons.append((name, why))
         elif len(part) < len(whole):
-            gone = whole["instance"].nunique() - part["instance"].nunique()
+            gone = len(np.unique(instance[whole])) - len(np.unique(instance[part]))
             notes.append(f"{name}: {gone} benchmark{'s' * (gone > 1)} without variation over the seeds left out.")
-        rows.append(_row(name, part if len(part) else whole, test))
+        of = part if len(part) else whole
+        rows.append(_row(name, len(of), len(np.unique(seed[of])), len(np.unique(instance[of])), test))
     table = pd.DataFrame(rows)
     if table["p_raw"].isna().all():
         raise DesignError(_why_none(scores, runs, crossed, reasons))
@@ -279,24 +282,31 @@ def _per_algorithm(
     return table, [*notes, *(f"{name} cannot be tested: {why}." for name, why in reasons)]
 
 
-def _one(part: pd.DataFrame, crossed: bool, standardized: bool, alpha: float) -> tuple[VarianceRatio | None, str]:
-    if not len(part):
+def _one(
+    y: NDArray[np.float64],
+    instance: NDArray[np.intp],
+    seed: NDArray[np.intp],
+    crossed: bool,
+    standardized: bool,
+    alpha: float,
+) -> tuple[VarianceRatio | None, str]:
+    if not len(y):
         return None, "its scores do not vary over the seeds"
-    blocks = pd.factorize(part["instance"])[0]
-    seeds = part.groupby(["seed"] if crossed else ["instance", "seed"], observed=True, sort=False).ngroup().to_numpy()
-    if not pd.Series(seeds).duplicated().any():
+    seeds = seed if crossed else instance * (int(seed.max()) + 1) + seed
+    n_seeds = len(np.unique(seeds))
+    if n_seeds == len(seeds):
         return None, "none of its seeds comes back"
-    if standardized and seeds.max() < _FEWEST_SCALED - 1:
+    if standardized and n_seeds < _FEWEST_SCALED:
         return None, f"two seeds that are scaled to one variance hold nothing but signs{advice('third_seed')}"
     try:
-        test = variance_ratio(part["score"].to_numpy(), blocks, seeds, scaled=standardized, alpha=alpha)
+        test = variance_ratio(y, instance, seeds, scaled=standardized, alpha=alpha)
     except DesignError:
         return None, "too few of its seeds come back"
     return (None, "its scores do not vary over the seeds") if np.isnan(test.statistic) else (test, "")
 
 
-def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str, Any]:
-    counts = {"n_runs": len(part), "n_seeds": part["seed"].nunique(), "n_instances": part["instance"].nunique()}
+def _row(name: Any, n_runs: int, n_seeds: int, n_instances: int, test: VarianceRatio | None) -> dict[str, Any]:
+    counts = {"n_runs": n_runs, "n_seeds": n_seeds, "n_instances": n_instances}
     values = (float("nan"),) * 7
     if test is not None:
         values = (test.statistic, test.df_num, test.df_den, test.p_value, test.share, *test.share_interval)
