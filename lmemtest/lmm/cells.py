@@ -11,7 +11,7 @@ The group-by runs where the data lives; only cells come to pandas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -179,6 +179,15 @@ class Groups:
     def valid(self) -> np.ndarray:
         """How many rows have a finite score."""
         return self.n - self.n_bad
+
+    def where(self, wanted: Mapping[str, Sequence[Any]]) -> Groups:
+        """The groups whose columns have one of the values wanted, with the levels that are left."""
+        keys, kept = self.keys, np.ones(self.keys.size, dtype=bool)
+        for name, values in wanted.items():
+            i = keys.names.index(name)
+            kept &= pd.Series(keys.levels[i]).isin(list(values)).to_numpy()[keys.codes[i]]
+        names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
+        return Groups(keys=keys.part(kept), **{name: getattr(self, name)[kept] for name in names})
 
     def over(self, by: Sequence[str]) -> Groups:
         """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.bench.data.budget_mix import are_single_trials
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels
 from lmemtest.core.caller import advice, named
-from lmemtest.core.codes import first_rows
+from lmemtest.core.codes import first_rows, group_means
 from lmemtest.core.frames import MOST_CELLS
 from lmemtest.core.options import CURVE_CHOICES, CURVES
 from lmemtest.core.validate import check_choice, free_name
@@ -27,8 +28,6 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index, Mask
 
@@ -348,6 +347,25 @@ def one_score_each(runs: Runs, how: str, score: str) -> tuple[pd.DataFrame, Curv
     done = _described(runs, how)
     frame = study.groups(columns).keys.frame().assign(**{score: values})
     return frame, done, tuple(filter(None, (done.sentence, done.early, note)))
+
+
+def observations(runs: Runs) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The runs with one score each, by what they are; `Study.one_score_per_run` has the columns."""
+    study = runs.study
+    family = study.sampled.column if study.sampled.noun == "family" else None
+    named = (*runs.instance, family, runs.algorithm, runs.seed)
+    keys = list(dict.fromkeys(name for name in named if name is not None))
+    notes: tuple[str, ...] = ()
+    if runs.budget is None:
+        table = study.rows(keys)
+    else:
+        means, _, notes = one_score_each(runs, "mean", runs.score)
+        table = group_means(means, keys, runs.score)[0]
+        notes += () if runs.failures is None else (runs.failures.note,)
+    instance = labels(table, study.instance) if study.instance else np.full(len(table), ONLY_INSTANCE, dtype=object)
+    of_role = {"benchmark": runs.benchmark, "family": family, "algorithm": runs.algorithm, "seed": runs.seed}
+    columns = {role: None if name is None else table[name].to_numpy() for role, name in of_role.items()}
+    return pd.DataFrame({"instance": instance, **columns, "score": table[runs.score].to_numpy(dtype=float)}), notes
 
 
 def curve_of(runs: Runs) -> str | None:

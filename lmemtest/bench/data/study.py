@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.scope import ScoreKind
 
-__all__ = ["Study", "dtype_of", "labels", "subset"]
+__all__ = ["Study", "dtype_of", "labels"]
 
 BETWEEN = " / "  # in the label of an instance
 MOST_POINTS = 1_000_000  # scores of runs at budgets that are looked at where all are more than MOST_CELLS
@@ -348,13 +348,6 @@ class Study:
         pair = self.code("instance") * n_algorithms + self.code("algorithm")
         return runs * budgets[:, None] - np.bincount(pair, minlength=runs.size).reshape(shape)
 
-    @cached_property
-    def extra_rows(self) -> NDArray[Any]:
-        """By cell the rows beyond the first of a run at a budget; without seeds these are repetitions."""
-        if self.runs.seed is None:
-            return np.zeros(self.n_cells, dtype=int)
-        return np.bincount(self.code("cell"), weights=self.points.n - 1, minlength=self.n_cells).astype(int)
-
     def pooled(self, group: NDArray[Any], size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Count, mean and sum of squares of all finite scores of each group of points."""
         points = self.points
@@ -491,29 +484,9 @@ class Study:
 
     @cached_property
     def _one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        runs = self.runs
-        family = self.sampled.column if self.sampled.noun == "family" else None
-        named = (*runs.instance, family, runs.algorithm, runs.seed)
-        keys = list(dict.fromkeys(name for name in named if name is not None))
-        notes: tuple[str, ...] = ()
-        if runs.budget is None:
-            table = self.rows(keys)
-        else:
-            from lmemtest.bench.data.per_run import one_score_each
+        from lmemtest.bench.data.per_run import observations
 
-            means, _, notes = one_score_each(runs, "mean", runs.score)
-            table = group_means(means, keys, runs.score)[0]
-            notes += () if runs.failures is None else (runs.failures.note,)
-        columns = self.instance
-        frame = {
-            "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
-            "benchmark": table[runs.benchmark].to_numpy() if runs.benchmark else None,
-            "family": table[family].to_numpy() if family else None,
-            "algorithm": table[runs.algorithm].to_numpy(),
-            "seed": table[runs.seed].to_numpy() if runs.seed else None,
-            "score": table[runs.score].to_numpy(dtype=float),
-        }
-        return pd.DataFrame(frame), notes
+        return observations(self.runs)
 
     # ------------------------------------------------------------------ what occurs
 
@@ -834,17 +807,6 @@ def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
     first = first_rows(index, int(index.max(initial=-1)) + 1)
     parts = [np.array([format_level(level) for level in levels], dtype=object)[codes[first]] for codes, levels in coded]
     return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)[index]
-
-
-def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
-    """The groups whose columns have one of the values wanted, with the levels that are left."""
-    keys, kept = groups.keys, np.ones(groups.keys.size, dtype=bool)
-    for name, values in wanted.items():
-        i = keys.names.index(name)
-        known = pd.Series(keys.levels[i]).isin(list(values)).to_numpy()
-        kept &= known[keys.codes[i]]
-    names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
-    return Groups(keys=keys.part(kept), **{name: getattr(groups, name)[kept] for name in names})
 
 
 def _occurring(groups: Groups, column: str) -> set[Any]:

@@ -15,7 +15,7 @@ import pandas as pd
 from lmemtest.core.codes import group_codes
 from lmemtest.core.frames import as_float, as_pandas, collected
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import as_frame, check_choice, check_fraction
+from lmemtest.core.validate import as_frame, check_choice, check_flag, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine import prediction
@@ -50,14 +50,24 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
     return matching
 
 
-def modes(fit: LmmFit) -> tuple[Array, ...]:
-    """Conditional modes per term on the user's scale, ``(levels, k)``."""
-    left = fit.cells.mean - fit.cell_predictions(random=False)
-    return tuple(u[:, :, 0] for u in fit.held.take(left[:, None])[0])
+def conditional_modes(fit: LmmFit, group: str) -> pd.DataFrame:
+    """Conditional modes (BLUPs) of one grouping factor.
 
+    Parameters
+    ----------
+    group : str
+        For instance ``"benchmark"`` or ``"benchmark:seed"``.
 
-def by_level(fit: LmmFit, group: str) -> pd.DataFrame:
-    """Conditional modes of one grouping factor; see `LmmFit.random_effects`."""
+    Returns
+    -------
+    pandas.DataFrame
+        One row per level, one column per effect.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has no such group.
+    """
     terms = fit.design.random
     parts = [
         pd.DataFrame(fit.modes[i], index=list(terms[i].levels), columns=list(terms[i].names))
@@ -101,6 +111,7 @@ def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tu
     return design.rows(table), [design.random_rows(i, table) for i in range(n_terms)]
 
 
+@one_blas_thread()
 def prediction_intervals(
     fit: LmmFit,
     frame: Any = None,
@@ -109,11 +120,54 @@ def prediction_intervals(
     target: Literal["mean", "score"] = "mean",
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
+    """Predictions with intervals.
+
+    Parameters
+    ----------
+    frame : dataframe, optional
+        New rows with the columns of the model; by default those of the table that was fitted, in its order.
+        Groups that the fit has not seen (a new benchmark) add the variance of their effects.
+    random : bool
+        False: the interval of the population's mean, fixed effects alone.
+    target : {"mean", "score"}
+        The expected score at these effects, or the score of one further run (the residual's variance is added).
+    alpha : float in (0, 1)
+        One minus the confidence level of each interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``prediction``, ``se`` (of the prediction's error), ``df`` (Satterthwaite), ``ci_low``, ``ci_high``; one
+        row per row of `frame`, NaN where the fixed part is not estimable.
+
+    Raises
+    ------
+    ArgumentError
+        If `alpha` is not in (0, 1), or the residual variance of a new group is asked for.
+
+    Notes
+    -----
+    The error of the fixed effects and of the conditional modes (Henderson 1975), at the estimated variances.
+
+    References
+    ----------
+    Henderson (1975). Best linear unbiased estimation and prediction under a selection model. Biometrics 31,
+    423-447. doi:10.2307/2529430
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
+    >>> new = {"a": ["p", "p"], "g": [1, 4]}  # a known group, and one that has not been seen
+    >>> fit.prediction_intervals(new)[["prediction", "se"]].round(3)
+       prediction     se
+    0       0.905  0.115
+    1       2.900  2.308
+    """
+    random = check_flag(random, "random")
     check_choice(target, "target", PREDICTION_TARGETS)
     alpha = check_fraction(alpha, "alpha")
-    if not isinstance(random, (bool, np.bool_)):
-        raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)
     table = fit.cells.frame if frame is None else _frame_of(frame)
     value = np.where(fit.estimable(rows), predict(fit, frame, random=random), np.nan)
@@ -123,9 +177,10 @@ def prediction_intervals(
     variance, df = _variances(fit, rows[:, fit.problem.kept], terms, new, residual)
     se = np.sqrt(variance)
     half = t_quantile(0.5 * alpha, df) * se
-    return pd.DataFrame(
+    intervals = pd.DataFrame(
         {"prediction": value, "se": se + 0.0 * value, "df": df, "ci_low": value - half, "ci_high": value + half}
     )
+    return intervals if frame is not None else intervals.iloc[rows_of(fit)[0]].reset_index(drop=True)
 
 
 def _variances(
@@ -152,11 +207,10 @@ def _variances(
         unseen = prediction.unseen_slopes(*where, [basis[part] for basis in new], residual[part])
         return prediction.slopes(*where, *targets(part)) + unseen
 
-    with one_blas_thread():
-        parts = [variances(part) for part in batches(np.arange(len(rows)))]
-        variance = np.concatenate(parts) if parts else np.empty(0)
-        first, alike = representatives(variance)
-        df = [fit.curvature.error_df(variance[part], slopes(part)) for part in batches(first)]
+    parts = [variances(part) for part in batches(np.arange(len(rows)))]
+    variance = np.concatenate(parts) if parts else np.empty(0)
+    first, alike = representatives(variance)
+    df = [fit.curvature.error_df(variance[part], slopes(part)) for part in batches(first)]
     return variance, np.concatenate(df)[alike] if df else np.empty(0)
 
 
