@@ -242,12 +242,12 @@ def aggregate(
         columns, scores = rows
         n, scores = len(scores), scores if transform is None else transformed(scores, transform)
     check_magnitude(scores)
-    index, found = group_codes(columns, n)
+    index, coded = group_codes(columns, n)
     if rows is not None:
-        return _summarised(index, found, scores)
+        return _summarised(index, coded, scores)
     order = np.argsort(index, kind="stable")
     ordered = {name: values[order] for name, values in sums.items()}
-    return Groups(keys=found, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
+    return Groups(keys=coded, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
 
 
 def _summarised(index: np.ndarray, keys: Keys, scores: np.ndarray) -> Groups:

@@ -165,8 +165,8 @@ def _reduced(runs: Runs, how: str) -> Array:
         return points.mean[at]
     minimize = runs.direction == "minimize"
     with np.errstate(invalid="ignore"):
-        known = reached & np.isfinite(points.low)
-        scores = np.where(known, points.low, np.inf) if minimize else np.where(known, points.high, -np.inf)
+        valid = reached & np.isfinite(points.low)
+        scores = np.where(valid, points.low, np.inf) if minimize else np.where(valid, points.high, -np.inf)
     best = np.asarray((np.minimum if minimize else np.maximum).reduceat(scores, starts))
     _refuse_bad(runs, np.repeat(~np.isfinite(best), sizes), how)
     return best
@@ -326,9 +326,9 @@ def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean",
     frame, done, notes = one_score_each(runs, how, score)
     scale = runs.scale
     if scale is not None:  # the score that it was made of goes along
-        own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
+        roles = {**runs.roles(), "score": scale.score, "direction": scale.direction}
         raw = free_name(f"{scale.score}_{how}", runs.columns)
-        frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
+        frame[raw] = _reduced(type(runs)(runs.frame, **roles), how)
         scale = scale._replace(score=raw)
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
     made = type(runs)(frame, **roles).remembering(curve=done, scale=scale, notes=notes)

@@ -81,9 +81,9 @@ class Study:
             source = self._asked(self._to_ask(by))
         if source.keys.names == by:
             return source
-        found = source.over(by)
-        self._seen.setdefault(wanted, found)
-        return found
+        groups = source.over(by)
+        self._seen.setdefault(wanted, groups)
+        return groups
 
     def by_run(self) -> Groups | None:
         """The scores by run, over its budgets; None where there are none or too many to hold."""
@@ -103,10 +103,10 @@ class Study:
 
     def _asked(self, by: tuple[str, ...]) -> Groups:
         """The answer of the table itself."""
-        found = aggregate(self.runs.frame, by, self.runs.score)
-        self.require_unchanged(found)
-        self._seen[frozenset(by)] = found
-        return found
+        groups = aggregate(self.runs.frame, by, self.runs.score)
+        self.require_unchanged(groups)
+        self._seen[frozenset(by)] = groups
+        return groups
 
     def require_unchanged(self, groups: Groups) -> None:
         """Refuse an answer of a lazy table with other rows or levels than the answers before it had."""
@@ -117,8 +117,8 @@ class Study:
     def require_table(self, table: pd.DataFrame) -> None:
         """The same of all rows of a lazy table, with some of its columns."""
         if self.runs.is_lazy and self._seen:
-            known = set().union(*self._seen)
-            self._require(len(table), {name: set(table[name].unique().tolist()) for name in table if name in known})
+            seen = set().union(*self._seen)
+            self._require(len(table), {name: set(table[name].unique().tolist()) for name in table if name in seen})
 
     def _require(self, n_rows: int, levels: Mapping[str, set[Any]]) -> None:
         before = int(next(iter(self._seen.values())).n.sum())
@@ -145,10 +145,10 @@ class Study:
 
     def _to_ask(self, by: tuple[str, ...]) -> tuple[str, ...]:
         """By which columns to group, where nothing that was seen tells these apart: as many as can be held."""
-        wanted, own = set(by), set(self._of_runs)
+        wanted, of_runs = set(by), set(self._of_runs)
         if not wanted <= set(self.columns):
             return by
-        if self.runs.n_rows > MOST_CELLS and wanted <= own and not self.runs.is_lazy:
+        if self.runs.n_rows > MOST_CELLS and wanted <= of_runs and not self.runs.is_lazy:
             return self._of_runs  # a lazy table was asked for them first
         return self.columns if self._holds_the_finest else by
 
@@ -241,9 +241,9 @@ class Study:
 
     def with_scores(self, scores: NDArray[np.float64]) -> Study:
         """The same points with one other score each; those that are not finite are as if missing."""
-        points, known = self.points, np.isfinite(scores)
-        scores = np.where(known, scores, np.nan)
-        n_bad = np.where(known, points.n_bad, points.n)
+        points, finite = self.points, np.isfinite(scores)
+        scores = np.where(finite, scores, np.nan)
+        n_bad = np.where(finite, points.n_bad, points.n)
         return Study(
             self.runs, [replace(points, n_bad=n_bad, mean=scores, above=np.zeros(len(scores)), low=scores, high=scores)]
         )
@@ -425,7 +425,7 @@ class Study:
         cells = self.cells(self.columns)
         kept = [name for name in self.columns if name != column]
         means = group_means(cells.frame.assign(**{self.runs.score: cells.mean}), kept, self.runs.score)[0]
-        roles: dict[str, Any] = {name: None if given == column else given for name, given in self.runs.roles().items()}
+        roles: dict[str, Any] = {name: None if named == column else named for name, named in self.runs.roles().items()}
         roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
         roles["failed"] = None
         roles["family"] = () if roles["benchmark"] is None else self.runs.family
@@ -444,9 +444,9 @@ class Study:
         for axis, names in columns.items():
             code, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
             codes.append(code)
-            found = (None,) if not names else keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
-            levels[axis] = tuple(pd.Series(found).tolist())
-        scores = np.full([len(found) for found in levels.values()], np.nan)
+            of_axis = (None,) if not names else keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
+            levels[axis] = tuple(pd.Series(of_axis).tolist())
+        scores = np.full([len(of_axis) for of_axis in levels.values()], np.nan)
         scores[tuple(codes)] = cells.mean
         return scores, levels
 
@@ -535,8 +535,8 @@ class Study:
         No two algorithms can be compared at one of their values and no algorithm between two, so they make no
         instances of a benchmark and no conditions of a comparison.
         """
-        algorithm, own = self.runs.algorithm, self.runs.metafeatures
-        return tuple(m for m in own if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
+        algorithm, metafeatures = self.runs.algorithm, self.runs.metafeatures
+        return tuple(m for m in metafeatures if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
 
     @cached_property
     def without_properties(self) -> Runs:
@@ -555,8 +555,8 @@ class Study:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Metafeatures of the benchmarks: they vary, but not within a benchmark."""
-        own = (*self.conditions, *self.properties)
-        return tuple(m for m in self.runs.metafeatures if m not in own and self.count(m) > 1)
+        varying = (*self.conditions, *self.properties)
+        return tuple(m for m in self.runs.metafeatures if m not in varying and self.count(m) > 1)
 
     @cached_property
     def instance(self) -> tuple[str, ...]:
@@ -568,14 +568,14 @@ class Study:
         """The groups of benchmarks from coarse to fine, each by its columns: those that are several, hold several
         benchmarks somewhere, and are more than the groups before them.
         """
-        own, found, last = self.runs.family, list[tuple[str, ...]](), 1
+        family, groups, last = self.runs.family, list[tuple[str, ...]](), 1
         instances = self.count(self.runs.benchmark, *self.crossed)
-        for depth in range(1, len(own) + 1):
-            size = self.count(*own[:depth])
+        for depth in range(1, len(family) + 1):
+            size = self.count(*family[:depth])
             if last < size < instances:
-                found.append(own[:depth])
+                groups.append(family[:depth])
                 last = size
-        return tuple(found)
+        return tuple(groups)
 
     @cached_property
     def crossed(self) -> tuple[str, ...]:

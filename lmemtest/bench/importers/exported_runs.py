@@ -91,7 +91,7 @@ def wandb(
     lines = [name for name in names_of(frame) if " - " in name and not name.endswith(("__MIN", "__MAX"))]
     if "Name" not in frame and "State" not in frame and lines:
         return _of_chart(frame, lines, asked)
-    needs_columns(frame, ["Name"], shown="table", what="an export of Weights & Biases", advice=_EXPORT)
+    needs_columns(frame, ["Name"], origin="table", what="an export of Weights & Biases", advice=_EXPORT)
     return of_table(frame, asked, source=_WANDB, name=NAME, state=STATE)
 
 
@@ -158,7 +158,7 @@ def mlflow(
     page = "run_id" not in frame and "Run ID" in frame
     if not page:
         advice = "Give mlflow.search_runs(...), or its csv."
-        needs_columns(frame, ["run_id", "status"], shown="table", what="a table of MLflow's runs", advice=advice)
+        needs_columns(frame, ["run_id", "status"], origin="table", what="a table of MLflow's runs", advice=advice)
     name, state = ("Name", "Status") if page else ("tags.mlflow.runName", "status")
     return of_table(frame, _prefixed(asked, frame), source="Runs of MLflow", name=name, state=state)
 
@@ -241,7 +241,7 @@ def _of_chart(frame: pd.DataFrame, lines: list[str], asked: Asked) -> Runs:
             f"it, {setting('names', ALL_ROLES)}, and the budget is the step."
         )
     metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
-    metric = one_of(metrics, asked.score, argument="score", what="metrics", shown="table")
+    metric = one_of(metrics, asked.score, argument="score", what="metrics", origin="table")
     pattern = checked_pattern(asked.names)
     if pattern is None:
         raise ArgumentError(

@@ -56,7 +56,7 @@ def of_logged(logged: Sequence[Logged], asked: Asked, *, source: str, step: str)
     if not scalars:
         raise DataError(f"{source} without a scalar: there is no score. Was the score logged?")
     named_so = _whole(asked.score, scalars, "score", after=r"[/ ].*")
-    score = one_of(scalars, named_so, argument="score", what="scalars", shown="The log")
+    score = one_of(scalars, named_so, argument="score", what="scalars", origin="The log")
     curves = any(len({at for at, _ in values.get(score, ())}) > 1 for _, values in logged)
     rows, without, again = list[dict[str, Any]](), 0, 0
     for settings, values in logged:
@@ -142,7 +142,7 @@ def _by_names(
     if pattern is None:
         return frame, columns, said
     advice = f"Leave out {named('names')}."
-    needs_columns(frame, [name], shown="table", what="a table with names of runs", advice=advice)
+    needs_columns(frame, [name], origin="table", what="a table with names of runs", advice=advice)
     parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
     if "seed" in parsed:
         parsed["seed"] = one_type(parsed["seed"].tolist())

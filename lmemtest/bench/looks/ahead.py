@@ -99,11 +99,11 @@ def next_runs(
     decided_then = plan.predicted_power(pairs, monitoring.looks, still, at, worth)
     rows = []
     for name in plan.algorithms:
-        own = still & (pairs["left"].eq(name) | pairs["right"].eq(name))
+        with_it = still & (pairs["left"].eq(name) | pairs["right"].eq(name))
         n_new = n * (name in open_names)
         rows.append({"algorithm": name, "run": name in open_names,
-                     "predicted_power": pairs.loc[own, "predicted_power"].max(),
-                     "expected": float(np.nansum(decided_then[own])), "n_new": n_new, "seeds": seeds[name][0],
+                     "predicted_power": pairs.loc[with_it, "predicted_power"].max(),
+                     "expected": float(np.nansum(decided_then[with_it])), "n_new": n_new, "seeds": seeds[name][0],
                      "cost": n_new * cost_of[name] * seeds[name][1]})  # fmt: skip
     table, unit = pd.DataFrame(rows), plan.unit
     needed = table.loc[table["run"], "algorithm"].tolist()
@@ -199,19 +199,19 @@ def _seeds(
 
 def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
     """What an algorithm on one unit costs, by its name."""
-    given = _priced(costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs), "costs")
-    for name in given:
+    prices = _priced(costs if isinstance(costs, Mapping) else dict.fromkeys(names, costs), "costs")
+    for name in prices:
         if name not in names:
             raise ArgumentError(f"costs are by algorithm ({listed(names)}), got {name!r}.{suggest(name, names)}")
-    return dict.fromkeys(names, 1.0) | given
+    return dict.fromkeys(names, 1.0) | prices
 
 
-def _priced(given: Any, called: str = "benchmarks") -> dict[str, float]:
+def _priced(priced: Any, called: str = "benchmarks") -> dict[str, float]:
     """What each costs, by its name."""
-    names = [*map(format_level, given)] if several(given) and not isinstance(given, str) else []
+    names = [*map(format_level, priced)] if several(priced) and not isinstance(priced, str) else []
     if not names or len({*names}) < len(names):
-        raise ArgumentError(f"{named(called)} must be names, each once, or map them to costs, got {given!r:.60}.")
-    costs = given if isinstance(given, Mapping) else dict.fromkeys(names, 1.0)
+        raise ArgumentError(f"{named(called)} must be names, each once, or map them to costs, got {priced!r:.60}.")
+    costs = priced if isinstance(priced, Mapping) else dict.fromkeys(names, 1.0)
     return {format_level(name): check_number(cost, called, low=0.0, open="low", meaning=f"of {name}")
             for name, cost in costs.items()}  # fmt: skip
 

@@ -150,8 +150,8 @@ class Monitoring(Result):
                 tests = {i: pair[2:] for i, look in enumerate(self.looks) for pair in look.pairs if pair[:2] == names}
                 scores = {i: float(score_of(test[3])) for i, test in tests.items()}
                 k = next((i for i in tests if scores[i] >= critical[i]), max(tests))
-                own = [i for i in tests if i <= k]  # an algorithm may have left out a look
-                stages = [shares[i] for i in own], [brownian[i] for i in own[:-1]]
+                so_far = [i for i in tests if i <= k]  # an algorithm may have left out a look
+                stages = [shares[i] for i in so_far], [brownian[i] for i in so_far[:-1]]
                 ends = estimate_at_end(*tests[k][:3], *stages, level)
                 p_value = min(1.0, 2.0 * upper_p(scores[k], *stages))
                 rows.append((*names, self.sizes[k], *ends, p_value))
@@ -384,9 +384,9 @@ def monitor(
         shared=part,
         hidden=hidden,
     )  # fmt: skip
-    found = _monitoring(schedule, (*looked, look))
+    monitoring = _monitoring(schedule, (*looked, look))
     if path is not None:
-        add_to_ledger(path, asdict(schedule), {LOOK: asdict(found.looks[-1])})
+        add_to_ledger(path, asdict(schedule), {LOOK: asdict(monitoring.looks[-1])})
     alone = f"This is taken as the first look: earlier ones count if {named('ledger')} holds them."
     first = path is None and earlier is None
     of_seeds = (
@@ -399,7 +399,7 @@ def monitor(
         "your own."
     )
     notes = (*(of_seeds,) * bool(test), *(alone,) * first, *(noted,) * (path is not None and bool(looked)))
-    return replace(found, notes=(*notes, *found.notes))
+    return replace(monitoring, notes=(*notes, *monitoring.notes))
 
 
 def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
@@ -407,8 +407,8 @@ def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
     plan, looked, made = read_study(path := ledger_path(ledger))
     if plan is None:
         raise ArgumentError(f"{named('ledger')}: there is no file {str(ledger)!r}, so no looks to extend.")
-    found = _monitoring(plan, looked).extension(runs)
-    record = {"units": list(found.units), "pairs": found.to_frame().to_dict("records")}
+    answer = _monitoring(plan, looked).extension(runs)
+    record = {"units": list(answer.units), "pairs": answer.to_frame().to_dict("records")}
     if made is not None and made["units"] != record["units"]:
         raise DesignError(
             f"the study was extended by {counted(len(made['units']), plan.unit)}, whose number was fixed before they "
@@ -416,7 +416,7 @@ def extend(runs: Runs, ledger: str | os.PathLike[str]) -> Answer:
         )
     if made is None:
         add_to_ledger(path, asdict(plan), {EXTENSION: record})
-    return found
+    return answer
 
 
 # ---------------------------------------------------------------------- parts

@@ -219,7 +219,7 @@ class Schedule:
 
     def require_plan(self, plan: Schedule) -> None:
         """Refuse to change the plan of the first look."""
-        was, given = asdict(plan), asdict(self)
+        was, now = asdict(plan), asdict(self)
         if {plan.unit, self.unit} == {"benchmark", "family"}:
             raise ArgumentError(
                 f"the looks so far are by {plan.unit}, and these runs are a sample of {plural(self.unit)}: families "
@@ -227,10 +227,10 @@ class Schedule:
                 f"begin another study, whose first look has {FEWEST_FAMILIES} families."
             )
         for name in was:
-            if was[name] != given[name]:
+            if was[name] != now[name]:
                 raise ArgumentError(
                     f"the plan was made at the first look and is kept: {name} was {_written(was[name])}, and is "
-                    f"{_written(given[name])} now."
+                    f"{_written(now[name])} now."
                 )
 
     def require_nested(self, blocks: Blocks, last: Look) -> bool:
@@ -361,8 +361,8 @@ def one_look(
     family = 2 if adjust == "none" else len(runs.algorithms)
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
-    found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum, "in_ledger": looked is not None}
-    return OneLook(**found, unit=unit, spending=name, alpha=alpha, level=level)
+    of_look = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum, "in_ledger": looked is not None}
+    return OneLook(**of_look, unit=unit, spending=name, alpha=alpha, level=level)
 
 
 def schedule_of(*, looks: Any, maximum: Any, **facts: Any) -> Schedule:

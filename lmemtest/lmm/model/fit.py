@@ -25,7 +25,6 @@ from lmemtest.lmm.engine.held import Held, draw_cells
 from lmemtest.lmm.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.formula import build_design
 from lmemtest.lmm.formula.design import Design, beside_held
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.verbs import Verbs
@@ -607,21 +606,10 @@ class LmmFit(Verbs, Result):
                 f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
                 f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
             )
-        from lmemtest.lmm.model.fitting import fit_cells
+        from lmemtest.lmm.model.fitting import with_design
 
-        same, restarts = cells is None or cells.columns is self.cells.columns, None if cells is None else 0
-        return fit_cells(
-            self.formula,
-            self.design if cells is None or same else build_design(self.design.parsed, cells.columns, cells.n),
-            self.cells if cells is None else cells,
-            data=self.data,
-            weights=self.weights,
-            dispersion=self.dispersion,
-            residual_variance=self.residual_variance,
-            reml=self.reml if reml is None else check_flag(reml, "reml"),
-            start=start,
-            restarts=restarts,
-        )
+        reml = None if reml is None else check_flag(reml, "reml")
+        return with_design(self, cells=cells, reml=reml, start=start)
 
     # -- words --------------------------------------------------------------------------------------------------
 

@@ -279,27 +279,39 @@ def fit_cells(
     return dataclasses.replace(fit, notes=notes)
 
 
-def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
+def with_terms(fit: LmmFit, parsed: ParsedFormula) -> LmmFit:
     """The model with other random terms (of the same response, without new columns) on the cells of the fit."""
     return with_design(fit, build_design(parsed, fit.cells.columns, fit.cells.n))
 
 
-def with_design(fit: Any, design: Design, *, start: NDArray[np.float64] | None = None) -> Any:
-    """The model of another design of the cells of the fit.
+def with_design(
+    fit: LmmFit,
+    design: Design | None = None,
+    *,
+    cells: Cells | None = None,
+    reml: bool | None = None,
+    start: NDArray[np.float64] | None = None,
+) -> LmmFit:
+    """The model of a fit again, with another design, other cells, or by the other likelihood.
 
-    With a `start`, a theta of its random terms, it is the only one of the search.
+    A `start`, a theta of the random terms, is the only one of the search for other cells or another design.
     """
+    other, cells = cells is not None or design is not None, fit.cells if cells is None else cells
+    formula = fit.formula if design is None else str(design.parsed)
+    if design is None:
+        same = cells.columns is fit.cells.columns
+        design = fit.design if same else build_design(fit.design.parsed, cells.columns, cells.n)
     return fit_cells(
-        str(design.parsed),
+        formula,
         design,
-        fit.cells,
+        cells,
         data=fit.data,
         weights=fit.weights,
         dispersion=fit.dispersion,
         residual_variance=fit.residual_variance,
-        reml=fit.reml,
+        reml=fit.reml if reml is None else reml,
         start=start,
-        restarts=None if start is None else 0,
+        restarts=0 if other and start is not None else None,
     )
 
 
