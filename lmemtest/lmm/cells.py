@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
     from lmemtest.lmm.scope import Scope
 
-__all__ = ["CellMap", "Cells", "Groups", "aggregate", "cells_of", "compress", "regroup"]
-
 Transform = Callable[[np.ndarray], np.ndarray]
 
 

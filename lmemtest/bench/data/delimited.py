@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.forms import Remark
 
-__all__ = [
-    "check_layout",
-    "decoded",
-    "exact_numbers",
-    "numbers_of_text",
-    "read_delimited",
-    "refuse_repeated",
-    "refuse_width",
-]
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _SAMPLE = 1 << 17  # characters of which the separator is read

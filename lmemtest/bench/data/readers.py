@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     Names = tuple[str, ...]  # of columns
 
-__all__ = ["STDIN", "not_found", "read_runs", "read_table"]
-
 STDIN = "-"
 
 

@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.forms import Remark
 
-__all__ = [
-    *("PACKED", "body_of", "cells_of", "chosen", "expanded", "holds_table", "json_value", "markdown_tables"),
-    *("refuse_cells", "refuse_large_archive", "unpacked", "within_limit", "without_frame"),
-]
-
 
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 MAX_GB = 0.5

@@ -20,15 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.failures import failure_indicator, refuse_failures
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import (
-    column_codes,
-    combine_codes,
-    first_rows,
-    group_codes,
-    group_means,
-    occurring,
-    starts_of,
-)
+from lmemtest.core.codes import column_codes, combine_codes, first_rows, group_codes, group_means, occurring, starts_of
 from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected, distinct_values
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
@@ -40,10 +32,9 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.requirements import Crossing, Sampled
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.scope import ScoreKind
-
-__all__ = ["Study", "dtype_of", "labels"]
 
 BETWEEN = " / "  # in the label of an instance
 MOST_POINTS = 1_000_000  # scores of runs at budgets that are looked at where all are more than MOST_CELLS
@@ -232,14 +223,14 @@ class Study:
         return self.code("benchmark")[first_rows(instance, int(instance.max()) + 1)]
 
     @cached_property
-    def common(self) -> NDArray[np.bool_]:
+    def common(self) -> Mask:
         """Which points are at budgets that all runs of their instance have."""
         run, instance = self.code("run"), self.code("instance")
         n_runs = np.bincount(instance[np.flatnonzero(np.diff(run, prepend=-1))])
         place = combine_codes([(instance, len(n_runs)), (self.code("budget"), len(self.names("budget")))], len(run))
         return np.asarray(np.bincount(place)[place] == n_runs[instance])
 
-    def with_scores(self, scores: NDArray[np.float64]) -> Study:
+    def with_scores(self, scores: Array) -> Study:
         """The same points with one other score each; those that are not finite are as if missing."""
         points, finite = self.points, np.isfinite(scores)
         scores = np.where(finite, scores, np.nan)
@@ -289,7 +280,7 @@ class Study:
         return low, high
 
     @cached_property
-    def run_starts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def run_starts(self) -> tuple[Index, Index]:
         """Where each run begins among the points, which are sorted by run, then by budget; and how many it has."""
         return starts_of(self.code("run"))
 
@@ -431,7 +422,7 @@ class Study:
         roles["family"] = () if roles["benchmark"] is None else self.runs.family
         return type(self.runs)(means, **roles).remembering(roster=self.runs.roster)
 
-    def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
+    def array(self, *axes: str) -> tuple[Array, dict[str, tuple[Any, ...]]]:
         """Mean scores as a dense array, one axis for each name, and what stands along each axis; NaN where nothing ran.
 
         An axis is a role ("family": all of its columns), a column with a role, "instance", or "run" (instance,
@@ -708,7 +699,7 @@ class Study:
                 "weights='family' needs runs with families that hold several benchmarks: Runs(..., family=...)."
             )
 
-    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, Array]:
         """Benchmarks with levels of the factors; each counts 1, or its share of its family."""
         instances = list(dict.fromkeys([str(self.runs.benchmark), *self.crossed]))
         frame = self.distinct([*instances, *self.runs.family, *factors])
@@ -718,7 +709,7 @@ class Study:
             share /= frame.assign(share=share).groupby(finest, observed=True)["share"].transform("sum").to_numpy()
         return frame, share
 
-    def met(self, levels: Sequence[Any]) -> NDArray[np.bool_] | None:
+    def met(self, levels: Sequence[Any]) -> Mask | None:
         """Which two algorithms ran on a common benchmark; None where all did, or without benchmarks."""
         crossing = self.crossing
         return None if crossing is None or not crossing.apart else crossing.meet(list(levels))

@@ -34,8 +34,6 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["inspect_ai", "lm_eval", "of_columns", "of_name", "of_record"]
-
 # --------------------------------------------------------------------------------------------------------- inspect_ai
 
 READ = 'samples_df("logs", columns=EvalModel + EvalTask + SampleSummary)'

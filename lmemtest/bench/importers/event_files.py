@@ -15,8 +15,6 @@ from lmemtest.core.caller import named, setting
 from lmemtest.core.environment import extra_package
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["tensorboard"]
-
 ROLES = "{algorithm}/{benchmark}/{seed}"
 EVENTS = "*tfevents*"
 

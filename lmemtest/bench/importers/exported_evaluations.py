@@ -21,8 +21,6 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["deepeval", "of_record", "promptfoo"]
-
 COMPARED = ("provider", "prompt")
 
 

@@ -18,8 +18,6 @@ from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
-__all__ = ["hpob", "of_names"]
-
 SHAPE = "{space: {task: {seed: [scores]}}} for each algorithm, or {algorithm: {space: ...}}"
 LEVELS = ("algorithm", "search_space", "dataset", "seed")
 

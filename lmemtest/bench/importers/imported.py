@@ -18,8 +18,6 @@ from lmemtest.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["best_of_trials", "check_labels", "imported", "is_nested", "numbers_in", "one_of"]
-
 STATUS = "status"  # the column that says in which way runs failed
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 

@@ -17,8 +17,6 @@ from lmemtest.core.caller import named, setting
 from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_name", "sb3"]
-
 ROLES = "{algorithm}/{benchmark}/{seed}"
 FILES = "*monitor.csv"
 _WRITTEN = "Give files that the Monitor of Stable-Baselines3 wrote."

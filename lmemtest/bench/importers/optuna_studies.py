@@ -29,8 +29,6 @@ from lmemtest.core.validate import check_column, check_flag
 from lmemtest.core.words import counted, format_level
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_columns", "optuna"]
-
 OPEN = ("RUNNING", "WAITING")  # trials that have not ended
 ENDED = ("PRUNED", "FAIL")  # without a result; the value of a pruned one is a report on the way
 STATES = {"RUNNING": "running", "WAITING": "waiting", "PRUNED": "pruned", "FAIL": "failed"}

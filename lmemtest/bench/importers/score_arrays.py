@@ -21,8 +21,6 @@ from lmemtest.core.caller import named
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_names", "rliable"]
-
 
 def rliable(
     scores: Any,

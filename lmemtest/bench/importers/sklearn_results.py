@@ -17,8 +17,6 @@ from lmemtest.core.validate import as_frame, check_column
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_columns", "of_names", "of_record", "sklearn"]
-
 SPLIT = re.compile(r"split(\d+)_test_(.+)")
 BOTH = "cv_results_ of a search (split0_test_score, ...) or a result of cross_validate (test_score, ...)"
 NOT_SET = "not set"

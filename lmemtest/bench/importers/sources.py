@@ -22,11 +22,6 @@ from lmemtest.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    *("KEYS", "Part", "by_pattern", "check_keys", "checked_pattern", "frame_of", "has_column", "json_of", "names_of"),
-    *("needs_columns", "one_type", "parts_of", "several_files", "table_of"),
-]
-
 KEYS = ("algorithm", "benchmark", "seed")  # what the names of a mapping may say
 
 

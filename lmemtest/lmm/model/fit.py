@@ -32,9 +32,8 @@ from lmemtest.lmm.scope import Scope, scope_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
 
 
@@ -152,7 +151,7 @@ class LmmFit(Verbs, Result):
         """Schwarz's criterion with the number of rows, as lme4 has it."""
         return -2.0 * self.llf + float(np.log(self.nobs)) * self.n_params
 
-    def cells_by(self, names: Sequence[str]) -> tuple[Cells, NDArray[np.intp]]:
+    def cells_by(self, names: Sequence[str]) -> tuple[Cells, Index]:
         """The cells of the table, split by further columns, and the cell of the fit that each belongs to.
 
         Raises
@@ -291,7 +290,7 @@ class LmmFit(Verbs, Result):
         return Held(tuple(self.design.engine_terms), tuple(factors), self.cells.n * self.row_precision())
 
     @cached_property
-    def _dropped(self) -> NDArray[np.intp]:
+    def _dropped(self) -> Index:
         """Columns that depend on earlier ones."""
         return np.setdiff1d(np.arange(len(self.design.x_names)), self.problem.kept)
 
@@ -320,7 +319,7 @@ class LmmFit(Verbs, Result):
         """The same, of each the numbers that are not zero."""
         return L if isinstance(L, Functions) else Functions.of(self._functions(L))
 
-    def estimable(self, L: Array | Functions) -> NDArray[np.bool_]:
+    def estimable(self, L: Array | Functions) -> Mask:
         """Which linear functions ``L b`` of the fixed effects the data identify, ``(rows,)`` bool.
 
         ``L`` has one row per function over all columns of the design.
@@ -343,7 +342,7 @@ class LmmFit(Verbs, Result):
         _, d, rows = np.linalg.svd(wide / scale, full_matrices=False)
         return scale, rows[d > _RANK * d[0]]
 
-    def has_error(self, L: Array | Functions) -> NDArray[np.bool_]:
+    def has_error(self, L: Array | Functions) -> Mask:
         """Of which linear functions ``L b`` the data know the error, ``(rows,)`` bool.
 
         False where the estimate would change with random effects that the fixed ones hold: their variance is
@@ -494,6 +493,8 @@ class LmmFit(Verbs, Result):
         left = self.cells.mean - self.cell_predictions(random=False)
         return tuple(u[:, :, 0] for u in self.held.take(left[:, None])[0])
 
+    conditional_modes = predictions.conditional_modes
+
     def ranef(self) -> dict[str, pd.DataFrame]:
         """The conditional modes of all grouping factors, by their names: `conditional_modes` of each."""
         return {group: self.conditional_modes(group) for group in dict.fromkeys(t.group for t in self.design.random)}
@@ -534,6 +535,8 @@ class LmmFit(Verbs, Result):
     def cell_predictions(self, *, random: bool = True) -> Array:
         """Predicted scores of the cells, ``(n_cells,)``, in the order of ``cells.frame``; see `predict`."""
         return predictions.predict(self, random=check_flag(random, "random"))
+
+    prediction_intervals = predictions.prediction_intervals
 
     @property
     def fittedvalues(self) -> pd.Series:

@@ -290,7 +290,7 @@ def with_design(
     *,
     cells: Cells | None = None,
     reml: bool | None = None,
-    start: NDArray[np.float64] | None = None,
+    start: Array | None = None,
 ) -> LmmFit:
     """The model of a fit again, with another design, other cells, or by the other likelihood.
 
@@ -423,7 +423,7 @@ def _every_row(design: Design, cells: Cells) -> str:
     )
 
 
-def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
+def _checked_strata(cells: Cells, dispersion: str) -> Index | None:
     """Codes of the levels with residual variances of their own; None where there is one level only."""
     codes, levels = cells.strata(dispersion)
     if len(levels) == 1:
@@ -449,7 +449,7 @@ def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
     return codes
 
 
-def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+def _mean_and_spread(cells: Cells, codes: Index) -> tuple[Array, Array]:
     """Mean and variance of the scores at each level."""
     rows = np.bincount(codes, cells.n)
     mean = np.bincount(codes, cells.n * cells.mean) / rows
@@ -516,7 +516,7 @@ def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
         )
 
 
-def _constant_within(cells: Cells, codes: NDArray[np.intp]) -> bool:
+def _constant_within(cells: Cells, codes: Index) -> bool:
     """Whether rows that share a group have identical scores, as far as the scores vary at all."""
     within = np.bincount(codes, cells.n) @ _mean_and_spread(cells, codes)[1]
     return bool(within <= _NO_RESIDUAL * len(cells.n) * _mean_and_spread(cells, np.zeros_like(codes))[1][0])
@@ -530,7 +530,7 @@ def _explained() -> DesignError:
     )
 
 
-def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:
+def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: Index | None) -> bool:
     """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
     if stratum is None:
         return optim.criterion.sigma2 < _NO_RESIDUAL

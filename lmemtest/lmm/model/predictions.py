@@ -21,9 +21,7 @@ from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine import prediction
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.model.fit import LmmFit
 
 
@@ -101,7 +99,7 @@ def _frame_of(frame: Any) -> pd.DataFrame:
     return collected(as_frame(frame, argument="frame")).to_pandas()
 
 
-def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, NDArray[np.intp]]]]:
+def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, Index]]]:
     """Rows of the fixed part, and basis and codes of every term (none without ``random``)."""
     design = fit.design
     if frame is None:
@@ -184,7 +182,7 @@ def prediction_intervals(
 
 
 def _variances(
-    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]], new: Sequence[Array], residual: Array
+    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, Index]], new: Sequence[Array], residual: Array
 ) -> tuple[Array, Array]:
     """Variances of predictions and their degrees of freedom, ``(n,)`` each."""
 
@@ -214,12 +212,12 @@ def _variances(
     return variance, np.concatenate(df)[alike] if df else np.empty(0)
 
 
-def batches(which: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+def batches(which: Index) -> Iterator[Index]:
     """Targets that are computed together: the work on their coefficients stays in the processor's cache."""
     return (which[start : start + _BATCH] for start in range(0, len(which), _BATCH))
 
 
-def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def representatives(variance: Array) -> tuple[Index, Index]:
     """One target for each distinct variance, and which of them stands for every target.
 
     Predictions whose variances agree to nine digits are of one kind (levels with the same rows in a balanced table),
@@ -231,7 +229,7 @@ def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return first, alike
 
 
-def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
+def _coefficients(levels: int, basis: Array, codes: Index) -> Array:
     """``(levels, k, n)``: the basis of every row at its level; zero where the level is new."""
     out = np.zeros((levels, basis.shape[1], len(codes)))
     seen = np.flatnonzero(codes >= 0)
@@ -262,9 +260,7 @@ def _further_rows(fit: LmmFit, table: pd.DataFrame) -> Array:
 # ------------------------------------------------------------------------------------------- the rows behind the cells
 
 
-def read_rows(
-    fit: LmmFit, read: Callable[[list[str]], pd.DataFrame]
-) -> tuple[NDArray[np.intp], Array, pd.DataFrame] | None:
+def read_rows(fit: LmmFit, read: Callable[[list[str]], pd.DataFrame]) -> tuple[Index, Array, pd.DataFrame] | None:
     """The cell of each row behind a fit, its score as the model sees it, and the table of columns that `read` gives.
 
     None where the table cannot be read any more, or its rows are not those of the cells.
@@ -283,7 +279,7 @@ def read_rows(
     )
 
 
-def rows_of(fit: LmmFit) -> tuple[NDArray[np.intp], Array, pd.Index]:
+def rows_of(fit: LmmFit) -> tuple[Index, Array, pd.Index]:
     """Of each row of the table that a fit was given its cell, its score as the model sees it, and its label.
 
     Refused where the rows have no order, or are not those of the cells.

@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 class Verb(Generic[R]):
-    """A method that is written as a function of another module, which is imported when it is first asked for."""
+    """A method that is written as a function of a higher layer, which is imported when it is first asked for."""
 
     def __init__(self, place: str) -> None:
         self.module, self.function = place.split(":")
@@ -36,7 +36,6 @@ class Verbs:
     anova: Verb[Answer] = Verb("means.f_tests:anova")
     bootstrap: Verb[Answer] = Verb("intervals.bootstrap:bootstrap")
     cluster_robust: Verb[ClusterRobust] = Verb("intervals.cluster_robust:cluster_robust")
-    conditional_modes: Verb[pd.DataFrame] = Verb("model.predictions:conditional_modes")
     diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
     emmeans: Verb[Estimates] = Verb("means.emmeans:emmeans")
     emtrends: Verb[Estimates] = Verb("means.emmeans:emtrends")
@@ -44,7 +43,6 @@ class Verbs:
     influence: Verb[Answer] = Verb("diagnostics.influence:influence")
     joint_tests: Verb[Answer] = Verb("means.f_tests:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")
-    prediction_intervals: Verb[pd.DataFrame] = Verb("model.predictions:prediction_intervals")
     profile: Verb[Answer] = Verb("intervals.profile:profile")
     r2: Verb[pd.Series[float]] = Verb("diagnostics.explained_variance:r2")
     random_effects: Verb[Answer] = Verb("intervals.random_effects:random_effects")
