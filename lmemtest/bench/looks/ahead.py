@@ -206,12 +206,12 @@ def _costs_of(costs: Any, names: Sequence[str]) -> dict[str, float]:
     return dict.fromkeys(names, 1.0) | prices
 
 
-def _priced(priced: Any, called: str = "benchmarks") -> dict[str, float]:
+def _priced(prices: Any, called: str = "benchmarks") -> dict[str, float]:
     """What each costs, by its name."""
-    names = [*map(format_level, priced)] if several(priced) and not isinstance(priced, str) else []
+    names = [*map(format_level, prices)] if several(prices) and not isinstance(prices, str) else []
     if not names or len({*names}) < len(names):
-        raise ArgumentError(f"{named(called)} must be names, each once, or map them to costs, got {priced!r:.60}.")
-    costs = priced if isinstance(priced, Mapping) else dict.fromkeys(names, 1.0)
+        raise ArgumentError(f"{named(called)} must be names, each once, or map them to costs, got {prices!r:.60}.")
+    costs = prices if isinstance(prices, Mapping) else dict.fromkeys(names, 1.0)
     return {format_level(name): check_number(cost, called, low=0.0, open="low", meaning=f"of {name}")
             for name, cost in costs.items()}  # fmt: skip
 

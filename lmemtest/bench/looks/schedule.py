@@ -254,6 +254,7 @@ class Schedule:
 
 
 def ended(looks: tuple[Look, ...], unit: str) -> DesignError:
+    """Says that no level is left for a further look."""
     return DesignError(
         f"The study ended at look {len(looks)} with {counted(looks[-1].n, unit)}: {looks[-1].decision}. No level is "
         "left for a further look. Begin a new study with new units; or next time plan a larger maximum, extend before "
