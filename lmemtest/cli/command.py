@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from types import SimpleNamespace
@@ -14,7 +14,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from lmemtest.cli.options import FILE, OPTIONS, TYPED, direction, flags, is_positional, names_in, number, row
+from lmemtest.cli.options import (
+    FILE,
+    OPTIONS,
+    TYPED,
+    direction,
+    flags,
+    is_positional,
+    names_in,
+    number,
+    options_of,
+    row,
+)
 from lmemtest.cli.rendering import INTERRUPTED, WRONG_INPUT, answer
 
 _choices: Callable[..., Any] = Enum  # made of a table
@@ -94,24 +105,34 @@ def function_at(place: str) -> Callable[..., Any]:
     return function
 
 
+app = typer.Typer(
+    name="lmemtest",
+    cls=Typed,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help, also where it is piped
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
 def command(
-    app: typer.Typer,
     name: str,
-    options: Iterable[str],
+    words: str,
     short: str,
     *,
     calls: str = "",
-    needed: Iterable[str] = ("table",),
+    needed: Collection[str] = ("table",),
     wrong: int = WRONG_INPUT,
+    group: typer.Typer = app,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a command of a function of what was typed and of `step`, which tells what is being done.
 
     Parameters
     ----------
-    app, name, short
-        The group, the name in it, and what stands in its list.
-    options
-        Names in `OPTIONS`; `needed` are those without which there is no call.
+    name, short
+        The name in its `group`, and what stands in the list there.
+    words
+        Names in `OPTIONS`, or of their groups; `needed` are those without which there is no call.
     calls
         The function, as ``module:name``, whose defaults hold.
     wrong
@@ -122,8 +143,8 @@ def command(
     The function returns a result, which is printed and saved as asked, or None if it has written itself; it may set
     the ``exit_code`` of what was typed.
     """
-    options, needed = tuple(options), tuple(needed)
-    place = " ".join(filter(None, (app.info.name if app.info.name != "lmemtest" else "", name)))
+    options = options_of(words)
+    place = name if group is app else f"{group.info.name} {name}"
     ordered = sorted(options, key=lambda option: option in FILE)
     parameters = [_parameter(place, option, option in needed) for option in ordered]
     saves = "output" in options and row(place, "output") == "output"
@@ -141,7 +162,7 @@ def command(
         call.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
         made = type(Command.__name__, (Command,), {"calls": calls, "wrong": wrong})
-        app.command(name=name, cls=made, short_help=short)(call)
+        group.command(name=name, cls=made, short_help=short)(call)
         return body
 
     return decorated

@@ -11,12 +11,11 @@ from lmemtest.bench.importers.register import IMPORTERS, Importer
 from lmemtest.cli.command import command
 from lmemtest.cli.options import IN_PYTHON, POLICIES
 from lmemtest.cli.reading import without_failures
-from lmemtest.cli.rendering import say
+from lmemtest.cli.rendering import Step, say
 from lmemtest.core.caller import shell_line
 from lmemtest.core.environment import extra_package
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import SimpleNamespace
 
     from lmemtest.bench.data.runs import Runs
@@ -37,7 +36,7 @@ converter = typer.Typer(
 def _add(name: str, tool: Importer) -> None:
     """The command of a tool."""
 
-    def convert(arguments: SimpleNamespace, step: Callable[[str], None]) -> None:
+    def convert(arguments: SimpleNamespace, step: Step) -> None:
         from lmemtest.report.files import check_report_path, write_atomically
 
         output = arguments.output or WRITTEN
@@ -58,8 +57,8 @@ def _add(name: str, tool: Importer) -> None:
         f"Make a table of runs of {tool.reads}.\n\n"
         f"The interpretation of its columns is printed, and then the command that compares the runs.{named}"
     )
-    options = ("files", *map(option_of, tool.options), "score_failures", "raw_csv", "output")
-    command(converter, name, options, f"{tool.reads}.", needed=("files",))(convert)
+    options = f"files {' '.join(map(option_of, tool.options))} score_failures raw_csv output"
+    command(name, options, f"{tool.reads}.", needed=("files",), group=converter)(convert)
 
 
 def option_of(argument: str) -> str:

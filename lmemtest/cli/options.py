@@ -27,6 +27,14 @@ def number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
+def number_or_text(text: str) -> float | str:
+    """What was typed as a number, where it is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
 def numbers_by_name(arguments: list[str] | None, option: str) -> dict[str, float]:
     """What ``NAME=NUMBER`` says, by name."""
     numbers: dict[str, float] = {}
@@ -326,25 +334,32 @@ IN_PYTHON = {
     "stages": "stage",
 }
 
-FILE = ("where", "sheet", "sep", "decimal", "encoding")  # the last options in a help
-ROLES = (
-    "score",
-    "direction",
-    "algorithm",
-    "benchmark",
-    "budget",
-    "seed",
-    "metafeature",
-    "family",
-    "ignore",
-    "seed_own",
-)
-TABLE = ("table", *FILE)
-RUNS = (
-    *("table", *ROLES, "yes", "wide", "methods", "failed", "drop_duplicates", "score_failures", "drop_missing"),
-    *("best_so_far", "at_budget", "normalize", "reference", "target", "best_known", *FILE),
-)
-WRITTEN = ("json", "raw_csv", "output")
+# Options that commands have together, by a word in capitals.
+GROUPS = {
+    "FILE": "where sheet sep decimal encoding",  # the last ones in a help
+    "TABLE": "table FILE",
+    "ROLES": "score direction algorithm benchmark budget seed metafeature family ignore seed_own",
+    "PREPARING": "wide failed drop_duplicates score_failures drop_missing best_so_far at_budget normalize",
+    "RUNS": "table ROLES yes wide methods PREPARING reference target best_known FILE",
+    "MODEL": "formula population curves dispersion alpha adjust vcov ddf",
+    "PLANNED": "looks maximum looked spending",
+    "ANSWERS": "item task score epoch judge family cluster",
+    "VOTES": "model_a model_b winner voter prompt",
+    "WRITTEN": "json raw_csv output",
+}
+
+
+def options_of(words: str) -> tuple[str, ...]:
+    """The names of options, with those of the groups among them, each once.
+
+    >>> options_of("TABLE formula ml where")
+    ('table', 'where', 'sheet', 'sep', 'decimal', 'encoding', 'formula', 'ml')
+    """
+    names = (options_of(GROUPS[word]) if word in GROUPS else (word,) for word in words.split())
+    return tuple(dict.fromkeys(name for group in names for name in group))
+
+
+FILE, TABLE, ROLES, RUNS = (options_of(name) for name in ("FILE", "TABLE", "ROLES", "RUNS"))
 
 
 def row(place: str, option: str) -> str:
@@ -381,8 +396,9 @@ def absent(options: Iterable[str], **arguments: Any) -> SimpleNamespace:
 
 
 def chosen(arguments: SimpleNamespace, names: str) -> dict[str, Any]:
-    """Of some options those that were given, as arguments of a function."""
-    return {name: getattr(arguments, name) for name in names.split() if getattr(arguments, name) is not None}
+    """Of some options of a command those that were typed, as arguments of a function."""
+    typed = ((name, getattr(arguments, name, None)) for name in options_of(names))
+    return {name: value for name, value in typed if value is not None}
 
 
 def check_options(arguments: SimpleNamespace) -> None:

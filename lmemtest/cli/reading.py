@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lmemtest.cli.options import RUNS, TABLE, anchors, flags, roles_of
-from lmemtest.cli.rendering import say, tell
+from lmemtest.cli.options import RUNS, TABLE, anchors, flags, number_or_text, options_of, roles_of
+from lmemtest.cli.rendering import Step, say, tell
 from lmemtest.core.caller import on_command_line, shell_line
 from lmemtest.core.options import NEEDED
 from lmemtest.core.sanitize import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from types import SimpleNamespace
 
@@ -37,16 +37,7 @@ if TYPE_CHECKING:
 EVALUATE, VOTES = "evaluate", "votes"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
 _IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
-PREPARING = (
-    "wide",
-    "failed",
-    "drop_duplicates",
-    "score_failures",
-    "drop_missing",
-    "best_so_far",
-    "at_budget",
-    "normalize",
-)
+PREPARING = options_of("PREPARING")
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
@@ -178,7 +169,7 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
     return _prepared(options, runs)
 
 
-def read_answerable(options: SimpleNamespace, step: Callable[[str], None]) -> tuple[Answer, Runs | None, LmemtestError]:
+def read_answerable(options: SimpleNamespace, step: Step) -> tuple[Answer, Runs | None, LmemtestError]:
     """What a table can answer, and its runs; roles that are not given are guessed. Without runs, why there are none.
 
     Where several readings are as good, what the first one could answer; and where words stand in place of scores, what
@@ -335,12 +326,7 @@ def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
 
 def _anchor(text: str | None, runs: Runs) -> Any:
     """A number, unless it is the name of an algorithm or a column."""
-    if text is None or text in (*map(str, runs.algorithms), *runs.columns):
-        return text
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    return text if text is None or text in (*map(str, runs.algorithms), *runs.columns) else number_or_text(text)
 
 
 def split_failed(typed: Sequence[str] | None) -> tuple[list[str] | None, dict[str, Any]]:
@@ -351,7 +337,7 @@ def split_failed(typed: Sequence[str] | None) -> tuple[list[str] | None, dict[st
     """
     pairs = [part.partition("=") for part in typed or ()]
     return [kind for kind, sign, _ in pairs if not sign] or None, {
-        kind: policy_of(policy) for kind, sign, policy in pairs if sign
+        kind: number_or_text(policy) for kind, sign, policy in pairs if sign
     }
 
 
@@ -368,21 +354,13 @@ def policy_in(options: SimpleNamespace) -> str | dict[str, Any] | None:
     return by_kind or policy
 
 
-def policy_of(text: str) -> str | float:
-    """A policy as it was typed, where it may be a number."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def without_failures(policy: str | dict[str, Any], runs: Runs) -> Runs:
     """The runs without failures, as the options say."""
     name, sign, reference = policy.partition("=") if isinstance(policy, str) else ("", "", "")
     if sign and name == "baseline":
         failures = next((level for level in runs.algorithms if str(level) == reference), reference)
         return runs.score_failures(name, reference=failures)
-    return runs.score_failures(policy_of(policy) if isinstance(policy, str) else policy)
+    return runs.score_failures(number_or_text(policy) if isinstance(policy, str) else policy)
 
 
 WORDS_OF_CURVES = {

@@ -30,6 +30,7 @@ INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 _WIDTH, _LINES = 80, 40  # of a screen
 _WORD = r"""(?:\$'(?:\\.|[^'\\])*'|'[^']*'|"[^"]*"|[^\s'"])+"""  # of a command, as `quoted` writes it
+Step = Callable[[str], None]  # tells what is being done
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
 
 FILE = "FILE"  # the metavar of options that name a file, -o among them
@@ -111,7 +112,7 @@ def drawing_beside(paths: Iterable[Path]) -> Iterator[None]:
         yield
 
 
-def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Callable[[str], None]) -> None:
+def write_report(analysis: Analysis, arguments: SimpleNamespace, step: Step) -> None:
     import dataclasses
 
     from lmemtest.core.caller import command_with
@@ -142,7 +143,7 @@ def say_verdict(analysis: Analysis) -> None:
 
 
 def write_result(
-    result: Result, targets: Sequence[Path], step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+    result: Result, targets: Sequence[Path], step: Step, *, json: bool = False, raw_csv: bool = False
 ) -> None:
     """A result: printed as text, whose last lines are the paths of the files that were asked for; or as json alone."""
     from lmemtest.report.files import json_of
@@ -220,14 +221,14 @@ def _fail(message: str) -> NoReturn:
 
 
 @contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
+def progress() -> Iterator[Step]:
     """What is being done, on standard error: a status on a terminal, elsewhere a line now and then."""
     with _status() if sys.stderr.isatty() else _lines() as step:
         yield step
 
 
 @contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
+def _status() -> Iterator[Step]:
     from rich.console import Console
 
     status = Console(stderr=True).status("starting")
@@ -246,7 +247,7 @@ def _status() -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def _lines() -> Iterator[Callable[[str], None]]:
+def _lines() -> Iterator[Step]:
     """The step at hand every `INTERVAL` seconds, so that a log shows life and a short command stays silent."""
     import threading
     import time

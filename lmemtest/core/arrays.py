@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Codes", "Index", "Mask"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]  # places in another array, codes of levels, counts
 Mask = NDArray[np.bool_]

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["advice", "command_with", "named", "on_command_line", "on_function", "quoted", "setting", "shell_line"]
-
 # What is advised, in Python and at the command line. ``{value!r}`` is a value as the language writes it: as Python's
 # `repr`, and quoted for a shell. A list is the words of a command, ``{words:again}`` the one that was typed, with them.
 ADVICE = {

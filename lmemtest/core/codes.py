@@ -17,13 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Index
 from lmemtest.errors import DataError
-
-__all__ = [
-    *("EXAMPLES", "Keys", "column_codes", "combine_codes", "group_codes", "in_order"),
-    *("level_order", "natural_key", "occurring", "starts_of"),
-]
-
 
 # -------------------------------------------------------------------------------------------------- the order of levels
 
@@ -69,7 +64,7 @@ def _values(texts: list[str]) -> list[tuple[float, str]] | None:
     return list(zip(values, texts, strict=True)) if finite else None
 
 
-def level_order(levels: Iterable[Any]) -> NDArray[np.intp]:
+def level_order(levels: Iterable[Any]) -> Index:
     """The places of distinct levels in their order.
 
     Parameters
@@ -326,7 +321,7 @@ def occurring(key: NDArray[Any], size: int) -> NDArray[Any]:
     return np.flatnonzero(present)
 
 
-def starts_of(code: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def starts_of(code: NDArray[Any]) -> tuple[Index, Index]:
     """Where each stretch of equal codes begins, and its length.
 
     >>> [part.tolist() for part in starts_of(np.array([0, 0, 3]))]

@@ -12,8 +12,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["deprecated", "warn_deprecated"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from lmemtest.errors import ArgumentError
 
-__all__ = ["environment", "extra_package", "versions"]
-
 BEHIND_NUMBERS = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 ABSENT = "not installed"
 

@@ -26,11 +26,6 @@ from lmemtest.errors import DataError, LmemtestError
 if TYPE_CHECKING:
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
-__all__ = [
-    *("NoRows", "TooManyCells", "answering", "as_float", "as_pandas", "cell_sums", "check_numeric", "collected"),
-    *("distinct_rows", "distinct_values", "example_value", "first_bad_rows", "in_memory", "supported"),
-]
-
 
 MOST_CELLS = 5_000_000  # of one query: two gigabytes with their keys
 # Mean over standard deviation of a cell from which its sum of squares is taken about one of its scores: an updated

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["Guided", "called", "guess", "guided", "guided_arguments", "sought"]
-
 _ALIKE = 0.7  # likeness of two names, at least: 0.6 takes "estimates" for "letters"
 _TESTS = "lmemtest.rank(runs, test={test!r})"
 _MEANS = "fit.emmeans('algorithm')"

@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-__all__ = [
-    "bounded_mean_interval",
-    "bounded_mean_test",
-    "clopper_pearson",
-    "jeffreys",
-    "quantile_places",
-    "sign_test",
-    "wilson",
-    "worth_in_pairs",
-]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
 _NODES, _WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS  # on (0, 1)
 _PRECISION = 1e-10  # of a limit, as a share of the range

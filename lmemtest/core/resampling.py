@@ -28,21 +28,6 @@ if TYPE_CHECKING:
 
     from lmemtest.core.arrays import Array, Index
 
-__all__ = [
-    "acceleration",
-    "batches",
-    "bca_shares",
-    "dealt",
-    "drawn_again",
-    "drawn_interval",
-    "exchanged_within",
-    "interval_ends",
-    "p_of_draws",
-    "plain_shares",
-    "random_signs",
-    "sign_patterns",
-]
-
 _MOST_BITS = 60  # signs whose patterns have numbers that an integer holds
 Value = TypeVar("Value", float, "Array")
 
@@ -140,7 +125,7 @@ def drawn_interval(
     method: str,
     level: float,
     jackknife: Array | None = None,
-    stratum: NDArray[np.intp] | None = None,
+    stratum: Index | None = None,
 ) -> Array:
     """Both ends of the intervals of k statistics, ``(2, k)``, from ``(n_draws, k)`` draws.
 
@@ -194,7 +179,7 @@ def bca_shares(draws: Array, estimate: Array, acceleration: Array, level: float)
     return out
 
 
-def acceleration(jackknife: Array, stratum: NDArray[np.intp] | None = None) -> Array:
+def acceleration(jackknife: Array, stratum: Index | None = None) -> Array:
     """The skewness that BCa corrects for, from the statistics without each unit in turn, ``(units, k)``.
 
     Units of several samples have the number of their sample as their `stratum`: the influence of a unit on a

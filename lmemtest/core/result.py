@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Answer", "Result", "result"]
-
 MOST_SENTENCES = 15  # in a summary; all are in `sentences()`
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform

@@ -7,12 +7,11 @@ are tied, a p-value that differs from the level by no more is at the level, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from lmemtest.core.arrays import Array, Index
 
 T = TypeVar("T")
 
@@ -61,7 +60,7 @@ def _largest(values: Any) -> float:
     return float(size[np.isfinite(size)].max(initial=0.0))
 
 
-def tied_codes(values: NDArray[np.float64], same: NDArray[np.float64]) -> NDArray[np.intp]:
+def tied_codes(values: Array, same: Array) -> Index:
     """0, 1, 2, ... in ascending order within each row; neighbours at most `same` apart, ``(rows,)``, are tied.
 
     Examples
@@ -76,14 +75,14 @@ def tied_codes(values: NDArray[np.float64], same: NDArray[np.float64]) -> NDArra
     return codes
 
 
-def below_less_above(codes: NDArray[np.intp], width: int) -> NDArray[np.float64]:
+def below_less_above(codes: Index, width: int) -> Array:
     """By code 0 to width - 1 of each row: how many of the row's codes are below less how many are above."""
     offset = width * np.arange(len(codes))[:, None]
     count = np.bincount((codes + offset).ravel(), minlength=len(codes) * width).reshape(len(codes), width)
     return 2.0 * np.cumsum(count, axis=1) - count - codes.shape[1]
 
 
-def mean_ranks(codes: NDArray[np.intp]) -> NDArray[np.float64]:
+def mean_ranks(codes: Index) -> Array:
     """Ranks of `tied_codes` within each row, 1 for the lowest; ties share the mean of theirs.
 
     Examples
@@ -150,6 +149,6 @@ def unsigned_zero(text: str) -> str:
     return text[1:] if text.startswith("-") and not text.strip("-0.% ") else text
 
 
-def same_rounding(values: NDArray[np.float64], decimals: int) -> bool:
+def same_rounding(values: Array, decimals: int) -> bool:
     """Whether rounding to some decimals changes nothing but rounding errors, or where a search stopped."""
     return bool(np.all(np.abs(np.round(values, decimals) - values) <= _OF_ERROR * np.abs(values)))

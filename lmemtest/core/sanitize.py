@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["bounded", "logged", "one_line", "point"]
-
 MOST = 2_000  # characters of a message: a screenful
 _HEAD, _TAIL = 1_300, 600  # of a longer one: what is wrong, and the next step
 # What the log of a build would take for a command: GitHub at the start of a line, Azure and old GitHub anywhere.

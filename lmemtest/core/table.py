@@ -20,8 +20,6 @@ from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ResultTable", "Text"]
-
 
 class Text(str):
     """A text that prompts and notebooks show as it reads: without quotes, with its line breaks, or as html."""

@@ -18,30 +18,6 @@ if TYPE_CHECKING:
     import narwhals as nw
     import numpy as np
 
-__all__ = [
-    "among",
-    "as_frame",
-    "check_callable",
-    "check_choice",
-    "check_column",
-    "check_columns",
-    "check_direction",
-    "check_flag",
-    "check_fraction",
-    "check_magnitude",
-    "check_names",
-    "check_number",
-    "check_options_of",
-    "check_positive_int",
-    "check_rope",
-    "is_finite",
-    "is_number",
-    "is_size",
-    "real",
-    "resolve_rng",
-    "several",
-]
-
 LARGEST_SCORE = 1e100  # its square times a billion rows is far from the largest double
 SMALLEST_RATE = 2.2250738585072014e-308  # smaller doubles have few digits, and their halves none
 LARGEST_COUNT = 10_000_000  # replicates, draws or trials: beyond it a call ends in no memory or after days

@@ -16,14 +16,8 @@ from lmemtest.core.result import Answer
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Codes
-
-__all__ = [
-    *("Finding", "SEVERITIES", "Verdict", "ahead_or_behind", "judged", "judged_as", "pair_words", "turned"),
-    *("worst",),
-]
+    from lmemtest.core.arrays import Codes, Mask
 
 
 class Verdict(IntEnum):
@@ -41,7 +35,7 @@ WORDS = {Verdict.NOT_SIGNIFICANT: "not significant", Verdict.EQUIVALENT: "practi
          Verdict.NOT_TESTED: "no test", Verdict.ABSENT: ""}  # fmt: skip
 
 
-def ahead_or_behind(codes: Any) -> NDArray[np.bool_]:
+def ahead_or_behind(codes: Any) -> Mask:
     """Which verdicts are for one of the two.
 
     >>> ahead_or_behind([Verdict.WORSE, Verdict.EQUIVALENT]).tolist()

@@ -11,7 +11,7 @@ The group-by runs where the data lives; only cells come to pandas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.lmm.scope import Scope
-
-__all__ = ["CellMap", "Cells", "Groups", "aggregate", "cells_of", "compress", "regroup"]
 
 Transform = Callable[[np.ndarray], np.ndarray]
 
@@ -180,6 +178,15 @@ class Groups:
         """How many rows have a finite score."""
         return self.n - self.n_bad
 
+    def where(self, wanted: Mapping[str, Sequence[Any]]) -> Groups:
+        """The groups whose columns have one of the values wanted, with the levels that are left."""
+        keys, kept = self.keys, np.ones(self.keys.size, dtype=bool)
+        for name, values in wanted.items():
+            i = keys.names.index(name)
+            kept &= pd.Series(keys.levels[i]).isin(list(values)).to_numpy()[keys.codes[i]]
+        names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
+        return Groups(keys=keys.part(kept), **{name: getattr(self, name)[kept] for name in names})
+
     def over(self, by: Sequence[str]) -> Groups:
         """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
 
@@ -233,12 +240,12 @@ def aggregate(
         columns, scores = rows
         n, scores = len(scores), scores if transform is None else transformed(scores, transform)
     check_magnitude(scores)
-    index, found = group_codes(columns, n)
+    index, coded = group_codes(columns, n)
     if rows is not None:
-        return _summarised(index, found, scores)
+        return _summarised(index, coded, scores)
     order = np.argsort(index, kind="stable")
     ordered = {name: values[order] for name, values in sums.items()}
-    return Groups(keys=found, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
+    return Groups(keys=coded, n_bad=ordered["n"] - ordered.pop("valid"), **ordered)
 
 
 def _summarised(index: np.ndarray, keys: Keys, scores: np.ndarray) -> Groups:

@@ -16,9 +16,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Mask
     from lmemtest.lmm.cells import Groups, Transform
 
 
@@ -149,10 +148,10 @@ class Scope(Protocol):
     def check_weights(self, weights: str) -> None:
         """Refuse "benchmark" and "family" where the table lacks what they count."""
 
-    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, Array]:
         """Rows with levels of the factors, and how much each counts."""
 
-    def met(self, levels: Sequence[Any]) -> NDArray[np.bool_] | None:
+    def met(self, levels: Sequence[Any]) -> Mask | None:
         """Which two of the levels that are compared can be compared within a cluster; None where all can."""
 
     @property

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -347,7 +347,7 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_dens
     )
 
 
-def _centre(rank: NDArray[np.intp], n: int, band: str) -> Array:
+def _centre(rank: Index, n: int, band: str) -> Array:
     """Where the intervals of order statistics shrink to: the mode, or the median."""
     from scipy import special
 

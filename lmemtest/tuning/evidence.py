@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest.core.arrays import Array, Mask
+from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.resampling import dealt, random_signs
 from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_number, check_positive_int, resolve_rng
@@ -265,7 +265,7 @@ def rank_curve(n: int, settings: Settings) -> TuningCurve:
     return curve_of(np.arange(1.0, n + 1.0), settings, (0.0, n + 1.0))
 
 
-def ranks_at(curve: TuningCurve, at: Reading) -> NDArray[np.intp]:
+def ranks_at(curve: TuningCurve, at: Reading) -> Index:
     """Ranks (3, m), from the worst score on, of pessimistic limit, estimate and optimistic limit of a `rank_curve`."""
     maximize = curve.direction == "maximize"
     worse, middle, better = map(curve.at, at)
@@ -278,7 +278,7 @@ def ranks_at(curve: TuningCurve, at: Reading) -> NDArray[np.intp]:
     return ranks if maximize else curve.n_scores + 1 - ranks
 
 
-def draw_ranks(curves: Sequence[TuningCurve], ranks: Sequence[NDArray[np.intp]], power: float = 1.0) -> Draw:
+def draw_ranks(curves: Sequence[TuningCurve], ranks: Sequence[Index], power: float = 1.0) -> Draw:
     """Draws of order statistics of uniforms, those of the second curve raised to a power."""
     sides = []
     for curve, wanted in zip(curves, ranks, strict=True):
@@ -313,7 +313,7 @@ def draw_relabelled(a: Array, b: Array, read: Any, *, paired: bool) -> Draw:
     return draw
 
 
-def rank_reader(ranks: NDArray[np.intp]) -> Callable[[Array], Reading]:
+def rank_reader(ranks: Index) -> Callable[[Array], Reading]:
     """Read order statistics off sorted rows."""
     return lambda rows: (rows[:, ranks[0] - 1], rows[:, ranks[1] - 1], rows[:, ranks[2] - 1])
 

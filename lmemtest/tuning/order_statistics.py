@@ -17,10 +17,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int
 from lmemtest.errors import ArgumentError
 
@@ -203,7 +203,7 @@ def shares_outside(p: ArrayLike, rank: ArrayLike, n: int, band: str) -> Array:
     return np.asarray(np.where(is_low, below + special.betaincc(a, b, other), special.betainc(a, b, other) + above))
 
 
-def _same_density(p: Array, a: Array, b: Array, low: Array, high: Array, *, rising: NDArray[np.bool_]) -> Array:
+def _same_density(p: Array, a: Array, b: Array, low: Array, high: Array, *, rising: Mask) -> Array:
     """Where Beta(a, b) has the density of `p` on the other side of its mode, by bisection; an end if nowhere."""
 
     def log_density(x: Array) -> Array:

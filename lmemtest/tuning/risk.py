@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Mask
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_column, check_fraction, is_number, several
@@ -244,7 +245,7 @@ def _values(values: Any) -> tuple[Any, ...]:
     return wanted
 
 
-def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
+def _chosen(column: pd.Series[Any], value: Any, name: str) -> Mask:
     numeric = column.dtype.kind in "iufb"
     if not isinstance(value, tuple):
         if numeric and not is_number(value) and not isinstance(value, (bool, np.bool_)):

@@ -33,8 +33,6 @@ from lmemtest.lmm.means.empirical_bayes import pair_ratios
 from lmemtest.lmm.means.moderated import deviations
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Codes, Mask
     from lmemtest.lmm.means.empirical_bayes import Moderation
@@ -173,7 +171,7 @@ class Anytime(Result):
         """``(k, points)`` mean curves; NaN beyond the budgets of an algorithm."""
         return self.curves["mean"].to_numpy(dtype=float).reshape(len(self.algorithms), -1)
 
-    def candidates(self) -> NDArray[np.bool_]:
+    def candidates(self) -> Mask:
         """``(k, points)``: algorithms that nobody is shown to be better than."""
         return candidates(self.decisions, np.isfinite(self.means()))
 
@@ -583,7 +581,7 @@ def better_stretches(mean: MeanCurves, decisions: Codes, differences: Array, hal
     return table.assign(**{end: mean.budgets_at(table[end].to_numpy()) for end in ("budget_from", "budget_to")})
 
 
-def best_stretches(mean: MeanCurves, decisions: Codes, present: NDArray[np.bool_]) -> pd.DataFrame:
+def best_stretches(mean: MeanCurves, decisions: Codes, present: Mask) -> pd.DataFrame:
     """Who can be the best from which budget to which: one row per stretch with the same answer."""
     names = np.array(mean.algorithms, dtype=object)
     candidate = candidates(decisions, present)
@@ -604,7 +602,7 @@ def best_stretches(mean: MeanCurves, decisions: Codes, present: NDArray[np.bool_
     return pd.DataFrame(rows, columns=["budget_from", "budget_to", "compared", "candidates", "best"])
 
 
-def candidates(decisions: Codes, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def candidates(decisions: Codes, present: Mask) -> Mask:
     """``(k, points)``: algorithms that no other is shown to be better than."""
     return np.asarray(present & ~(decisions == -1).any(axis=1))
 

@@ -31,11 +31,9 @@ from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.hypotheses.mean_vectors import fewest_directions, mean_about_groups
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.budget.budget_model import BudgetTest
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
 
 
 _POINTS = 25  # of a curve: enough for a smooth line
@@ -184,7 +182,7 @@ def budget_effect(
     return replace(answer, facts=method_notes(answer), findings=tuple(filter(None, texts)))
 
 
-def _intervals(values: Array, group: NDArray[np.intp], level: float) -> pd.DataFrame:
+def _intervals(values: Array, group: Index, level: float) -> pd.DataFrame:
     """Means of columns over the units that have them: estimate, se, df, ci_low, ci_high, one row per column."""
     rows = np.full((values.shape[1], 5), np.nan)
     for row, column in zip(rows, values.T, strict=True):

@@ -35,7 +35,7 @@ from lmemtest.bench.budget.curves import (
     to_axis,
 )
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.arrays import Array, Index
+from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
@@ -45,8 +45,6 @@ from lmemtest.lmm.hypotheses.mean_vectors import direction_test, fewest_directio
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.means.f_tests import FTest
 
@@ -393,7 +391,7 @@ def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, 
         )
     questions = [*(() if curves.relative else ("effect",)), "interaction"]
     level, notes = alpha / len(questions), tuple[str, ...]()
-    whole: NDArray[np.bool_] = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
+    whole: Mask = np.asarray(np.isfinite(effects).all(axis=(1, 2)))
     if effects.shape[2] == 1 and not whole.all():
         tests = [_patchy(curves, question, effects[:, :, 0], level) for question in questions]
     else:
@@ -427,9 +425,7 @@ def budget_tests(curves: BudgetCurves, alpha: float) -> tuple[tuple[BudgetTest, 
     return tuple(tests), notes
 
 
-def _of_vectors(
-    curves: BudgetCurves, question: str, vectors: Array, units: NDArray[np.bool_], level: float
-) -> BudgetTest:
+def _of_vectors(curves: BudgetCurves, question: str, vectors: Array, units: Mask, level: float) -> BudgetTest:
     """A question about the effects of some units, which have all algorithms."""
     group = np.unique(curves.group[units], return_inverse=True)[1]
     return _tested(question, vectors, mean_test(vectors, group), level, curves)

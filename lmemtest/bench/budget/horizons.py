@@ -240,11 +240,7 @@ def _horizon(
 
 
 def _model(
-    place: Place,
-    runs: Runs,
-    keys: pd.DataFrame,
-    scored: tuple[Array, tuple[float, ...], bool, str],
-    windows: str,
+    place: Place, runs: Runs, keys: pd.DataFrame, scored: tuple[Array, tuple[float, ...], bool, str], windows: str
 ) -> tuple[Runs, ModelSpec, str]:
     """The table of a horizon, its model, and what a reader must know."""
     scores, budgets, exact, _ = scored

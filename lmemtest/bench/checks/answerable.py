@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     Row = tuple[str, str, str, Sequence[str], str]  # question, what blocks it, or a part of it, command, what is known
 
-__all__ = ["FILE", "answerable", "answers_of", "readings_of"]
-
 FILE = {"runs": ("FILE",), "table": ("FILE",)}
 FEWEST_BENCHMARKS = 6  # with five the smallest two-sided p-value of their signs is 2 / 2^5 = .0625
 FEWEST_PAIRS = 29  # to find P(A > B) = .75 at 5 % with 95 % power (Noether 1987)

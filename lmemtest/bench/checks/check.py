@@ -10,12 +10,7 @@ from lmemtest.bench.checks import copies, coverage, rules, traces
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
 from lmemtest.bench.checks.seed_effect import seed_effect
-from lmemtest.bench.checks.similar import (
-    algorithm_findings,
-    benchmark_findings,
-    similar_algorithms,
-    similar_benchmarks,
-)
+from lmemtest.bench.checks.similar import algorithm_findings, benchmark_findings, similar_algorithms, similar_benchmarks
 from lmemtest.bench.checks.subject import Subject, left_out, outcome, overview
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import scale_ratio

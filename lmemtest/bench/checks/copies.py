@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Index, Mask
 
 # On tables of precomputed scores honest runs with up to 5 different scores coincide now and then (1 % of the runs of
 # the bundled data), with 6 or more none did: one such run is a copy.
@@ -174,7 +175,7 @@ def same_runs(curves: pd.DataFrame, role: str, kind: ScoreKind) -> list[list[Any
 
 
 def _same_by_seed(
-    level: NDArray[np.intp], slot: NDArray[np.int64], curve: NDArray[np.int64], share: float
+    level: Index, slot: NDArray[np.int64], curve: NDArray[np.int64], share: float
 ) -> Iterator[tuple[int, int, int, int]]:
     """Pairs of levels with one curve in at least `share` of the slots of both, but not always the same: n and equal."""
     key = pd.factorize(slot * np.int64(curve.max(initial=0) + 1) + curve)[0]
@@ -195,7 +196,7 @@ def _same_by_seed(
 
 
 def _same_whatever_the_seed(
-    level: NDArray[np.intp], where: NDArray[np.int64], long: NDArray[np.bool_]
+    level: Index, where: NDArray[np.int64], long: Mask
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Pairs of levels of which the one with fewer long curves has half of them in common with the other."""
     which = pd.DataFrame({"level": level, "where": where}).groupby(["level", "where"], sort=False).cumcount()
@@ -215,7 +216,7 @@ def _same_whatever_the_seed(
 
 
 def _same_by_nature(
-    level: NDArray[np.intp], slot: NDArray[np.int64], curve: NDArray[np.int64], total: NDArray[np.int64]
+    level: Index, slot: NDArray[np.int64], curve: NDArray[np.int64], total: NDArray[np.int64]
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Pairs of levels that agree in all slots of both, beyond chance."""
     n_levels = int(level.max()) + 1
@@ -264,15 +265,13 @@ def _agreeing(codes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
             yield start + int(i), start + int(j)
 
 
-def _incidence(level: NDArray[np.intp], key: NDArray[np.int64], n_levels: int) -> csr_array:
+def _incidence(level: Index, key: NDArray[np.int64], n_levels: int) -> csr_array:
     """Which levels (rows) have which keys (columns)."""
     shape = (n_levels, int(key.max(initial=-1)) + 1)
     return csr_array((np.ones(len(key), dtype=np.int32), (level, key)), shape=shape)
 
 
-def _sharing(
-    incidence: csr_array, least: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]]:
+def _sharing(incidence: csr_array, least: int) -> Iterator[tuple[Index, Index, NDArray[np.int32]]]:
     """Pairs of rows with at least `least` keys in common, and how many; what one row has alone costs nothing."""
     times = np.bincount(incidence.indices, minlength=incidence.shape[1])
     work = np.concatenate([[0], np.cumsum(times[incidence.indices])])[incidence.indptr]
@@ -285,9 +284,7 @@ def _sharing(
             yield shared.row[kept] + start, shared.col[kept], shared.data[kept]
 
 
-def _common(
-    incidence: csr_array, left: NDArray[np.intp], right: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _common(incidence: csr_array, left: Index, right: Index) -> tuple[Index, Index]:
     """What both rows of each pair have: numbers of pairs and keys."""
     both = incidence[left].multiply(incidence[right]).tocoo()
     return both.row, both.col

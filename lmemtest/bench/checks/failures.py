@@ -16,8 +16,6 @@ from lmemtest.core.rounding import below
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import counted, format_level, joined, p_text
 
-__all__ = ["failed_findings", "failures_by_algorithm"]
-
 _TESTED = {"run": "within benchmarks", "benchmark": "over benchmarks", "family": "over families"}
 
 

@@ -18,8 +18,6 @@ from lmemtest.core.table import Text
 from lmemtest.core.verdicts import SEVERITIES, Finding
 from lmemtest.core.words import joined, listed
 
-__all__ = ["SHOWN", "CheckOutcome", "RunsCheck", "on", "per_cell"]
-
 SHOWN = 3  # findings of one kind in a text
 _BRANCH = 2  # findings of one check in the tree; all are in `to_frame`
 LINES = 60  # of the text

@@ -33,9 +33,8 @@ from lmemtest.lmm.hypotheses.variances import VarianceRatio, variance_ratio
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.hypotheses.null_distributions import ExactNull
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
@@ -378,10 +377,10 @@ def _overall(
 
 
 def _of_cells(
-    y: NDArray[np.float64],
-    algorithm: NDArray[np.intp],
-    benchmark: NDArray[np.intp],
-    seed: NDArray[np.intp],
+    y: Array,
+    algorithm: Index,
+    benchmark: Index,
+    seed: Index,
     models: tuple[str, str],
     reference: str,
     rng: int | np.random.Generator | None,

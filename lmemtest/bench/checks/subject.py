@@ -150,7 +150,7 @@ def cell_table(study: Study) -> pd.DataFrame:
             "seeds": study.count_distinct(cell, "seed", size) if study.runs.seed else 0,
             "budgets": study.count_distinct(cell, "budget", size) if study.runs.budget else 0,
             "missing": study.by_cell(study.missing),
-            "duplicates": study.extra_rows,
+            "duplicates": n - np.bincount(cell, minlength=size) if study.runs.seed else 0,
             "non_finite": n - total.astype(int),
             "distinct": _distinct_scores(study),
             "mean": mean,

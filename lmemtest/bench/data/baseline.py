@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-__all__ = ["RELATIVE", "Noise", "check_anchors", "relative"]
-
 RELATIVE = ("baseline", "gap", "improvability")
 # The bias of a mean of shares, the squared relative error, over the standard error of that mean: at most this. In
 # simulations a comparison with the baseline at 5 % finds 5 to 7 % below, 8 to 16 % at 0.8 to 1.3.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,18 +59,18 @@ class Blocks:
     algorithms: tuple[str, ...]
     runs: Array
     instances: tuple[str, ...]
-    block: NDArray[np.intp]
+    block: Index
     names: tuple[str, ...]
     unit: str
     score: str
     direction: str
     notes: tuple[str, ...] = ()
-    seeds: NDArray[np.intp] | None = None
+    seeds: Index | None = None
     family: NDArray[np.object_] | None = None
     roster: tuple[str, ...] = ()
 
     @cached_property
-    def n_runs(self) -> NDArray[np.intp]:
+    def n_runs(self) -> Index:
         """Runs by instance and algorithm, ``(m, k)``."""
         return np.isfinite(self.runs).sum(axis=2)
 
@@ -99,7 +99,7 @@ class Blocks:
         return self.runs if self.direction == "maximize" else -self.runs
 
     @property
-    def starts(self) -> NDArray[np.intp]:
+    def starts(self) -> Index:
         """The first instance of each block, where the instances are in their order, ``(n,)``."""
         return np.flatnonzero(np.diff(self.block, prepend=-1))
 
@@ -112,7 +112,7 @@ class Blocks:
         return replace(self.on(order), block=np.cumsum(new) - 1, names=tuple(self.names[i] for i in block[new]))
 
     @property
-    def complete(self) -> NDArray[np.bool_]:
+    def complete(self) -> Mask:
         """Which blocks have a score of every algorithm, ``(n,)``."""
         return np.asarray(np.isfinite(self.scores).all(axis=1))
 
@@ -123,13 +123,13 @@ class Blocks:
         seeds = None if self.seeds is None else self.seeds[:, at]
         return replace(self, algorithms=tuple(algorithms), runs=self.runs[:, at], seeds=seeds)
 
-    def where(self, kept: NDArray[np.bool_]) -> Blocks:
+    def where(self, kept: Mask) -> Blocks:
         """Some of the blocks, ``(n,)``."""
         names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
         found = self.on(kept[self.block])
         return replace(found, block=(np.cumsum(kept) - 1)[found.block], names=names)
 
-    def on(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Blocks:
+    def on(self, kept: Mask | Index) -> Blocks:
         """The blocks with some of their instances, by a mask ``(m,)`` or by their numbers."""
         return replace(
             self,
@@ -219,7 +219,7 @@ def _with_common_benchmarks(blocks: Blocks) -> Blocks:
     return replace(blocks.on(kept), notes=(*blocks.notes, note))
 
 
-def padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:
+def padded(values: NDArray[Any], cell: Index, shape: tuple[int, int], filler: float) -> NDArray[Any]:
     """Values by their cell, side by side in the last axis in the order given; a filler behind the last of a cell."""
     counts = np.bincount(cell, minlength=shape[0] * shape[1])
     out = np.full((len(counts), int(counts.max())), filler, dtype=values.dtype)

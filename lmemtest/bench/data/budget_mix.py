@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.study import Study
 
-__all__ = ["are_single_trials", "budgets_shared", "budgets_unlike", "common_budgets_advice", "trials_advice"]
-
 # Shifts of an algorithm's budgets within their ranks on an instance, from 0 to 1: below it they do not matter; and
 # above it they do where nothing is repeated that could tell a shift from chance.
 _SHIFT, _CLEAR_SHIFT = 0.05, 0.15

@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.forms import Remark
 
-__all__ = [
-    "check_layout",
-    "decoded",
-    "exact_numbers",
-    "numbers_of_text",
-    "read_delimited",
-    "refuse_repeated",
-    "refuse_width",
-]
-
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _SAMPLE = 1 << 17  # characters of which the separator is read
@@ -72,7 +62,7 @@ def check_layout(sep: Any, decimal: Any) -> tuple[str | None, str | None]:
     return sep, decimal
 
 
-def decoded(data: bytes, encoding: str | None, shown: str) -> str:
+def decoded(data: bytes, encoding: str | None, origin: str) -> str:
     """Bytes as text: by the byte order mark, as UTF-8, or as Windows writes it in Western Europe (with a warning)."""
     hint = advice("encoding")
     if encoding is not None:
@@ -86,13 +76,13 @@ def decoded(data: bytes, encoding: str | None, shown: str) -> str:
                 f"{name} must be the name of a text encoding such as 'utf-8', 'latin-1' or 'utf-16', got {encoding!r}."
             ) from None
         except UnicodeError as error:
-            raise DataError(f"The file {shown} is not {encoding} text ({_place(error)}). Give another one.") from None
+            raise DataError(f"The file {origin} is not {encoding} text ({_place(error)}). Give another one.") from None
     for mark, name in (*_BOMS, *_utf16_without_mark(data)):
         if data.startswith(mark):
             try:
                 return data.decode(name)
             except UnicodeError as error:
-                raise DataError(f"The file {shown} is not {name} text ({_place(error)}). Give {hint}.") from None
+                raise DataError(f"The file {origin} is not {name} text ({_place(error)}). Give {hint}.") from None
     try:
         return data.decode("utf-8")
     except UnicodeError as error:
@@ -101,10 +91,10 @@ def decoded(data: bytes, encoding: str | None, shown: str) -> str:
         text = data.decode("cp1252")
     except UnicodeError:
         raise DataError(
-            f"The file {shown} is not UTF-8 text ({where}), nor Windows-1252. Say what it is: {hint}."
+            f"The file {origin} is not UTF-8 text ({where}), nor Windows-1252. Say what it is: {hint}."
         ) from None
     warnings.warn(
-        f"The file {shown} is not UTF-8 text ({where}) and was read as Windows-1252 (latin-1). If names look wrong, "
+        f"The file {origin} is not UTF-8 text ({where}) and was read as Windows-1252 (latin-1). If names look wrong, "
         f"give {hint}.",
         DataWarning,
         stacklevel=2,
@@ -134,14 +124,14 @@ def _utf16_without_mark(data: bytes) -> list[tuple[bytes, str]]:
 
 def read_delimited(
     text: str,
-    shown: str,
+    origin: str,
     labels: Sequence[str],
     seeds: Sequence[str],
     sep: str | None,
     decimal: str | None,
     framed: bool = True,
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-    """A table of text with a header, and what was left out around it; `shown` names the file.
+    """A table of text with a header, and what was left out around it; `origin` names the file.
 
     What is None is what the file says; without `framed` there is nothing around the table.
     """
@@ -152,15 +142,15 @@ def read_delimited(
     end = text.find("\n")
     if (length := len(text) if end < 0 else end) > _LONGEST_HEADER:
         raise DataError(
-            f"The file {shown} has a first line of {length:,} characters, so it is no table with a header. Is it "
+            f"The file {origin} has a first line of {length:,} characters, so it is no table with a header. Is it "
             "complete, and its suffix right?"
         )
     text, said = _without_preface(text)
     remarks: tuple[Remark, ...] = ()
     if framed and (sep or said) != " ":
         text, remarks = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
-    sep = sep or said or _separator(text, shown)
-    refuse_width(_width(text, sep), shown)
+    sep = sep or said or _separator(text, origin)
+    refuse_width(_width(text, sep), origin)
     options: dict[str, Any] = {"sep": r"\s+" if sep == " " else sep, "keep_default_na": False}
     try:
         columns = pd.read_csv(io.StringIO(text), nrows=0, **options).columns
@@ -175,14 +165,14 @@ def read_delimited(
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise DataError(
-            f"The file {shown} cannot be read as csv ({reason}). Is it complete, and its suffix right? Its fields are "
+            f"The file {origin} cannot be read as csv ({reason}). Is it complete, and its suffix right? Its fields are "
             f"taken to be separated by {SEPARATORS.get(sep, repr(sep))}."
         ) from None
-    _refuse_one_column(frame, shown)
-    _refuse_repeated_header(text, sep, frame, shown)
+    _refuse_one_column(frame, origin)
+    _refuse_repeated_header(text, sep, frame, origin)
     frame = frame.assign(**{name: exact_numbers(frame[name]) for name in named})
     numbers = [name for name in frame.columns if name not in named]
-    return _with_decimal_commas(frame, numbers, decimal, text, options, shown), remarks
+    return _with_decimal_commas(frame, numbers, decimal, text, options, origin), remarks
 
 
 def _without_preface(text: str) -> tuple[str, str | None]:
@@ -208,7 +198,7 @@ def _is_header(line: str, rest: str) -> bool:
     return any(above == count > 0 for above, count in counts)
 
 
-def _separator(text: str, shown: str) -> str:
+def _separator(text: str, origin: str) -> str:
     """The one separator that splits the header and all lines of the sample alike."""
     sample = text[:_SAMPLE]
     if len(text) > _SAMPLE:
@@ -224,13 +214,13 @@ def _separator(text: str, shown: str) -> str:
     fitting = [sep for sep, alike in splits.items() if alike] or list(splits)
     if len(fitting) > 1:
         raise DataError(
-            f"The file {shown} may be separated by {' or '.join(SEPARATORS[sep] for sep in fitting)}. Say which: "
+            f"The file {origin} may be separated by {' or '.join(SEPARATORS[sep] for sep in fitting)}. Say which: "
             + f"{advice('sep', sep=fitting[0])}.".replace("\t", "tab")
         )
     return fitting[0] if fitting else ","
 
 
-def _refuse_one_column(frame: pd.DataFrame, shown: str) -> None:
+def _refuse_one_column(frame: pd.DataFrame, origin: str) -> None:
     if len(frame.columns) > 1:
         return
     name = str(frame.columns[0])[:60]
@@ -241,25 +231,25 @@ def _refuse_one_column(frame: pd.DataFrame, shown: str) -> None:
         f"{advice('argument', name='sep')} says."
     )
     raise DataError(
-        f"The file {shown} has only one column, {name!r}; runs need at least a score and an algorithm. {remedy}"
+        f"The file {origin} has only one column, {name!r}; runs need at least a score and an algorithm. {remedy}"
     )
 
 
-def _refuse_repeated_header(text: str, sep: str, frame: pd.DataFrame, shown: str) -> None:
+def _refuse_repeated_header(text: str, sep: str, frame: pd.DataFrame, origin: str) -> None:
     """pandas renames the second ``loss`` to ``loss.1``, so a repeated name would go unnoticed."""
     import pandas as pd
 
     if not any(str(name).rpartition(".")[2].isdigit() for name in frame.columns):
         return
     header = pd.read_csv(io.StringIO(text), header=None, nrows=1, dtype=str, sep=r"\s+" if sep == " " else sep)
-    refuse_repeated(header.iloc[0].dropna().tolist(), shown)
+    refuse_repeated(header.iloc[0].dropna().tolist(), origin)
 
 
-def refuse_width(count: int, shown: str) -> None:
+def refuse_width(count: int, origin: str) -> None:
     """Refuse a table with more columns than a sheet of a spreadsheet can have."""
     if count > MOST_COLUMNS:
         raise DataError(
-            f"The file {shown} has {count:,} columns; at most {MOST_COLUMNS:,} are read. Write a row for each score, "
+            f"The file {origin} has {count:,} columns; at most {MOST_COLUMNS:,} are read. Write a row for each score, "
             "with columns for its algorithm, benchmark and seed (pandas.melt), or turn rows and columns around."
         )
 
@@ -279,12 +269,12 @@ def _width(text: str, sep: str) -> int:
         return most
 
 
-def refuse_repeated(header: list[str], shown: str) -> None:
+def refuse_repeated(header: list[str], origin: str) -> None:
     """Every column name occurs once."""
     twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise DataError(
-            f"The file {shown} has more than one column named {listed(map(repr, twice))}; every name "
+            f"The file {origin} has more than one column named {listed(map(repr, twice))}; every name "
             f"must occur once. Rename or drop the copies."
         )
 
@@ -344,7 +334,7 @@ def numbers_of_text(texts: pd.Series[Any], *, ambiguous: bool) -> pd.Series[Any]
 
 
 def _with_decimal_commas(
-    frame: pd.DataFrame, names: list[Any], decimal: str | None, text: str, options: dict[str, Any], shown: str
+    frame: pd.DataFrame, names: list[Any], decimal: str | None, text: str, options: dict[str, Any], origin: str
 ) -> pd.DataFrame:
     """Columns of numbers with decimal commas as numbers, if one of them leaves no doubt."""
     import pandas as pd
@@ -363,7 +353,7 @@ def _with_decimal_commas(
     if points:
         first = next(name for name, values in certain.items() if values is not None)
         raise DataError(
-            f"The file {shown} has decimal commas in the column {first!r} and points in {points[0]!r}, so it is not "
+            f"The file {origin} has decimal commas in the column {first!r} and points in {points[0]!r}, so it is not "
             "clear what a point means. Write all numbers in one way."
         )
     return frame.assign(**{name: values for name, values in found.items() if values is not None})

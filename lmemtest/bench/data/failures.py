@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
 
-__all__ = [
-    *("POLICIES", "WORDS", "Failures", "check_failed", "check_reference", "columns_of_failures", "compared_within"),
-    *("count_failures", "failed_rows", "failure_indicator", "failures_by_kind", "has_kinds", "masked", "of_kinds"),
-    *("score_failures", "words_as_kinds"),
-]
-
 WORDS = ("missing", "nonfinite")
 WELL = ("", "ok", "success", "completed", "finished")  # what a column of kinds says of a run that did not fail
 FLAGS = ("true", "false", "yes", "no")  # words that are no kind of failure

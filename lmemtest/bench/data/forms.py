@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["METHODS", "Methods", "Remark", "Tidy", "is_wide", "read_as", "tidied"]
-
 MOST_INNER = 200  # columns that the objects of one column may become
 
 Methods = Literal["columns", "rows"]

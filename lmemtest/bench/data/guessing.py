@@ -41,8 +41,6 @@ from lmemtest.errors import ArgumentError, LmemtestError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["Guess", "Reading", "guess", "in_its_form", "left_out", "with_guess"]
-
 SINGLE = (*NEEDED, "benchmark", "seed", "budget")
 SEVERAL = ("family", "metafeatures", "ignore")
 MOST_READINGS = 4  # that are shown

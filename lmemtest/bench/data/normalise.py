@@ -25,12 +25,8 @@ from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumn
 from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
-
-__all__ = ["ALL_METHODS", "METHODS", "OF_ALL", "RELATIVE", "UNITLESS", "Scale", "new_column", "normalize", "of_all"]
 
 METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")  # of the scores alone
 ALL_METHODS = (*METHODS, *RELATIVE)
@@ -360,7 +356,7 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
     return instance if relative else ()
 
 
-def vary_less_than_by_chance(y: NDArray[np.float64]) -> bool:
+def vary_less_than_by_chance(y: Array) -> bool:
     """Whether the means of the rows differ less than independent deviations within rows would make them (F-test)."""
     n, k = y.shape
     if n < 3 or k < 2:

@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.bench.data.budget_mix import are_single_trials
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels
 from lmemtest.core.caller import advice, named
-from lmemtest.core.codes import first_rows
+from lmemtest.core.codes import first_rows, group_means
 from lmemtest.core.frames import MOST_CELLS
 from lmemtest.core.options import CURVE_CHOICES, CURVES
 from lmemtest.core.validate import check_choice, free_name
@@ -27,8 +28,6 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index, Mask
 
@@ -166,8 +165,8 @@ def _reduced(runs: Runs, how: str) -> Array:
         return points.mean[at]
     minimize = runs.direction == "minimize"
     with np.errstate(invalid="ignore"):
-        known = reached & np.isfinite(points.low)
-        scores = np.where(known, points.low, np.inf) if minimize else np.where(known, points.high, -np.inf)
+        valid = reached & np.isfinite(points.low)
+        scores = np.where(valid, points.low, np.inf) if minimize else np.where(valid, points.high, -np.inf)
     best = np.asarray((np.minimum if minimize else np.maximum).reduceat(scores, starts))
     _refuse_bad(runs, np.repeat(~np.isfinite(best), sizes), how)
     return best
@@ -327,9 +326,9 @@ def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean",
     frame, done, notes = one_score_each(runs, how, score)
     scale = runs.scale
     if scale is not None:  # the score that it was made of goes along
-        own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
+        roles = {**runs.roles(), "score": scale.score, "direction": scale.direction}
         raw = free_name(f"{scale.score}_{how}", runs.columns)
-        frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
+        frame[raw] = _reduced(type(runs)(runs.frame, **roles), how)
         scale = scale._replace(score=raw)
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
     made = type(runs)(frame, **roles).remembering(curve=done, scale=scale, notes=notes)
@@ -348,6 +347,25 @@ def one_score_each(runs: Runs, how: str, score: str) -> tuple[pd.DataFrame, Curv
     done = _described(runs, how)
     frame = study.groups(columns).keys.frame().assign(**{score: values})
     return frame, done, tuple(filter(None, (done.sentence, done.early, note)))
+
+
+def observations(runs: Runs) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The runs with one score each, by what they are; `Study.one_score_per_run` has the columns."""
+    study = runs.study
+    family = study.sampled.column if study.sampled.noun == "family" else None
+    named = (*runs.instance, family, runs.algorithm, runs.seed)
+    keys = list(dict.fromkeys(name for name in named if name is not None))
+    notes: tuple[str, ...] = ()
+    if runs.budget is None:
+        table = study.rows(keys)
+    else:
+        means, _, notes = one_score_each(runs, "mean", runs.score)
+        table = group_means(means, keys, runs.score)[0]
+        notes += () if runs.failures is None else (runs.failures.note,)
+    instance = labels(table, study.instance) if study.instance else np.full(len(table), ONLY_INSTANCE, dtype=object)
+    of_role = {"benchmark": runs.benchmark, "family": family, "algorithm": runs.algorithm, "seed": runs.seed}
+    columns = {role: None if name is None else table[name].to_numpy() for role, name in of_role.items()}
+    return pd.DataFrame({"instance": instance, **columns, "score": table[runs.score].to_numpy(dtype=float)}), notes
 
 
 def curve_of(runs: Runs) -> str | None:

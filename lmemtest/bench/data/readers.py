@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     Names = tuple[str, ...]  # of columns
 
-__all__ = ["STDIN", "not_found", "read_runs", "read_table"]
-
 STDIN = "-"
 
 
@@ -196,12 +194,12 @@ def open_table(
 ) -> Source:
     """The content of a file, to be read once the roles of its columns are known."""
     sep, decimal = check_layout(sep, decimal)
-    data, shown, kind = _content(path)
-    source = Source(data, shown, kind, sep, decimal, encoding, sheet)
+    data, origin, kind = _content(path)
+    source = Source(data, origin, kind, sep, decimal, encoding, sheet)
     if sheet is not None and source.kind not in ("excel", "markdown"):
         raise ArgumentError(
             f"{named('sheet')} is for .xlsx and .md, where a file may hold several tables, got {sheet!r} for "
-            f"{source.shown}. Leave it out."
+            f"{source.origin}. Leave it out."
         )
     return source
 
@@ -211,7 +209,7 @@ class Source:
     """The content of a file, its name for messages, its format, what was said of it, and what was told of it."""
 
     data: bytes
-    shown: str
+    origin: str
     kind: str
     sep: str | None
     decimal: str | None
@@ -247,10 +245,10 @@ class Source:
         return _READERS[self.kind](self, tuple(labels), tuple(seeds))
 
 
-def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
+def _unreadable(origin: str, kind: str, error: Exception) -> DataError:
     """The error for content that is not what the suffix says."""
     reason = " ".join(str(error).split())[:200].rstrip(".")
-    return DataError(f"The file {shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?")
+    return DataError(f"The file {origin} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?")
 
 
 # --------------------------------------------------------------------------------------------------------- formats
@@ -261,25 +259,25 @@ def _read_arrow(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     import io
 
     pa = extra_package(
-        "pyarrow", extra="parquet", purpose=f"read {source.shown}", otherwise="Or save the table as .csv."
+        "pyarrow", extra="parquet", purpose=f"read {source.origin}", otherwise="Or save the table as .csv."
     )
     kind = importlib.import_module(f"pyarrow.{source.kind}")  # parquet or feather
     try:
         if source.kind == "parquet":
             said = kind.read_metadata(io.BytesIO(source.data))
-            refuse_width(said.num_columns, source.shown)
-            refuse_cells(said.num_rows, said.num_columns, source.shown)
-        return _of_arrow(pa, kind.read_table(io.BytesIO(source.data)), (*labels, *seeds), source.shown), ()
+            refuse_width(said.num_columns, source.origin)
+            refuse_cells(said.num_rows, said.num_columns, source.origin)
+        return _of_arrow(pa, kind.read_table(io.BytesIO(source.data)), (*labels, *seeds), source.origin), ()
     except (pa.ArrowMemoryError, LmemtestError):
         raise
     except (pa.ArrowException, ValueError, OSError) as error:
-        raise _unreadable(source.shown, source.kind, error) from None
+        raise _unreadable(source.origin, source.kind, error) from None
 
 
-def _of_arrow(pa: Any, table: Any, names: Names, shown: str) -> pd.DataFrame:
+def _of_arrow(pa: Any, table: Any, names: Names, origin: str) -> pd.DataFrame:
     """An arrow table with its exact decimals as whole numbers, floats, or names where a float would lose some."""
-    refuse_width(table.num_columns, shown)
-    refuse_repeated(table.column_names, shown)
+    refuse_width(table.num_columns, origin)
+    refuse_repeated(table.column_names, origin)
     for place, column in enumerate(table.schema):
         if pa.types.is_decimal(column.type):
             values = table.column(place).to_pylist()
@@ -302,16 +300,18 @@ def _read_text(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFram
 
     for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
         if source.data.startswith(magic):
-            raise DataError(f"The file {source.shown} is not text. Is it a {kind} file with another suffix?")
-    text = decoded(source.data, source.encoding, source.shown)
+            raise DataError(f"The file {source.origin} is not text. Is it a {kind} file with another suffix?")
+    text = decoded(source.data, source.encoding, source.origin)
     if not text.strip():
-        raise DataError(f"The file {source.shown} is empty.")
+        raise DataError(f"The file {source.origin} is empty.")
     tables = markdown_tables(text) if source.kind == "markdown" or "|" in text[:4096] else []
     if source.kind == "markdown" and not tables:
-        raise DataError(f"The file {source.shown} has no Markdown table: a header, a rule such as |---|---|, and rows.")
+        raise DataError(
+            f"The file {source.origin} has no Markdown table: a header, a rule such as |---|---|, and rows."
+        )
     if tables:
         return _read_markdown(tables, source, labels, seeds)
-    return read_delimited(text, source.shown, labels, seeds, source.sep, source.decimal)
+    return read_delimited(text, source.origin, labels, seeds, source.sep, source.decimal)
 
 
 def _read_markdown(
@@ -327,18 +327,18 @@ def _read_markdown(
     by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
     if len(by_name) < len(tables):
         by_name = {f"table {place}": list(rows) for place, rows in enumerate(tables, start=1)}
-    name, rows = chosen(by_name, source.sheet, source.shown, "table")
+    name, rows = chosen(by_name, source.sheet, source.origin, "table")
     width = len(rows[0])
     ragged = next((row for row in rows if len(row) > width), None)
     if ragged is not None:
         raise DataError(
-            f"The file {source.shown} has a row of {len(ragged)} cells below a header of {width}: "
+            f"The file {source.origin} has a row of {len(ragged)} cells below a header of {width}: "
             f"{' | '.join(map(str, ragged))[:60]!r}. Write a bar within a cell as \\|."
         )
-    refuse_repeated([str(cell) for cell in rows[0] if cell], source.shown)
+    refuse_repeated([str(cell) for cell in rows[0] if cell], source.origin)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
-    table, remarks = read_delimited(text.getvalue(), source.shown, labels, seeds, ",", source.decimal, framed=False)
+    table, remarks = read_delimited(text.getvalue(), source.origin, labels, seeds, ",", source.decimal, framed=False)
     several = (Remark("sheet", count=len(tables), shown=name),) if len(tables) > 1 and source.sheet is None else ()
     return table, (*several, *remarks)
 
@@ -352,22 +352,22 @@ def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     from lmemtest.bench.data.sheets import body_of, cells_of, chosen
 
     openpyxl = extra_package(
-        "openpyxl", extra="excel", purpose=f"read {source.shown}", otherwise="Or save the sheet as .csv."
+        "openpyxl", extra="excel", purpose=f"read {source.origin}", otherwise="Or save the sheet as .csv."
     )
     try:
         with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
-            refuse_large_archive(archive, source.shown)
+            refuse_large_archive(archive, source.origin)
         book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
-        cells = {sheet.title: cells_of(sheet, source.shown) for sheet in book.worksheets}
+        cells = {sheet.title: cells_of(sheet, source.origin) for sheet in book.worksheets}
     except (LmemtestError, MemoryError):
         raise
     except Exception as error:  # zip, xml and format errors of many kinds
-        raise _unreadable(source.shown, "xlsx", error) from None
+        raise _unreadable(source.origin, "xlsx", error) from None
     sheets = {title: rows for title, (rows, _) in cells.items()}
     n_full = sum(any(value is not None for row in rows for value in row) for rows in sheets.values())
     if not n_full:
-        raise DataError(f"The file {source.shown} is empty.")
-    title, rows = chosen(sheets, source.sheet, source.shown)
+        raise DataError(f"The file {source.origin} is empty.")
+    title, rows = chosen(sheets, source.sheet, source.origin)
     several = (Remark("sheet", count=n_full, shown=title),) if n_full > 1 and source.sheet is None else ()
     unread = cells[title][1]
     (header, *rows), remarks = body_of(rows)
@@ -380,11 +380,11 @@ def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     stray = sum(any(value is not None for i, value in enumerate(row) if i not in kept) for row in rows)
     if stray:
         raise DataError(
-            f"The file {source.shown} has values in a column without a name, in {stray:,} rows. The first row must "
+            f"The file {source.origin} has values in a column without a name, in {stray:,} rows. The first row must "
             "name every column."
         )
     names = [str(header[i]).strip() for i in kept]
-    refuse_repeated(names, source.shown)
+    refuse_repeated(names, source.origin)
     table = _of_cells(names, [[row[i] for i in kept] for row in rows], (*labels, *seeds), source.decimal)
     return table, (*several, *remarks)
 
@@ -435,12 +435,12 @@ def _read_json(source: Source, *_: Names) -> tuple[pd.DataFrame, tuple[Remark, .
         text = source.data.decode(source.encoding or "utf-8-sig")
     except (UnicodeError, LookupError) as error:
         start = getattr(error, "start", 0)
-        raise DataError(f"The file {source.shown} is not UTF-8 text (byte {start:,}); JSON must be UTF-8.") from None
+        raise DataError(f"The file {source.origin} is not UTF-8 text (byte {start:,}); JSON must be UTF-8.") from None
     if text.lstrip().startswith("["):  # one list of records
         value = _parsed(source, text)
         if not all(isinstance(record, dict) for record in value):
-            raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
-        return _of_records(value, source.shown), ()
+            raise DataError(f"The file {source.origin} must be a list of objects, one per run.")
+        return _of_records(value, source.origin), ()
     whole = _one_object(source, text)
     if whole is not None:
         return whole, ()
@@ -451,20 +451,20 @@ def _read_json(source: Source, *_: Names) -> tuple[pd.DataFrame, tuple[Remark, .
             record = _parsed(source, line, number)
             if not isinstance(record, dict):
                 raise DataError(
-                    f"The file {source.shown} holds {type(record).__name__} {repr(record)[:60]} in line {number}; each "
-                    f'line must be an object such as {{"algorithm": "RS", "loss": 0.1}}.'
+                    f"The file {source.origin} holds {type(record).__name__} {repr(record)[:60]} in line {number}; "
+                    f'each line must be an object such as {{"algorithm": "RS", "loss": 0.1}}.'
                 )
             records.append(record)
-    return _of_records(records, source.shown), ()
+    return _of_records(records, source.origin), ()
 
 
-def _of_records(records: list[dict[str, Any]], shown: str) -> pd.DataFrame:
+def _of_records(records: list[dict[str, Any]], origin: str) -> pd.DataFrame:
     """Objects as rows; each may have names of its own, so the table may be much larger than its text."""
     import pandas as pd
 
     columns = len(set().union(*records))
-    refuse_width(columns, shown)
-    refuse_cells(len(records), columns, shown)
+    refuse_width(columns, origin)
+    refuse_cells(len(records), columns, origin)
     return pd.DataFrame(records)
 
 
@@ -477,16 +477,16 @@ def _one_object(source: Source, text: str) -> pd.DataFrame | None:
     if "\n" not in text.strip() or not text.lstrip().startswith("{"):
         return None
     try:
-        value = json_value(text, source.shown)
+        value = json_value(text, source.origin)
     except (json.JSONDecodeError, RecursionError):  # an object in each line
         return None
     parts = list(value.values())
     columns = all(isinstance(part, list) for part in parts) or all(isinstance(part, dict) for part in parts)
     if not columns or len({len(part) for part in parts}) != 1:
-        return _of_records([value], source.shown)
-    refuse_width(len(parts), source.shown)
+        return _of_records([value], source.origin)
+    refuse_width(len(parts), source.origin)
     rows = len(set().union(*parts)) if isinstance(parts[0], dict) else len(parts[0])
-    refuse_cells(rows, len(parts), source.shown)
+    refuse_cells(rows, len(parts), source.origin)
     return pd.DataFrame(value).reset_index(drop=True)
 
 
@@ -494,14 +494,14 @@ def _parsed(source: Source, text: str, line: int | None = None) -> Any:
     import json
 
     try:
-        return json_value(text, source.shown, line)
+        return json_value(text, source.origin, line)
     except (json.JSONDecodeError, RecursionError) as error:
         where = f"line {line}" if line else f"line {getattr(error, 'lineno', 1)}"
-        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        start = text if len(text) <= 60 else f"{text[:60]}..."
         reason = getattr(error, "msg", "nested too deeply")
-        detail = f": {shown!r}" if line else ""
+        detail = f": {start!r}" if line else ""
         raise DataError(
-            f"The file {source.shown} is not valid JSON in {where} ({reason}){detail}. Every line must be one "
+            f"The file {source.origin} is not valid JSON in {where} ({reason}){detail}. Every line must be one "
             f"object; a last line that is cut off comes from a run that was stopped while writing."
         ) from None
 
@@ -545,10 +545,10 @@ def _content(path: str | os.PathLike[str]) -> tuple[bytes, str, str]:
     kind = _kind_of(path)
     if not _is("file", path):
         raise not_found(path)
-    shown = repr(str(path))
+    origin = repr(str(path))
     if not path.stat().st_size:
-        raise DataError(f"The file {shown} is empty.")
-    return _bytes_of(path, shown, kind), shown, kind
+        raise DataError(f"The file {origin} is empty.")
+    return _bytes_of(path, origin, kind), origin, kind
 
 
 def _is(what: str, path: Path) -> bool:
@@ -566,7 +566,7 @@ def _kind_of_content(data: bytes) -> str:
     return "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"
 
 
-def _bytes_of(path: Path, shown: str, kind: str) -> bytes:
+def _bytes_of(path: Path, origin: str, kind: str) -> bytes:
     """The content of a file, unpacked if its suffix says that it is packed."""
     import lzma
     import zlib
@@ -574,13 +574,13 @@ def _bytes_of(path: Path, shown: str, kind: str) -> bytes:
     suffix = path.suffix.lower()
     with path.open("rb") as file:
         if suffix not in PACKED:
-            return within_limit(file, f"The file {shown}")
+            return within_limit(file, f"The file {origin}")
         try:
-            return unpacked(file, suffix, shown)
+            return unpacked(file, suffix, origin)
         except LmemtestError:
             raise
         except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
-            raise _unreadable(shown, kind, error) from None
+            raise _unreadable(origin, kind, error) from None
 
 
 def _kind_of(path: Path) -> str:

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
 
-__all__ = [
-    *("ENDS", "EVALUATE", "VOTES", "Recognised", "answers_in", "metric_arguments", "metrics_among", "name_runs"),
-    *("nesting", "pattern_of", "recognised", "recognised_file", "score_arguments", "tracked_arguments"),
-]
-
 EVALUATE, VOTES = "evaluate", "votes"  # the tools of answers to items, and of battles
 _CALLS = {EVALUATE: "evaluate", VOTES: "rate_votes"}  # the functions of tools that are no importers
 ENDS = {"direction": "minimize|maximize"}

@@ -35,12 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-
-__all__ = [
-    *("BETWEEN_SEEDS", "Crossing", "FEWEST_FAMILIES", "NO_ROWS", "REQUIRED", "SINGLE_ROLES", "Sampled"),
-    *("check_algorithms", "check_families", "check_roles", "check_rows", "check_types", "combined_seeds"),
-    *("crossing", "of_these_families", "require_crossing", "required_direction", "sampled"),
-]
+    from lmemtest.core.arrays import Mask
 
 
 NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
@@ -280,7 +275,7 @@ class Crossing:
         """Whether no two algorithms have a benchmark in common."""
         return len(self.apart) == self.n_pairs
 
-    def meet(self, levels: Sequence[Any]) -> NDArray[np.bool_]:
+    def meet(self, levels: Sequence[Any]) -> Mask:
         """Whether the algorithms at two places of a sequence have a benchmark in common, for all two places."""
         at = {level: i for i, level in enumerate(self.algorithms)}
         codes = np.array([at[level] for level in levels], dtype=np.intp)

@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     Coded = dict[str, tuple[np.ndarray, int, str]]
     import pandas as pd
 
-__all__ = [
-    *("Unnamed", "answer_roles", "command_of", "keywords_of", "options_of", "unnamed_columns"),
-    "with_roles",
-]
-
 
 Role = Literal["algorithm", "benchmark", "seed", "budget", "metafeatures"]
 

@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.per_run import Curve
     from lmemtest.lmm.cells import Groups
 
-__all__ = ["Runs", "as_runs", "require_runs"]
-
 
 # Lazy tables whose query can be saved.
 _SAVED = (nw.Implementation.POLARS, nw.Implementation.DASK)

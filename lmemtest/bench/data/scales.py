@@ -23,17 +23,10 @@ from lmemtest.errors import DataWarning, LmemtestError
 from lmemtest.lmm.scope import Kind, ScoreKind, two_valued
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.study import Study
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Mask
 
     Limit = tuple[tuple[tuple[Any, int, float], ...], float]
-
-__all__ = [
-    *("SCALE_RATIO", "fold", "looks_like", "on_one_scale", "remedies", "remedy_text", "scale_ratio"),
-    *("score_kind", "spreads"),
-]
 
 
 # ------------------------------------------------------------------------------------------------------ kinds of scores
@@ -82,7 +75,7 @@ def score_kind(study: Study) -> ScoreKind:
     return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, logarithm=logarithm, **capped)  # type: ignore[arg-type]
 
 
-def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit: Limit | None) -> tuple[Kind, str]:
+def _kind(study: Study, good: Mask, low: float, high: float, limit: Limit | None) -> tuple[Kind, str]:
     span = f"{format_number(low)} to {format_number(high)}"
     if low == high:
         return "general", f"All scores are {format_number(low)}."
@@ -113,7 +106,7 @@ def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit:
     return "general", f"Scores lie within {span}."
 
 
-def _counts(study: Study, good: NDArray[np.bool_]) -> bool:
+def _counts(study: Study, good: Mask) -> bool:
     """Whether scores are whole numbers that repeat each other."""
     points = study.points
     low, high, n = points.low[good], points.high[good], points.valid[good].sum()
@@ -121,7 +114,7 @@ def _counts(study: Study, good: NDArray[np.bool_]) -> bool:
     return whole and n >= _FEWEST and 2 * len(np.unique([low, high])) <= n
 
 
-def _are_two(study: Study, good: NDArray[np.bool_], low: float, high: float) -> bool:
+def _are_two(study: Study, good: Mask, low: float, high: float) -> bool:
     points = study.points
     n, mean = points.valid[good], points.mean[good]
     if not two_valued(n, mean, points.ss[good], low, high):
@@ -135,7 +128,7 @@ def _are_two(study: Study, good: NDArray[np.bool_], low: float, high: float) -> 
     return bool(total >= _FEWEST / 2 and (lowest < highest).any())
 
 
-def _share_of_high(study: Study, good: NDArray[np.bool_], low: float, high: float) -> float:
+def _share_of_high(study: Study, good: Mask, low: float, high: float) -> float:
     n = study.points.valid[good]
     return float((n * (study.points.mean[good] - low)).sum() / ((high - low) * n.sum()))
 
@@ -161,7 +154,7 @@ def _are_ranks(study: Study) -> bool:
     return False
 
 
-def _limit(study: Study, good: NDArray[np.bool_], high: float) -> Limit | None:
+def _limit(study: Study, good: Mask, high: float) -> Limit | None:
     """Scores at the largest one by algorithm, and the largest below it, if it stands out as a limit of times or costs.
 
     A limit lies at the bad end, is met on several benchmarks, and far more often than any other value of the upper

@@ -21,7 +21,6 @@ import numpy as np
 from lmemtest.bench.data.failures import count_failures, failed_rows
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.requirements import SINGLE_ROLES
-from lmemtest.bench.data.study import subset
 from lmemtest.core.caller import named
 from lmemtest.core.frames import collected, supported
 from lmemtest.core.validate import check_choice, check_columns, free_name, real
@@ -65,7 +64,7 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
     known = runs.study.seen(wanted)
     one = runs.algorithm in wanted  # asked for: looked at, not compared
     if known:
-        found = runs.restricted(frame, [subset(groups, wanted) for groups in known], several=not one)
+        found = runs.restricted(frame, [groups.where(wanted) for groups in known], several=not one)
     else:
         found = runs._with(frame, several=not one)
     return found.following(runs, lambda runs: runs.filter(**wanted))

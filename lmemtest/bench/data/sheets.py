@@ -27,11 +27,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.forms import Remark
 
-__all__ = [
-    *("PACKED", "body_of", "cells_of", "chosen", "expanded", "holds_table", "json_value", "markdown_tables"),
-    *("refuse_cells", "refuse_large_archive", "unpacked", "within_limit", "without_frame"),
-]
-
 
 PACKED = (".gz", ".bz2", ".xz", ".zip")
 MAX_GB = 0.5
@@ -47,7 +42,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
-def unpacked(file: IO[bytes], suffix: str, shown: str) -> bytes:
+def unpacked(file: IO[bytes], suffix: str, origin: str) -> bytes:
     """The content of an open file, which is packed as its suffix says.
 
     Raises OSError, EOFError, ValueError and what zlib and lzma raise if it is damaged, and DataError above the limit.
@@ -57,9 +52,9 @@ def unpacked(file: IO[bytes], suffix: str, shown: str) -> bytes:
     import lzma
 
     if suffix == ".zip":
-        return _only_member(file, shown)
+        return _only_member(file, origin)
     open_packed: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    return within_limit(open_packed[suffix](file), f"The file {shown}, unpacked,")
+    return within_limit(open_packed[suffix](file), f"The file {origin}, unpacked,")
 
 
 def within_limit(stream: IO[bytes], what: str) -> bytes:
@@ -72,7 +67,7 @@ def within_limit(stream: IO[bytes], what: str) -> bytes:
     return parts.getvalue()
 
 
-def json_value(text: str, shown: str, line: int | None = None) -> Any:
+def json_value(text: str, origin: str, line: int | None = None) -> Any:
     """The value of a text in JSON, of which every whole number has a float and every text an encoding.
 
     Raises JSONDecodeError and RecursionError as json does, and DataError for other numbers and texts.
@@ -84,7 +79,7 @@ def json_value(text: str, shown: str, line: int | None = None) -> Any:
     def whole(digits: str) -> int:
         if math.isinf(float(digits)):
             raise DataError(
-                f"The file {shown} holds a whole number of {len(digits.lstrip('-')):,} digits{where}, more than any "
+                f"The file {origin} holds a whole number of {len(digits.lstrip('-')):,} digits{where}, more than any "
                 'float has. Write it as text ("...") if it is a name.'
             )
         return int(digits)
@@ -96,23 +91,23 @@ def json_value(text: str, shown: str, line: int | None = None) -> Any:
         except UnicodeEncodeError as error:
             half = f"\\u{ord(error.object[error.start]):04x}"
             raise DataError(
-                f"The file {shown} holds half of a character, {half}{where}, which no text can be written with. Write "
+                f"The file {origin} holds half of a character, {half}{where}, which no text can be written with. Write "
                 "the whole character, or both halves one after the other."
             ) from None
     return value
 
 
-def refuse_large_archive(archive: ZipFile, shown: str) -> None:
+def refuse_large_archive(archive: ZipFile, origin: str) -> None:
     """Refuse a workbook or a log, zip archives, whose parts are larger than the limit when they are unpacked."""
     # no more than the declared size of a part is ever unpacked
     if sum(part.file_size for part in archive.infolist()) > _most_bytes():
-        raise _too_large(f"The file {shown}, unpacked, holds more than")
+        raise _too_large(f"The file {origin}, unpacked, holds more than")
 
 
-def refuse_cells(rows: int, columns: int, shown: str) -> None:
+def refuse_cells(rows: int, columns: int, origin: str) -> None:
     """Refuse a table that as text would be larger than the limit, however well its values are packed."""
     if rows * columns * _BYTES_PER_CELL > _most_bytes():
-        raise _too_large(f"The file {shown} holds {rows:,} rows of {columns:,} columns, as text more than")
+        raise _too_large(f"The file {origin} holds {rows:,} rows of {columns:,} columns, as text more than")
 
 
 def _most_bytes() -> float:
@@ -141,16 +136,16 @@ def _too_large(begin: str) -> DataError:
     )
 
 
-def _only_member(file: IO[bytes], shown: str) -> bytes:
+def _only_member(file: IO[bytes], origin: str) -> bytes:
     import zipfile
 
     try:
         with zipfile.ZipFile(file) as archive:
             names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
             if len(names) != 1:
-                raise DataError(f"The file {shown} holds {len(names)} files ({listed(names, most=5)}). Unpack it.")
+                raise DataError(f"The file {origin} holds {len(names)} files ({listed(names, most=5)}). Unpack it.")
             with archive.open(names[0]) as member:
-                return within_limit(member, f"The file {shown}, unpacked,")
+                return within_limit(member, f"The file {origin}, unpacked,")
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, unknown method
         raise ValueError(str(error)) from None
 
@@ -180,7 +175,7 @@ def _text_of(row: Sequence[Any]) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def cells_of(sheet: Any, shown: str) -> tuple[Rows, int]:
+def cells_of(sheet: Any, origin: str) -> tuple[Rows, int]:
     """The rows of a sheet of openpyxl up to its last cell with a value, and how many empty ones it was given up after.
 
     Colours and borders make cells of their own, up to XFD1048576, so the size that a sheet declares says nothing.
@@ -201,7 +196,7 @@ def cells_of(sheet: Any, shown: str) -> tuple[Rows, int]:
         rows.append(row)
         empty = effort = 0
         width, full = max(width, len(row)), full + 1
-        refuse_cells(full, width, shown)
+        refuse_cells(full, width, origin)
     return [row + [None] * (width - len(row)) if row else row for row in rows], empty if effort > MOST_EMPTY else 0
 
 
@@ -291,7 +286,7 @@ def holds_table(rows: Rows) -> bool:
     )
 
 
-def chosen(sheets: dict[str, Rows], wanted: str | int | None, shown: str, what: str = "sheet") -> tuple[str, Rows]:
+def chosen(sheets: dict[str, Rows], wanted: str | int | None, origin: str, what: str = "sheet") -> tuple[str, Rows]:
     """The sheet that is asked for by its name or number from 1, or the only one that holds a table."""
     names = list(sheets)
     numbered = listed(f"{place} {name!r}" for place, name in enumerate(names, start=1))
@@ -302,7 +297,7 @@ def chosen(sheets: dict[str, Rows], wanted: str | int | None, shown: str, what: 
             name = names[int(text) - 1]
         if name is None:
             raise ArgumentError(
-                f"The file {shown} has no {what} {wanted!r}. Its {what}s: {numbered}.{suggest(text, names)}"
+                f"The file {origin} has no {what} {wanted!r}. Its {what}s: {numbered}.{suggest(text, names)}"
             )
         return name, sheets[name]
     full = [name for name, rows in sheets.items() if any(map(_filled, rows))]
@@ -313,7 +308,7 @@ def chosen(sheets: dict[str, Rows], wanted: str | int | None, shown: str, what: 
         f"several hold a table ({listed(map(repr, found))})" if found else "none holds a header with numbers below it"
     )
     raise DataError(
-        f"The file {shown} has {len(names)} {what}s ({numbered}), and {which}. Say which: "
+        f"The file {origin} has {len(names)} {what}s ({numbered}), and {which}. Say which: "
         f"{setting('sheet', (found or names)[0])}."
     )
 

@@ -20,15 +20,7 @@ import pandas as pd
 
 from lmemtest.bench.data.failures import failure_indicator, refuse_failures
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import (
-    column_codes,
-    combine_codes,
-    first_rows,
-    group_codes,
-    group_means,
-    occurring,
-    starts_of,
-)
+from lmemtest.core.codes import column_codes, combine_codes, first_rows, group_codes, group_means, occurring, starts_of
 from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected, distinct_values
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
@@ -40,10 +32,9 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.requirements import Crossing, Sampled
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.scope import ScoreKind
-
-__all__ = ["Study", "dtype_of", "labels", "subset"]
 
 BETWEEN = " / "  # in the label of an instance
 MOST_POINTS = 1_000_000  # scores of runs at budgets that are looked at where all are more than MOST_CELLS
@@ -81,9 +72,9 @@ class Study:
             source = self._asked(self._to_ask(by))
         if source.keys.names == by:
             return source
-        found = source.over(by)
-        self._seen.setdefault(wanted, found)
-        return found
+        groups = source.over(by)
+        self._seen.setdefault(wanted, groups)
+        return groups
 
     def by_run(self) -> Groups | None:
         """The scores by run, over its budgets; None where there are none or too many to hold."""
@@ -103,10 +94,10 @@ class Study:
 
     def _asked(self, by: tuple[str, ...]) -> Groups:
         """The answer of the table itself."""
-        found = aggregate(self.runs.frame, by, self.runs.score)
-        self.require_unchanged(found)
-        self._seen[frozenset(by)] = found
-        return found
+        groups = aggregate(self.runs.frame, by, self.runs.score)
+        self.require_unchanged(groups)
+        self._seen[frozenset(by)] = groups
+        return groups
 
     def require_unchanged(self, groups: Groups) -> None:
         """Refuse an answer of a lazy table with other rows or levels than the answers before it had."""
@@ -117,8 +108,8 @@ class Study:
     def require_table(self, table: pd.DataFrame) -> None:
         """The same of all rows of a lazy table, with some of its columns."""
         if self.runs.is_lazy and self._seen:
-            known = set().union(*self._seen)
-            self._require(len(table), {name: set(table[name].unique().tolist()) for name in table if name in known})
+            seen = set().union(*self._seen)
+            self._require(len(table), {name: set(table[name].unique().tolist()) for name in table if name in seen})
 
     def _require(self, n_rows: int, levels: Mapping[str, set[Any]]) -> None:
         before = int(next(iter(self._seen.values())).n.sum())
@@ -145,10 +136,10 @@ class Study:
 
     def _to_ask(self, by: tuple[str, ...]) -> tuple[str, ...]:
         """By which columns to group, where nothing that was seen tells these apart: as many as can be held."""
-        wanted, own = set(by), set(self._of_runs)
+        wanted, of_runs = set(by), set(self._of_runs)
         if not wanted <= set(self.columns):
             return by
-        if self.runs.n_rows > MOST_CELLS and wanted <= own and not self.runs.is_lazy:
+        if self.runs.n_rows > MOST_CELLS and wanted <= of_runs and not self.runs.is_lazy:
             return self._of_runs  # a lazy table was asked for them first
         return self.columns if self._holds_the_finest else by
 
@@ -232,18 +223,18 @@ class Study:
         return self.code("benchmark")[first_rows(instance, int(instance.max()) + 1)]
 
     @cached_property
-    def common(self) -> NDArray[np.bool_]:
+    def common(self) -> Mask:
         """Which points are at budgets that all runs of their instance have."""
         run, instance = self.code("run"), self.code("instance")
         n_runs = np.bincount(instance[np.flatnonzero(np.diff(run, prepend=-1))])
         place = combine_codes([(instance, len(n_runs)), (self.code("budget"), len(self.names("budget")))], len(run))
         return np.asarray(np.bincount(place)[place] == n_runs[instance])
 
-    def with_scores(self, scores: NDArray[np.float64]) -> Study:
+    def with_scores(self, scores: Array) -> Study:
         """The same points with one other score each; those that are not finite are as if missing."""
-        points, known = self.points, np.isfinite(scores)
-        scores = np.where(known, scores, np.nan)
-        n_bad = np.where(known, points.n_bad, points.n)
+        points, finite = self.points, np.isfinite(scores)
+        scores = np.where(finite, scores, np.nan)
+        n_bad = np.where(finite, points.n_bad, points.n)
         return Study(
             self.runs, [replace(points, n_bad=n_bad, mean=scores, above=np.zeros(len(scores)), low=scores, high=scores)]
         )
@@ -289,7 +280,7 @@ class Study:
         return low, high
 
     @cached_property
-    def run_starts(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def run_starts(self) -> tuple[Index, Index]:
         """Where each run begins among the points, which are sorted by run, then by budget; and how many it has."""
         return starts_of(self.code("run"))
 
@@ -347,13 +338,6 @@ class Study:
         budgets = self.count_distinct(self.code("instance"), "budget", n_instances)
         pair = self.code("instance") * n_algorithms + self.code("algorithm")
         return runs * budgets[:, None] - np.bincount(pair, minlength=runs.size).reshape(shape)
-
-    @cached_property
-    def extra_rows(self) -> NDArray[Any]:
-        """By cell the rows beyond the first of a run at a budget; without seeds these are repetitions."""
-        if self.runs.seed is None:
-            return np.zeros(self.n_cells, dtype=int)
-        return np.bincount(self.code("cell"), weights=self.points.n - 1, minlength=self.n_cells).astype(int)
 
     def pooled(self, group: NDArray[Any], size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Count, mean and sum of squares of all finite scores of each group of points."""
@@ -432,13 +416,13 @@ class Study:
         cells = self.cells(self.columns)
         kept = [name for name in self.columns if name != column]
         means = group_means(cells.frame.assign(**{self.runs.score: cells.mean}), kept, self.runs.score)[0]
-        roles: dict[str, Any] = {name: None if given == column else given for name, given in self.runs.roles().items()}
+        roles: dict[str, Any] = {name: None if named == column else named for name, named in self.runs.roles().items()}
         roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
         roles["failed"] = None
         roles["family"] = () if roles["benchmark"] is None else self.runs.family
         return type(self.runs)(means, **roles).remembering(roster=self.runs.roster)
 
-    def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
+    def array(self, *axes: str) -> tuple[Array, dict[str, tuple[Any, ...]]]:
         """Mean scores as a dense array, one axis for each name, and what stands along each axis; NaN where nothing ran.
 
         An axis is a role ("family": all of its columns), a column with a role, "instance", or "run" (instance,
@@ -451,9 +435,9 @@ class Study:
         for axis, names in columns.items():
             code, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
             codes.append(code)
-            found = (None,) if not names else keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
-            levels[axis] = tuple(pd.Series(found).tolist())
-        scores = np.full([len(found) for found in levels.values()], np.nan)
+            of_axis = (None,) if not names else keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
+            levels[axis] = tuple(pd.Series(of_axis).tolist())
+        scores = np.full([len(of_axis) for of_axis in levels.values()], np.nan)
         scores[tuple(codes)] = cells.mean
         return scores, levels
 
@@ -491,29 +475,9 @@ class Study:
 
     @cached_property
     def _one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        runs = self.runs
-        family = self.sampled.column if self.sampled.noun == "family" else None
-        named = (*runs.instance, family, runs.algorithm, runs.seed)
-        keys = list(dict.fromkeys(name for name in named if name is not None))
-        notes: tuple[str, ...] = ()
-        if runs.budget is None:
-            table = self.rows(keys)
-        else:
-            from lmemtest.bench.data.per_run import one_score_each
+        from lmemtest.bench.data.per_run import observations
 
-            means, _, notes = one_score_each(runs, "mean", runs.score)
-            table = group_means(means, keys, runs.score)[0]
-            notes += () if runs.failures is None else (runs.failures.note,)
-        columns = self.instance
-        frame = {
-            "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
-            "benchmark": table[runs.benchmark].to_numpy() if runs.benchmark else None,
-            "family": table[family].to_numpy() if family else None,
-            "algorithm": table[runs.algorithm].to_numpy(),
-            "seed": table[runs.seed].to_numpy() if runs.seed else None,
-            "score": table[runs.score].to_numpy(dtype=float),
-        }
-        return pd.DataFrame(frame), notes
+        return observations(self.runs)
 
     # ------------------------------------------------------------------ what occurs
 
@@ -562,8 +526,8 @@ class Study:
         No two algorithms can be compared at one of their values and no algorithm between two, so they make no
         instances of a benchmark and no conditions of a comparison.
         """
-        algorithm, own = self.runs.algorithm, self.runs.metafeatures
-        return tuple(m for m in own if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
+        algorithm, metafeatures = self.runs.algorithm, self.runs.metafeatures
+        return tuple(m for m in metafeatures if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
 
     @cached_property
     def without_properties(self) -> Runs:
@@ -582,8 +546,8 @@ class Study:
     @cached_property
     def kinds(self) -> tuple[str, ...]:
         """Metafeatures of the benchmarks: they vary, but not within a benchmark."""
-        own = (*self.conditions, *self.properties)
-        return tuple(m for m in self.runs.metafeatures if m not in own and self.count(m) > 1)
+        varying = (*self.conditions, *self.properties)
+        return tuple(m for m in self.runs.metafeatures if m not in varying and self.count(m) > 1)
 
     @cached_property
     def instance(self) -> tuple[str, ...]:
@@ -595,14 +559,14 @@ class Study:
         """The groups of benchmarks from coarse to fine, each by its columns: those that are several, hold several
         benchmarks somewhere, and are more than the groups before them.
         """
-        own, found, last = self.runs.family, list[tuple[str, ...]](), 1
+        family, groups, last = self.runs.family, list[tuple[str, ...]](), 1
         instances = self.count(self.runs.benchmark, *self.crossed)
-        for depth in range(1, len(own) + 1):
-            size = self.count(*own[:depth])
+        for depth in range(1, len(family) + 1):
+            size = self.count(*family[:depth])
             if last < size < instances:
-                found.append(own[:depth])
+                groups.append(family[:depth])
                 last = size
-        return tuple(found)
+        return tuple(groups)
 
     @cached_property
     def crossed(self) -> tuple[str, ...]:
@@ -735,7 +699,7 @@ class Study:
                 "weights='family' needs runs with families that hold several benchmarks: Runs(..., family=...)."
             )
 
-    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, Array]:
         """Benchmarks with levels of the factors; each counts 1, or its share of its family."""
         instances = list(dict.fromkeys([str(self.runs.benchmark), *self.crossed]))
         frame = self.distinct([*instances, *self.runs.family, *factors])
@@ -745,7 +709,7 @@ class Study:
             share /= frame.assign(share=share).groupby(finest, observed=True)["share"].transform("sum").to_numpy()
         return frame, share
 
-    def met(self, levels: Sequence[Any]) -> NDArray[np.bool_] | None:
+    def met(self, levels: Sequence[Any]) -> Mask | None:
         """Which two algorithms ran on a common benchmark; None where all did, or without benchmarks."""
         crossing = self.crossing
         return None if crossing is None or not crossing.apart else crossing.meet(list(levels))
@@ -834,17 +798,6 @@ def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
     first = first_rows(index, int(index.max(initial=-1)) + 1)
     parts = [np.array([format_level(level) for level in levels], dtype=object)[codes[first]] for codes, levels in coded]
     return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)[index]
-
-
-def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
-    """The groups whose columns have one of the values wanted, with the levels that are left."""
-    keys, kept = groups.keys, np.ones(groups.keys.size, dtype=bool)
-    for name, values in wanted.items():
-        i = keys.names.index(name)
-        known = pd.Series(keys.levels[i]).isin(list(values)).to_numpy()
-        kept &= known[keys.codes[i]]
-    names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
-    return Groups(keys=keys.part(kept), **{name: getattr(groups, name)[kept] for name in names})
 
 
 def _occurring(groups: Groups, column: str) -> set[Any]:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
-__all__ = ["trajectories"]
-
 _LARGEST_WHOLE = 2.0**53  # beyond it not every whole number is a double
 GRIDS = ("log", "linear")
 BEFORE = ("drop", "missing", "worst", "refuse")

@@ -20,8 +20,6 @@ from lmemtest.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["from_wide"]
-
 ROW = "row"  # the benchmark of a table whose rows have no names
 
 

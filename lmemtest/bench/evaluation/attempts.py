@@ -20,14 +20,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.evaluation.answers import answered, by_task, noise_of, read_answers
-from lmemtest.bench.evaluation.questions import (
-    LIKE,
-    THESE,
-    fit_of,
-    on_tasks_like_these,
-    on_these_items,
-    on_these_tasks,
-)
+from lmemtest.bench.evaluation.questions import LIKE, THESE, fit_of, on_tasks_like_these, on_these_items, on_these_tasks
 from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing
 from lmemtest.bench.evaluation.reservations import notes_on
 from lmemtest.bench.evaluation.tables import models_table, noise_floor, pairs_table, variances_of

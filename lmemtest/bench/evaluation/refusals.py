@@ -17,9 +17,8 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.cells import Groups
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.blocks import Blocks
+    from lmemtest.core.arrays import Array, Index, Mask
 
 _RIGHT = ("correct", "right", "true", "yes", "passed", "pass", "c")  # marks of a right answer
 _MARKS = 6  # different marks at most: more are something else
@@ -68,9 +67,7 @@ def refuse_off_scale(frame: Any, score: str, scale: tuple[float, float]) -> None
         )
 
 
-def refuse_scores(
-    groups: Groups, score: str, model: NDArray[np.intp], models: Sequence[str], scale: tuple[float, float]
-) -> None:
+def refuse_scores(groups: Groups, score: str, model: Index, models: Sequence[str], scale: tuple[float, float]) -> None:
     """Scores that are missing, or beyond the ends of a scale: no shares of 1 where none was given."""
     if groups.n_bad.any():
         missing, rows = int(groups.n_bad.sum()), int(groups.n.sum())
@@ -154,13 +151,13 @@ def refuse_counting(score: str, name: str, value: str, *, graded: bool, n_judges
         )
 
 
-def refuse_partial_judging(by_judge: NDArray[np.float64], judges: Sequence[str], models: Sequence[str]) -> None:
+def refuse_partial_judging(by_judge: Array, judges: Sequence[str], models: Sequence[str]) -> None:
     """Every judge must have scored what any judge has scored."""
     seen = ~np.isnan(by_judge)
     lacking = (seen.any(axis=0) & ~seen).sum(axis=(1, 2))
     if not lacking.any():
         return
-    rated: NDArray[np.bool_] = np.any(seen, axis=2)  # (judges, models)
+    rated: Mask = np.any(seen, axis=2)  # (judges, models)
     of_some = np.flatnonzero(~rated.all(axis=1))
     if len(of_some):
         at = int(of_some[rated[of_some].sum(axis=1).argmin()])

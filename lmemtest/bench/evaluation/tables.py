@@ -9,15 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 
-from lmemtest.bench.evaluation.answers import (
-    answered,
-    by_task,
-    noise_of,
-    sampled,
-    starts,
-    task_means,
-    without_tasks,
-)
+from lmemtest.bench.evaluation.answers import answered, by_task, noise_of, sampled, starts, task_means, without_tasks
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, LOG_ODDS, SUFFIX, THESE, judge_means
 from lmemtest.bench.power.draw import smallest_effect
 from lmemtest.core.proportions import wilson

@@ -28,18 +28,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index, Mask
 
-__all__ = [
-    "alike_p_values",
-    "exchanged_p_value",
-    "failed_everywhere",
-    "failure_counts",
-    "flipped_p_value",
-    "rates_by_population",
-    "recovered_runs",
-    "stratified_p_value",
-    "with_failures",
-]
-
 _MOST_EXACT = 3000  # failures of a pair of algorithms; of more the sum is normal to all digits that matter
 _TIE = 1.0 + 1e-7  # tables that are as likely as the observed one, but for rounding
 _MOST_PATTERNS = 8192  # all signs of 14 benchmarks

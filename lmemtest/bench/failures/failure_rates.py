@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index
 
-__all__ = ["failure_rates"]
-
 POPULATIONS = {
     "run": "further runs on these benchmarks",
     "benchmark": "further benchmarks",

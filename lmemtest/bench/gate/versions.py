@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -12,15 +12,13 @@ from lmemtest.bench.data.column import direction_of, role_of
 from lmemtest.bench.data.failures import count_failures
 from lmemtest.bench.data.roles import unnamed_columns
 from lmemtest.bench.data.runs import Runs
+from lmemtest.core.arrays import Mask
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import in_order
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_column, check_columns, check_direction, check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError
-
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Mask
 
 NEW, OLD = "new", "old"
 TWO_TABLES = {NEW: "the new version", OLD: "the old version"}  # what the versions of two tables are called

@@ -9,12 +9,10 @@ from lmemtest.bench.data.requirements import REQUIRED
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sheets import expanded
 from lmemtest.bench.importers.sources import parts_of
-from lmemtest.bench.importers.tracked_runs import NAME, STATE, Asked, Logged, flat, of_logged
+from lmemtest.bench.importers.tracked_runs import NAME, STATE, Logged, NamedRoles, flat, of_logged
 from lmemtest.core.environment import extra_package
 from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError, DataError
-
-__all__ = ["aim"]
 
 
 def aim(
@@ -61,12 +59,12 @@ def aim(
         If Aim has not indexed all runs of the repository, without which it finds no parameters; or nothing was tracked.
     """
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed}
-    asked = Asked(score, direction, columns, metafeatures, names)
+    roles = NamedRoles(score, direction, columns, metafeatures, names)
     given = _of_repository(runs) if isinstance(runs, (str, os.PathLike)) else runs
     if not isinstance(given, (list, tuple)) and hasattr(given, "__next__"):
         given = list(given)
     logged = [_logged(part.content) for part in parts_of(given, argument="runs", keys=())]
-    return of_logged(logged, asked, source="Runs of Aim", step="step")
+    return of_logged(logged, roles, source="Runs of Aim", step="step")
 
 
 def _of_repository(folder: Any) -> list[Any]:

@@ -17,8 +17,6 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["amlb", "of_columns"]
-
 COLUMNS = ("task", "framework", "fold", "result", "metric")
 ALL = "all"
 

@@ -14,8 +14,6 @@ from lmemtest.core.validate import check_column, check_flag
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
-__all__ = ["carps", "of_columns"]
-
 COLUMNS = ("benchmark_id", "task_id", "optimizer_id", "seed", "n_trials")
 GATHER = "Gather the logs of the runs first: python -m carps.analysis.gather_data <rundir>, which writes logs.parquet."
 

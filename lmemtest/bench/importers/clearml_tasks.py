@@ -14,10 +14,8 @@ from lmemtest.bench.data.requirements import REQUIRED
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sheets import expanded, refuse_large_archive
 from lmemtest.bench.importers.sources import parts_of
-from lmemtest.bench.importers.tracked_runs import NAME, STATE, Asked, Logged, of_logged
+from lmemtest.bench.importers.tracked_runs import NAME, STATE, Logged, NamedRoles, of_logged
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
-
-__all__ = ["clearml"]
 
 TASK, METRICS = "task.json", "metrics.jsonl"  # of a session
 SCALAR = "training_stats_scalar"  # how its events call them
@@ -89,12 +87,12 @@ def clearml(
     ('acc/test', 'General/model', [0.0, 0.1, 0.2, 0.3])
     """
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed}
-    asked = Asked(score, direction, columns, metafeatures, names)
+    roles = NamedRoles(score, direction, columns, metafeatures, names)
     logged = dict[str, Logged]()  # by id: the folder of a session and its archive are one
     for part in parts_of(_sessions_below(tasks), argument="tasks", keys=()):
         task, one = _session(part.path) if part.path is not None else _of_server(part.content)
         logged[task] = one
-    return of_logged([*logged.values()], asked, source="Tasks of ClearML", step="iteration")
+    return of_logged([*logged.values()], roles, source="Tasks of ClearML", step="iteration")
 
 
 def _sessions_below(given: Any) -> Any:

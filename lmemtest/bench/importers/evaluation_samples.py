@@ -34,8 +34,6 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["inspect_ai", "lm_eval", "of_columns", "of_name", "of_record"]
-
 # --------------------------------------------------------------------------------------------------------- inspect_ai
 
 READ = 'samples_df("logs", columns=EvalModel + EvalTask + SampleSummary)'
@@ -121,9 +119,9 @@ def inspect_ai(
         table["id"] = one_type(table["id"].tolist())
     scores = [n for n in names_of(table) if n.startswith("score_") and not n.endswith(DETAILS) and "headline" not in n]
     if not scores:
-        needs_columns(table, ["score_<scorer>"], shown="samples", what="a table of scored samples", advice=f"{READ}.")
+        needs_columns(table, ["score_<scorer>"], origin="samples", what="a table of scored samples", advice=f"{READ}.")
     names = [name.removeprefix("score_") for name in scores]
-    name = one_of(names, metric, argument="metric", what="scorers", shown="samples")
+    name = one_of(names, metric, argument="metric", what="scorers", origin="samples")
     values, graded = _graded(table[f"score_{name}"], f"score_{name}")
     notes = []
     if stopped:
@@ -211,18 +209,18 @@ def _evals(given: Any) -> pd.DataFrame:
 
 def _with_evals(table: pd.DataFrame, part: Part, evals: pd.DataFrame | None) -> pd.DataFrame:
     """The samples with the model and the task of their evaluation."""
-    needs_columns(table, ["id"], shown=part.shown, what="a table of samples", advice=f"Read it by {READ}.")
+    needs_columns(table, ["id"], origin=part.origin, what="a table of samples", advice=f"Read it by {READ}.")
     missing = [name for name in ("model", "task_name") if name not in table]
     if not missing:
         return table
     if evals is None:
         raise DataError(
-            f"{part.shown} does not say the model and the task of a sample: it has no column "
+            f"{part.origin} does not say the model and the task of a sample: it has no column "
             f"{listed(map(repr, missing))}. Read it by {READ}, or give " + advice("evals")
         )
-    needs_columns(evals, missing, shown="evals", what="a table of evaluations", advice="Read it by evals_df.")
+    needs_columns(evals, missing, origin="evals", what="a table of evaluations", advice="Read it by evals_df.")
     needs_columns(
-        table, ["eval_id"], shown=part.shown, what="a table of samples with evals", advice=f"Read it by {READ}."
+        table, ["eval_id"], origin=part.origin, what="a table of samples with evals", advice=f"Read it by {READ}."
     )
     unknown = set(table["eval_id"]) - set(evals["eval_id"])
     if unknown:
@@ -329,20 +327,20 @@ def lm_eval(
             labels = {**_of_path(part.path, results), **labels}
         missing = [role for role in ("algorithm", "benchmark") if role not in labels]
         if missing:
-            raise DataError(f"Nothing says the {missing[0]} of {part.shown}. {advice('sample_names')}")
+            raise DataError(f"Nothing says the {missing[0]} of {part.origin}. {advice('sample_names')}")
         for role, (_, origin) in labels.items():
             said.setdefault(role, {})[origin] = None
         table = _records(part)
         tables.append(table.assign(model=labels["algorithm"][0], task=labels["benchmark"][0]))
     table = pd.concat(tables, ignore_index=True)
-    name = one_of(_metrics(table), metric, argument="metric", what="metrics", shown="samples")
+    name = one_of(_metrics(table), metric, argument="metric", what="metrics", origin="samples")
     has = table["metrics"].map(lambda names: name in _listed(names)) if "metrics" in table else table[name].notna()
     others = sorted(set(table["task"]) - set(table.loc[has, "task"]))
     notes = [f"Left out: tasks without the metric {name} ({listed(others)})."] if others else []
     table = table[has]
     if filter is not None or ("filter" in table and table["filter"].nunique() > 1):
         filters = [str(text) for text in table["filter"].unique()] if "filter" in table else []
-        chosen = one_of(filters, filter, argument="filter", what="filters", shown="samples")
+        chosen = one_of(filters, filter, argument="filter", what="filters", origin="samples")
         table = table[table["filter"] == chosen]
         notes.append(f"Answers are filtered by {chosen}.")
     whole = f"What is computed from all documents, as bleu, has no score of one. Metrics: {listed(_metrics(table))}."
@@ -382,7 +380,7 @@ def _records(part: Part) -> pd.DataFrame:
         if part.path is None and _is_records(part.content)
         else frame_of(part, argument="samples")
     )
-    needs_columns(table, ["doc_id"], shown=part.shown, what="a file of samples", advice=LOG)
+    needs_columns(table, ["doc_id"], origin=part.origin, what="a file of samples", advice=LOG)
     return table
 
 

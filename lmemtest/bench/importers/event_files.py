@@ -15,8 +15,6 @@ from lmemtest.core.caller import named, setting
 from lmemtest.core.environment import extra_package
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["tensorboard"]
-
 ROLES = "{algorithm}/{benchmark}/{seed}"
 EVENTS = "*tfevents*"
 
@@ -84,7 +82,7 @@ def tensorboard(
                     )
     if not rows:
         raise DataError("logs hold no scalars, and other kinds of events are not read. Log the score by add_scalar.")
-    score = one_of(list(tags), score, argument="score", what="scalars", shown="logs")
+    score = one_of(list(tags), score, argument="score", what="scalars", origin="logs")
     table = pd.DataFrame(rows)
     table = table[table["tag"] == score].sort_values("at", kind="stable")
     keys = [role for role in ("algorithm", "benchmark", "seed") if role in table]

@@ -21,8 +21,6 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["deepeval", "of_record", "promptfoo"]
-
 COMPARED = ("provider", "prompt")
 
 
@@ -177,7 +175,7 @@ def deepeval(
         said = _names_in(part.content, "hyperparameters").get(algorithm)
         if said is None:
             raise DataError(
-                f"{part.shown} does not say its {algorithm}: log it, evaluate(..., "
+                f"{part.origin} does not say its {algorithm}: log it, evaluate(..., "
                 f"hyperparameters={{{algorithm!r}: ...}}), or name another one: {setting('algorithm', 'NAME')}."
             )
         rows = [
@@ -192,10 +190,10 @@ def deepeval(
             for data in _list_in(case, "metricsData")
         ]
         if not rows:
-            raise DataError(f"{part.shown} holds no scores of a metric. Did the test run end?")
+            raise DataError(f"{part.origin} holds no scores of a metric. Did the test run end?")
         files.append(rows)
     table = _numbered(files, ["model", "metric", "question"])
-    score = one_of(list(table["metric"].unique()), metric, argument="metric", what="metrics", shown="results")
+    score = one_of(list(table["metric"].unique()), metric, argument="metric", what="metrics", origin="results")
     table = table[table["metric"] == score].reset_index(drop=True)
     return _evaluation(
         table.rename(columns={"value": score}),
@@ -215,7 +213,7 @@ def _parts(given: Any, argument: str) -> list[Part]:
     """What was given, each with its content."""
     is_content = lambda thing: isinstance(thing, Mapping)  # noqa: E731
     parts = parts_of(given, argument=argument, keys=(), files="*.json", is_content=is_content)
-    return [Part(json_of(part.path) if part.path else part.content, part.labels, part.shown) for part in parts]
+    return [Part(json_of(part.path) if part.path else part.content, part.labels, part.origin) for part in parts]
 
 
 def _names_in(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -234,7 +232,7 @@ def _rows(part: Part, tool: str, of: Callable[[Any], Any]) -> Sequence[Mapping[s
     """The rows that a file of this tool has."""
     rows = of(part.content)
     if not isinstance(rows, Sequence) or not rows or not all(isinstance(row, Mapping) for row in rows):
-        raise DataError(f"{part.shown} holds no results of {tool}. Give the json file that it writes, as it is.")
+        raise DataError(f"{part.origin} holds no results of {tool}. Give the json file that it writes, as it is.")
     return rows
 
 

@@ -24,13 +24,11 @@ from lmemtest.bench.importers.sources import (
     one_type,
     parts_of,
 )
-from lmemtest.bench.importers.tracked_runs import ALL_ROLES, NAME, STATE, Asked, flat, of_table
+from lmemtest.bench.importers.tracked_runs import ALL_ROLES, NAME, STATE, NamedRoles, flat, of_table
 from lmemtest.core.caller import named, setting
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
-
-__all__ = ["mlflow", "of_columns", "wandb"]
 
 
 def wandb(
@@ -86,13 +84,13 @@ def wandb(
     [0.8, 0.7, 0.9, nan]
     """
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
-    asked = Asked(score, direction, columns, metafeatures, names)
-    frame = _read(table, "Name", asked)
+    roles = NamedRoles(score, direction, columns, metafeatures, names)
+    frame = _read(table, "Name", roles)
     lines = [name for name in names_of(frame) if " - " in name and not name.endswith(("__MIN", "__MAX"))]
     if "Name" not in frame and "State" not in frame and lines:
-        return _of_chart(frame, lines, asked)
-    needs_columns(frame, ["Name"], shown="table", what="an export of Weights & Biases", advice=_EXPORT)
-    return of_table(frame, asked, source=_WANDB, name=NAME, state=STATE)
+        return _of_chart(frame, lines, roles)
+    needs_columns(frame, ["Name"], origin="table", what="an export of Weights & Biases", advice=_EXPORT)
+    return of_table(frame, roles, source=_WANDB, name=NAME, state=STATE)
 
 
 _EXPORT = "Give wandb.Api().runs('team/project'), or export the table of runs or a line chart as csv."
@@ -153,20 +151,20 @@ def mlflow(
     ('metrics.acc', 'params.seed', [0.8, 0.7, 0.9, nan])
     """
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
-    asked = Asked(score, direction, columns, metafeatures, names)
-    frame = _read(table, "run_id", asked)
+    roles = NamedRoles(score, direction, columns, metafeatures, names)
+    frame = _read(table, "run_id", roles)
     page = "run_id" not in frame and "Run ID" in frame
     if not page:
         advice = "Give mlflow.search_runs(...), or its csv."
-        needs_columns(frame, ["run_id", "status"], shown="table", what="a table of MLflow's runs", advice=advice)
+        needs_columns(frame, ["run_id", "status"], origin="table", what="a table of MLflow's runs", advice=advice)
     name, state = ("Name", "Status") if page else ("tags.mlflow.runName", "status")
-    return of_table(frame, _prefixed(asked, frame), source="Runs of MLflow", name=name, state=state)
+    return of_table(frame, _prefixed(roles, frame), source="Runs of MLflow", name=name, state=state)
 
 
 # ------------------------------------------------------------------------------------------------- how they are read
 
 
-def _prefixed(asked: Asked, frame: pd.DataFrame) -> Asked:
+def _prefixed(roles: NamedRoles, frame: pd.DataFrame) -> NamedRoles:
     """The columns that MLflow gives names to: ``params.model`` for the parameter "model"."""
 
     def column(name: str | None, *prefixes: str) -> Any:
@@ -175,16 +173,16 @@ def _prefixed(asked: Asked, frame: pd.DataFrame) -> Asked:
         return next((f"{prefix}.{name}" for prefix in prefixes if f"{prefix}.{name}" in frame), name)
 
     return replace(
-        asked,
-        score=column(asked.score, "metrics"),
-        columns={role: column(name, "params", "tags", "metrics") for role, name in asked.columns.items()},
-        metafeatures=[column(name, "params", "tags") for name in check_names(asked.metafeatures, "metafeatures")],
+        roles,
+        score=column(roles.score, "metrics"),
+        columns={role: column(name, "params", "tags", "metrics") for role, name in roles.columns.items()},
+        metafeatures=[column(name, "params", "tags") for name in check_names(roles.metafeatures, "metafeatures")],
     )
 
 
-def _read(table: Any, mark: str, asked: Asked) -> pd.DataFrame:
+def _read(table: Any, mark: str, roles: NamedRoles) -> pd.DataFrame:
     """One or several tables under each other; labels remain texts, and seeds that are no numbers."""
-    known = {role: [name] if isinstance(name, str) else [] for role, name in asked.columns.items()}
+    known = {role: [name] if isinstance(name, str) else [] for role, name in roles.columns.items()}
     plain = [*known["algorithm"], *known["benchmark"]]
     labels = [*plain, *(f"{kind}.{name}" for name in plain for kind in ("params", "tags"))]
     given = list(table) if _is_lazy_list(table) else table
@@ -232,17 +230,17 @@ def _row(shown: Mapping[Any, Any]) -> dict[str, Any]:
     return found | {f"summary.{name}" if name in found else name: value for name, value in metrics.items()}
 
 
-def _of_chart(frame: pd.DataFrame, lines: list[str], asked: Asked) -> Runs:
+def _of_chart(frame: pd.DataFrame, lines: list[str], roles: NamedRoles) -> Runs:
     """The lines of a chart, with what the names of the runs say."""
-    given = next((role for role, column in asked.columns.items() if column is not None), None)
+    given = next((role for role, column in roles.columns.items() if column is not None), None)
     if given is not None:
         raise ArgumentError(
             f"{named(given)} must be left out, because a line chart has no column for it: the names of its lines say "
             f"it, {setting('names', ALL_ROLES)}, and the budget is the step."
         )
     metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
-    metric = one_of(metrics, asked.score, argument="score", what="metrics", shown="table")
-    pattern = checked_pattern(asked.names)
+    metric = one_of(metrics, roles.score, argument="score", what="metrics", origin="table")
+    pattern = checked_pattern(roles.names)
     if pattern is None:
         raise ArgumentError(
             f"{named('names')} must say what the names of the lines are made of, such as "
@@ -265,11 +263,11 @@ def _of_chart(frame: pd.DataFrame, lines: list[str], asked: Asked) -> Runs:
             "lowest and highest values differ. What varies between these runs is lost; ungroup the chart to keep them."
         )
     columns = {role: role if f"{{{role}}}" in pattern else None for role in KEYS}
-    asked = replace(asked, score=metric, columns={**columns, "budget": "step"}, names=None)
+    roles = replace(roles, score=metric, columns={**columns, "budget": "step"}, names=None)
     table = pd.concat(rows, ignore_index=True)
     if "seed" in table:
         table["seed"] = one_type(table["seed"].tolist())
-    return of_table(table, asked, source=_WANDB, name=NAME, state=STATE, notes=tuple(notes))
+    return of_table(table, roles, source=_WANDB, name=NAME, state=STATE, notes=tuple(notes))
 
 
 # ---------------------------------------------------------------------------------------- what is recognised

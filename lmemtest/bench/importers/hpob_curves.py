@@ -18,8 +18,6 @@ from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
 
-__all__ = ["hpob", "of_names"]
-
 SHAPE = "{space: {task: {seed: [scores]}}} for each algorithm, or {algorithm: {space: ...}}"
 LEVELS = ("algorithm", "search_space", "dataset", "seed")
 
@@ -71,19 +69,19 @@ def hpob(
     for part in parts_of(curves, argument="curves", keys=("algorithm",), files="*.json*", is_content=_is_nested):
         content = part.content if part.path is None else json_of(part.path)
         if not isinstance(content, Mapping):
-            raise DataError(f"{part.shown} must be {SHAPE}, got {type(content).__name__}.")
+            raise DataError(f"{part.origin} must be {SHAPE}, got {type(content).__name__}.")
         depth = _depth(content)
         outside = [] if depth == len(LEVELS) else [*part.labels.values()]
         if depth == len(LEVELS) - 1 and not outside:
             if part.path is None:
                 raise DataError(
-                    f"Nothing says the algorithm of {part.shown}: give {{'GP': {{space: ...}}, ...}}. {_name_them()}"
+                    f"Nothing says the algorithm of {part.origin}: give {{'GP': {{space: ...}}, ...}}. {_name_them()}"
                 )
             outside = [part.path.name.partition(".")[0]]
         if depth + len(outside) != len(LEVELS):
-            raise DataError(f"{part.shown} must be {SHAPE}, but its lists are {depth} names deep.")
+            raise DataError(f"{part.origin} must be {SHAPE}, but its lists are {depth} names deep.")
         said.add("the name that was given" if depth == len(LEVELS) or part.labels else "the name of its file")
-        found += [((*map(str, outside), *names), curve) for names, curve in _leaves(content, (), part.shown)]
+        found += [((*map(str, outside), *names), curve) for names, curve in _leaves(content, (), part.origin)]
     lengths = [len(curve) for _, curve in found]
     rows = pd.DataFrame([names for names, _ in found], columns=list(LEVELS))
     table = rows.loc[np.repeat(rows.index, lengths)].reset_index(drop=True)
@@ -134,14 +132,14 @@ def _depth(thing: Any) -> int:
     return depth
 
 
-def _leaves(thing: Any, names: tuple[str, ...], shown: str) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+def _leaves(thing: Any, names: tuple[str, ...], origin: str) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
     if isinstance(thing, Mapping):
         for name, inner in thing.items():
-            yield from _leaves(inner, (*names, str(name)), shown)
+            yield from _leaves(inner, (*names, str(name)), origin)
     elif isinstance(thing, (list, tuple, np.ndarray)) and len(thing):
         yield names, list(thing)
     else:
-        raise DataError(f"{shown}: {' / '.join(names)} must be a list of scores, got {thing!r}. It must be {SHAPE}.")
+        raise DataError(f"{origin}: {' / '.join(names)} must be a list of scores, got {thing!r}. It must be {SHAPE}.")
 
 
 def _numbers(curve: list[Any], names: tuple[str, ...]) -> np.ndarray:

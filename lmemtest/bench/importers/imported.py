@@ -18,20 +18,18 @@ from lmemtest.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["best_of_trials", "check_labels", "imported", "is_nested", "numbers_in", "one_of"]
-
 STATUS = "status"  # the column that says in which way runs failed
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 
 
-def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str, shown: str) -> str:
+def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str, origin: str) -> str:
     """The one that is given, or the only one there is."""
     if given is not None:
         return check_column(given, found, argument=argument)
     if len(found) == 1:
         return found[0]
     raise ArgumentError(
-        f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {setting(argument, found[0])}."
+        f"{origin} holds {len(found)} {what}: {listed(found)}. Say which: {setting(argument, found[0])}."
     )
 
 

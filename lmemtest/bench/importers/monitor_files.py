@@ -17,8 +17,6 @@ from lmemtest.core.caller import named, setting
 from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_name", "sb3"]
-
 ROLES = "{algorithm}/{benchmark}/{seed}"
 FILES = "*monitor.csv"
 _WRITTEN = "Give files that the Monitor of Stable-Baselines3 wrote."
@@ -79,7 +77,7 @@ def sb3(
         raise DataError("logs hold no episode: none ended. Train longer, or name other files.")
     roles = [role for role in ("algorithm", "benchmark", "seed") if role in table]
     measured = [name for name in table if name not in {*roles, "l", "t", "env_id", "steps"}]
-    score = "r" if score is None else one_of(measured, score, argument="score", what="scores", shown="logs")
+    score = "r" if score is None else one_of(measured, score, argument="score", what="scores", origin="logs")
     table[score] = numbers_in(table[score], name=score, advice="Name a column of numbers.")
     if "seed" in table:
         table["seed"] = one_type(table["seed"].tolist())

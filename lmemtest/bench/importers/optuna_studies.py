@@ -29,8 +29,6 @@ from lmemtest.core.validate import check_column, check_flag
 from lmemtest.core.words import counted, format_level
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_columns", "optuna"]
-
 OPEN = ("RUNNING", "WAITING")  # trials that have not ended
 ENDED = ("PRUNED", "FAIL")  # without a result; the value of a pruned one is a report on the way
 STATES = {"RUNNING": "running", "WAITING": "waiting", "PRUNED": "pruned", "FAIL": "failed"}
@@ -106,7 +104,7 @@ def optuna(
         advice=advice("optuna_studies"),
     )
     table = pd.concat([table.assign(**own) for (table, _), own in zip(read, labels, strict=True)], ignore_index=True)
-    way = _direction([(part.shown, way) for part, (_, way) in zip(parts, read, strict=True)], direction)
+    way = _direction([(part.origin, way) for part, (_, way) in zip(parts, read, strict=True)], direction)
     counts = {state: int((table["state"] == state).sum()) for state in STATES}
     notes = [
         f"{counted(count, f'{STATES[state]} trial')}: {'left out' if state in OPEN else 'taken as without a value'}."
@@ -154,7 +152,7 @@ def _studies_in(part: Part, column: str | None) -> list[Part]:
     check_labels(table, names[:1])
     if table[names[0]].isna().any():
         without = counted(int(table[names[0]].isna().sum()), "trial")
-        raise DataError(f"{part.shown}: {without} without a name of their study in the column {names[0]!r}.")
+        raise DataError(f"{part.origin}: {without} without a name of their study in the column {names[0]!r}.")
     by_study = table.groupby(names[0], sort=False, observed=True)
     return [Part(trials.drop(columns=names[0]), part.labels, format_level(name)) for name, trials in by_study]
 
@@ -163,7 +161,7 @@ def _of_study(part: Part, objective: Any) -> tuple[pd.DataFrame, str]:
     """The trials of a study, and its direction."""
     study = part.content
     places = [str(name) for name in getattr(study, "metric_names", None) or range(len(study.directions))]
-    place = places.index(one_of(places, _text(objective), argument="objective", what="objectives", shown=part.shown))
+    place = places.index(one_of(places, _text(objective), argument="objective", what="objectives", origin=part.origin))
     rows = [
         (trial.number + 1, trial.state.name, trial.values[place] if trial.values else None) for trial in study.trials
     ]
@@ -174,12 +172,14 @@ def _of_study(part: Part, objective: Any) -> tuple[pd.DataFrame, str]:
 def _of_table(part: Part, objective: Any) -> tuple[pd.DataFrame, None]:
     """The trials of a `trials_dataframe`, which does not say the direction."""
     table = frame_of(part, argument="studies", labels=["algorithm", "benchmark"], seeds=["seed"])
-    needs_columns(table, ["number"], shown=part.shown, what="a table of study.trials_dataframe()", advice=AS_THEY_COME)
+    needs_columns(
+        table, ["number"], origin=part.origin, what="a table of study.trials_dataframe()", advice=AS_THEY_COME
+    )
     values = [name for name in table.columns if name == "value" or str(name).startswith("values_")]
     if not values:
-        needs_columns(table, ["value"], shown=part.shown, what="a table of trials with values", advice=AS_THEY_COME)
+        needs_columns(table, ["value"], origin=part.origin, what="a table of trials with values", advice=AS_THEY_COME)
     places = [name.removeprefix("values_") for name in values]
-    place = one_of(places, _text(objective), argument="objective", what="objectives", shown=part.shown)
+    place = one_of(places, _text(objective), argument="objective", what="objectives", origin=part.origin)
     value = values[places.index(place)]
     own = {role: table[role] for role in KEYS if role in table}
     columns = {
@@ -207,7 +207,7 @@ def _named(part: Part, table: pd.DataFrame, pattern: str | None) -> dict[str, tu
     study = part.content
     found = {role: (label, "the name that was given") for role, label in part.labels.items()}
     if pattern is not None:
-        name = part.path.name.partition(".")[0] if part.path is not None else getattr(study, "study_name", part.shown)
+        name = part.path.name.partition(".")[0] if part.path is not None else getattr(study, "study_name", part.origin)
         found = {**{role: (label, "in its name") for role, label in by_pattern(pattern, name).items()}, **found}
     attributes = getattr(study, "user_attrs", {})
     for role in KEYS:
@@ -223,17 +223,17 @@ def _named(part: Part, table: pd.DataFrame, pattern: str | None) -> dict[str, tu
 
 def _direction(found: list[tuple[str, str | None]], given: str | None) -> Any:
     """The direction of all studies."""
-    first = {way: shown for shown, way in reversed(found) if way is not None}
+    first = {way: origin for origin, way in reversed(found) if way is not None}
     if len(first) > 1:
         raise DataError(
-            f"studies differ in direction: {' and '.join(f'{shown} says {way}' for way, shown in first.items())}. "
+            f"studies differ in direction: {' and '.join(f'{origin} says {way}' for way, origin in first.items())}. "
             "Give those of one direction, or turn the values of the others."
         )
     if not first:
         return required_direction(REQUIRED if given is None else given)
-    way, shown = next(iter(first.items()))
+    way, origin = next(iter(first.items()))
     if given not in (None, way):
-        raise ArgumentError(f"{named('direction')} is {given!r}, but {shown} says {way}. Leave it out.")
+        raise ArgumentError(f"{named('direction')} is {given!r}, but {origin} says {way}. Leave it out.")
     return way
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["ANSWERS", "IMPORTERS", "Importer"]
-
 
 @dataclass(frozen=True, slots=True)
 class Importer:

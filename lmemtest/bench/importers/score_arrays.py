@@ -21,8 +21,6 @@ from lmemtest.core.caller import named
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_names", "rliable"]
-
 
 def rliable(
     scores: Any,
@@ -69,13 +67,13 @@ def rliable(
         content = part.content if part.path is None else _of_file(part.path)
         if not isinstance(content, Mapping) or not content:
             raise ArgumentError(
-                f"{part.shown} must be a dict {{algorithm: array of runs x games}}, got {content!r:.60}. Give one "
+                f"{part.origin} must be a dict {{algorithm: array of runs x games}}, got {content!r:.60}. Give one "
                 "array per algorithm."
             )
         twice = [name for name in content if name in arrays]
         if twice:
-            raise DataError(f"{part.shown} repeats {twice[0]!r}. Join the runs of an algorithm in one array.")
-        arrays |= {name: _array(name, values, part.shown) for name, values in content.items()}
+            raise DataError(f"{part.origin} repeats {twice[0]!r}. Join the runs of an algorithm in one array.")
+        arrays |= {name: _array(name, values, part.origin) for name, values in content.items()}
     first, shape = next((name, array.shape[1:]) for name, array in arrays.items())
     for name, array in arrays.items():
         if array.shape[1:] != shape:
@@ -128,16 +126,16 @@ def _of_file(path: Path) -> Any:
         raise DataError(f"The file {str(path)!r} is no archive of numbers. Write it with numpy.savez.") from None
 
 
-def _array(name: Any, values: Any, shown: str) -> np.ndarray:
+def _array(name: Any, values: Any, origin: str) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         raise DataError(
-            f"{shown}[{name!r}] must be an array of numbers, runs x games. Its rows must have one length."
+            f"{origin}[{name!r}] must be an array of numbers, runs x games. Its rows must have one length."
         ) from None
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise DataError(
-            f"{shown}[{name!r}] must be an array of runs x games, or runs x games x frames, got the shape "
+            f"{origin}[{name!r}] must be an array of runs x games, or runs x games x frames, got the shape "
             f"{array.shape}."
         )
     return array

@@ -17,8 +17,6 @@ from lmemtest.core.validate import as_frame, check_column
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["of_columns", "of_names", "of_record", "sklearn"]
-
 SPLIT = re.compile(r"split(\d+)_test_(.+)")
 BOTH = "cv_results_ of a search (split0_test_score, ...) or a result of cross_validate (test_score, ...)"
 NOT_SET = "not set"
@@ -78,7 +76,7 @@ def sklearn(
     searches = [any(SPLIT.fullmatch(name) for name in names_of(table)) for table in tables]
     if len(set(searches)) > 1:
         raise DataError(
-            f"results mixes searches and cross-validations: {parts[searches.index(True)].shown} is a search."
+            f"results mixes searches and cross-validations: {parts[searches.index(True)].origin} is a search."
         )
     if not searches[0]:
         if parameter is not None:
@@ -87,7 +85,7 @@ def sklearn(
             )
         return _of_validations(parts, tables, metric)
     if chosen is None:  # names are those of data sets
-        parts = [Part(part.content, _as_benchmark(part), part.shown) for part in parts]
+        parts = [Part(part.content, _as_benchmark(part), part.origin) for part in parts]
         parts = _called_as_files(parts)
     if any("algorithm" in part.labels for part in parts):
         raise ArgumentError(
@@ -121,8 +119,8 @@ def _parts(results: Any, keys: Sequence[str]) -> list[Part]:
         if not isinstance(content, Mapping):  # records are read as a table
             found.append(part)
             continue
-        below = parts_of(content, argument=part.shown, keys=keys[len(part.labels) :], is_content=_is_result)
-        found += [Part(inner.content, {**part.labels, **inner.labels}, inner.shown) for inner in below]
+        below = parts_of(content, argument=part.origin, keys=keys[len(part.labels) :], is_content=_is_result)
+        found += [Part(inner.content, {**part.labels, **inner.labels}, inner.origin) for inner in below]
     return found
 
 
@@ -136,12 +134,12 @@ def _called_as_files(parts: list[Part]) -> list[Part]:
     names = [part.path.name.partition(".")[0] for part in parts if part.path is not None and not part.labels]
     if len(parts) < 2 or len(set(names)) < len(parts):
         return parts
-    return [Part(p.content, {"benchmark": name}, p.shown) for p, name in zip(parts, names, strict=True)]
+    return [Part(p.content, {"benchmark": name}, p.origin) for p, name in zip(parts, names, strict=True)]
 
 
 def _as_benchmark(part: Part) -> dict[str, Any]:
     if len(part.labels) > 1:
-        raise ArgumentError(f"{part.shown}: a search has the name of its data set only. " + advice("search_name"))
+        raise ArgumentError(f"{part.origin}: a search has the name of its data set only. " + advice("search_name"))
     return dict(zip(["benchmark"], part.labels.values(), strict=False))
 
 
@@ -152,34 +150,34 @@ def _table(part: Part) -> pd.DataFrame:
         wanted = {
             k: v for k, v in content.items() if re.match(r"split\d+_test_|test_|params?|n_resources|iter", str(k))
         }
-        columns = {name: _values(values, name, part.shown) for name, values in wanted.items()}
+        columns = {name: _values(values, name, part.origin) for name, values in wanted.items()}
         if len({len(values) for values in columns.values()}) > 1:
             sizes = listed(f"{name} {len(values)}" for name, values in columns.items())
-            raise DataError(f"{part.shown} must have lists of one length, but they have {sizes} values.")
+            raise DataError(f"{part.origin} must have lists of one length, but they have {sizes} values.")
         content = pd.DataFrame(columns)
     elif hasattr(content, "ndim") and not hasattr(content, "columns"):
         if content.ndim != 1:
-            raise DataError(f"{part.shown} must hold one score per split, got an array of shape {content.shape}.")
+            raise DataError(f"{part.origin} must hold one score per split, got an array of shape {content.shape}.")
         content = pd.DataFrame({"test_score": content})
     elif part.path is None and not hasattr(content, "columns"):
         as_frame(content, argument="results")  # says what is wrong
     table = content if isinstance(content, pd.DataFrame) else frame_of(part, argument="results")
     if not any(re.match(r"split\d+_test_|test_", str(name)) for name in table):
-        raise DataError(f"{part.shown} must be {BOTH}. Its columns: {listed(table.columns)}.")
+        raise DataError(f"{part.origin} must be {BOTH}. Its columns: {listed(table.columns)}.")
     return table
 
 
-def _values(values: Any, name: str, shown: str) -> list[Any]:
+def _values(values: Any, name: str, origin: str) -> list[Any]:
     """A column; `DataFrame.to_json` writes one by its index."""
     if isinstance(values, Mapping):
         return list(values.values())
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise DataError(f"{shown}: {name} must be a list of values, got {values!r:.60}. It must be {BOTH}.")
+        raise DataError(f"{origin}: {name} must be a list of values, got {values!r:.60}. It must be {BOTH}.")
     return list(values)
 
 
-def _metric(names: Sequence[str], metric: str | None, shown: str) -> str:
-    return one_of(list(dict.fromkeys(names)), metric, argument="metric", what="metrics", shown=shown)
+def _metric(names: Sequence[str], metric: str | None, origin: str) -> str:
+    return one_of(list(dict.fromkeys(names)), metric, argument="metric", what="metrics", origin=origin)
 
 
 def _notes(what: str) -> list[str]:
@@ -196,7 +194,7 @@ def _of_validations(parts: list[Part], tables: list[pd.DataFrame], metric: str |
     labels, said = labelled(found, parts, advice=advice("sklearn_results"))
     rows, names = [], []
     for part, table, own in zip(parts, tables, labels, strict=True):
-        name = _metric([n.removeprefix("test_") for n in names_of(table) if n.startswith("test_")], metric, part.shown)
+        name = _metric([n.removeprefix("test_") for n in names_of(table) if n.startswith("test_")], metric, part.origin)
         split = range(len(table))
         seeds = [f"{own['seed']}/{k}" for k in split] if repeats else split
         values = numbers_in(table[f"test_{name}"], name=f"test_{name}", advice="Give results as they come.")
@@ -262,7 +260,7 @@ def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | No
 def _splits(part: Part, table: pd.DataFrame, metric: str | None) -> tuple[str, pd.DataFrame]:
     """The metric of a search, and a row per candidate and split."""
     matches = {name: match for name in names_of(table) if (match := SPLIT.fullmatch(name))}
-    chosen = _metric([match[2] for match in matches.values()], metric, part.shown)
+    chosen = _metric([match[2] for match in matches.values()], metric, part.origin)
     settings = _settings(table)
     resources = {"n_resources": table["n_resources"]} if "n_resources" in table else {}
     candidates = settings.assign(candidate=[_text(row) for row in settings.to_dict("records")], **resources)

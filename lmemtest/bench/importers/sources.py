@@ -22,11 +22,6 @@ from lmemtest.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    *("KEYS", "Part", "by_pattern", "check_keys", "checked_pattern", "frame_of", "has_column", "json_of", "names_of"),
-    *("needs_columns", "one_type", "parts_of", "several_files", "table_of"),
-]
-
 KEYS = ("algorithm", "benchmark", "seed")  # what the names of a mapping may say
 
 
@@ -36,7 +31,7 @@ class Part:
 
     content: Any
     labels: dict[str, Any] = field(default_factory=dict)
-    shown: str = ""
+    origin: str = ""
 
     @property
     def path(self) -> Path | None:
@@ -82,18 +77,18 @@ def _parts(
     is_content: Callable[[Any], bool],
     labels: dict[str, Any],
 ) -> list[Part]:
-    shown = f"{argument}[{', '.join(repr(label) for label in labels.values())}]" if labels else argument
+    origin = f"{argument}[{', '.join(repr(label) for label in labels.values())}]" if labels else argument
     if isinstance(given, (str, os.PathLike)) and not isinstance(given, bytes):
         return [Part(path, labels, repr(str(path))) for path in _files(given, argument, files)]
     if is_content(given):
-        return [Part(given, labels, shown)]
+        return [Part(given, labels, origin)]
     if isinstance(given, Mapping):
         found = []
         for key, value in given.items():
             names = key if isinstance(key, tuple) else (key,)
             if len(names) > len(keys):
                 what = f"are ({', '.join(keys)})" if keys else "are already complete"
-                raise ArgumentError(f"{shown} has the name {key!r}, but its names {what}. {advice('fewer_names')}")
+                raise ArgumentError(f"{origin} has the name {key!r}, but its names {what}. {advice('fewer_names')}")
             said = {**labels, **dict(zip(keys, names, strict=False))}
             found += _parts(value, argument, keys[len(names) :], files, is_content, said)
         return found
@@ -102,11 +97,11 @@ def _parts(
         for place, value in enumerate(given):
             inner = _parts(value, argument, keys, files, is_content, labels)
             found += [
-                part if part.path else Part(part.content, part.labels, f"{shown}[{place}]" if not labels else shown)
+                part if part.path else Part(part.content, part.labels, f"{origin}[{place}]" if not labels else origin)
                 for part in inner
             ]
         return found
-    return [Part(given, labels, shown)]
+    return [Part(given, labels, origin)]
 
 
 def _files(given: str | os.PathLike[str], argument: str, files: str | None) -> list[Path]:
@@ -141,12 +136,12 @@ def names_of(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in table.columns]
 
 
-def needs_columns(table: pd.DataFrame, names: Sequence[str], *, shown: str, what: str, advice: str) -> None:
+def needs_columns(table: pd.DataFrame, names: Sequence[str], *, origin: str, what: str, advice: str) -> None:
     """Refuse a table without the columns that its tool writes."""
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise DataError(
-            f"{shown} is not {what}: it has no column {listed(map(repr, missing))}. Columns: {listed(table.columns)}. "
+            f"{origin} is not {what}: it has no column {listed(map(repr, missing))}. Columns: {listed(table.columns)}. "
             f"{advice}"
         )
 
@@ -179,7 +174,7 @@ def table_of(
     tables = []
     for part in parts_of(given, argument=argument, keys=(), files=files, is_content=has_column(mark)):
         tables.append(frame_of(part, argument=argument, labels=labels, seeds=seeds))
-        needs_columns(tables[-1], needs, shown=part.shown, what=what, advice=advice)
+        needs_columns(tables[-1], needs, origin=part.origin, what=what, advice=advice)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -194,11 +189,11 @@ def json_of(path: Path) -> Any:
 
     source = open_table(path)
     try:
-        return json_value(source.data.decode("utf-8-sig"), source.shown)
+        return json_value(source.data.decode("utf-8-sig"), source.origin)
     except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it is nested too deeply or no UTF-8 text"
         raise DataError(
-            f"The file {source.shown} is not valid JSON ({reason}). Is it complete, and its suffix right?"
+            f"The file {source.origin} is not valid JSON ({reason}). Is it complete, and its suffix right?"
         ) from None
 
 
@@ -260,7 +255,7 @@ def labelled(
 ) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """The labels of every object, and where each role is from; every one has an algorithm and a seed."""
     for role in KEYS:
-        without = [part.shown for part, named in zip(parts, found, strict=True) if role not in named]
+        without = [part.origin for part, named in zip(parts, found, strict=True) if role not in named]
         if role == "algorithm" and without:
             raise DataError(f"Nothing says the algorithm of {listed(without, most=3)}. {advice}")
         if without and len(without) < len(parts):

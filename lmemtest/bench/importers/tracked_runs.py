@@ -20,8 +20,6 @@ from lmemtest.core.validate import check_column, check_columns, check_names
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["ALL_ROLES", "NAME", "STATE", "Asked", "Logged", "flat", "of_logged", "of_table"]
-
 OPEN = ("running", "pending", "scheduled", "preempting", "created", "queued", "in_progress")
 DONE = ("finished", "completed", "closed", "published", "publishing", "")
 ALL_ROLES = "{algorithm}_{benchmark}_{seed}"
@@ -32,7 +30,7 @@ Logged = tuple[Mapping[str, Any], Mapping[str, Sequence[tuple[Any, Any]]]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class NamedRoles:
     """What the caller says of the columns, by role, and of the names of runs."""
 
     score: str | None
@@ -50,13 +48,13 @@ class Asked:
         check_names(self.metafeatures, "metafeatures")
 
 
-def of_logged(logged: Sequence[Logged], asked: Asked, *, source: str, step: str) -> Runs:
+def of_logged(logged: Sequence[Logged], roles: NamedRoles, *, source: str, step: str) -> Runs:
     """Runs that logged scalars at steps: the budget, unless every run logged the score once."""
     scalars = list(dict.fromkeys(name for _, values in logged for name in values))
     if not scalars:
         raise DataError(f"{source} without a scalar: there is no score. Was the score logged?")
-    named_so = _whole(asked.score, scalars, "score", after=r"[/ ].*")
-    score = one_of(scalars, named_so, argument="score", what="scalars", shown="The log")
+    named_so = _whole(roles.score, scalars, "score", after=r"[/ ].*")
+    score = one_of(scalars, named_so, argument="score", what="scalars", origin="The log")
     curves = any(len({at for at, _ in values.get(score, ())}) > 1 for _, values in logged)
     rows, without, again = list[dict[str, Any]](), 0, 0
     for settings, values in logged:
@@ -74,12 +72,12 @@ def of_logged(logged: Sequence[Logged], asked: Asked, *, source: str, step: str)
         notes.append(f"Left out: {counted(without, 'run')} that never logged {score}.")
     frame = pd.DataFrame(rows)
     known = list(frame.columns)
-    columns = {role: _whole(name, known, role, before=r".*[/.]") for role, name in asked.columns.items()}
+    columns = {role: _whole(name, known, role, before=r".*[/.]") for role, name in roles.columns.items()}
     features = [
         _whole(name, known, "metafeatures", before=r".*[/.]")
-        for name in check_names(asked.metafeatures, "metafeatures")
+        for name in check_names(roles.metafeatures, "metafeatures")
     ]
-    found = replace(asked, score=score, columns={**columns, "budget": step if curves else None}, metafeatures=features)
+    found = replace(roles, score=score, columns={**columns, "budget": step if curves else None}, metafeatures=features)
     return of_table(frame, found, source=source, name=NAME, state=STATE, notes=tuple(notes))
 
 
@@ -95,20 +93,20 @@ def _whole(name: Any, known: Sequence[str], argument: str, *, before: str = "", 
 
 
 def of_table(
-    frame: pd.DataFrame, asked: Asked, *, source: str, name: str, state: str, notes: tuple[str, ...] = ()
+    frame: pd.DataFrame, roles: NamedRoles, *, source: str, name: str, state: str, notes: tuple[str, ...] = ()
 ) -> Runs:
     """Runs of a table with a row per run, its state and its name."""
     available = list(frame.columns)
-    frame, columns, said = _by_names(frame, asked, name)
-    for role, given in {"score": asked.score, **columns}.items():
+    frame, columns, said = _by_names(frame, roles, name)
+    for role, given in {"score": roles.score, **columns}.items():
         if given is None and role in ("score", "algorithm"):
             pattern = setting("names", "{algorithm}_{seed}")
             other = f", or {pattern} if it is in the names of the runs" if role == "algorithm" else ""
             raise ArgumentError(f"{named(role)} must name a column{other}. Columns: {listed(available)}.")
         if given is not None:
             check_column(given, frame.columns, argument=role)
-    features = check_columns(check_names(asked.metafeatures, "metafeatures"), available, argument="metafeatures")
-    score, advice = str(asked.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
+    features = check_columns(check_names(roles.metafeatures, "metafeatures"), available, argument="metafeatures")
+    score, advice = str(roles.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
     frame = frame.assign(**{score: numbers_in(frame[score], name=score, advice=advice)})
     frame, kinds, ended = _ended(frame, score, state)
     for column in (columns["seed"], columns["budget"]):
@@ -120,7 +118,7 @@ def of_table(
         frame,
         source=source,
         score=score,
-        direction=asked.direction,
+        direction=roles.direction,
         algorithm=str(columns["algorithm"]),
         benchmark=columns["benchmark"],
         seed=columns["seed"],
@@ -135,14 +133,14 @@ def of_table(
 
 
 def _by_names(
-    frame: pd.DataFrame, asked: Asked, name: str
+    frame: pd.DataFrame, roles: NamedRoles, name: str
 ) -> tuple[pd.DataFrame, dict[str, str | None], dict[str, str]]:
     """The columns by role with those that the names of runs fill, and where these are from."""
-    columns, said, pattern = dict(asked.columns), dict[str, str](), checked_pattern(asked.names)
+    columns, said, pattern = dict(roles.columns), dict[str, str](), checked_pattern(roles.names)
     if pattern is None:
         return frame, columns, said
     advice = f"Leave out {named('names')}."
-    needs_columns(frame, [name], shown="table", what="a table with names of runs", advice=advice)
+    needs_columns(frame, [name], origin="table", what="a table with names of runs", advice=advice)
     parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
     if "seed" in parsed:
         parsed["seed"] = one_type(parsed["seed"].tolist())

@@ -17,8 +17,6 @@ from lmemtest.core.validate import check_names, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
-__all__ = ["wide"]
-
 _FAILED = ("fail", "failed", "oom", "timeout")
 
 

@@ -98,8 +98,8 @@ def require_kept(last: Iterable[str], now: Collection[str], unit: str, of: str) 
 
 
 def _shown(ledger: Any) -> str:
-    given = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
-    return repr(f"{given[:60]}..." if len(given) > 60 else given) if isinstance(given, str) else f"{given!r:.60}"
+    path = os.fspath(ledger) if isinstance(ledger, os.PathLike) else ledger
+    return repr(f"{path[:60]}..." if len(path) > 60 else path) if isinstance(path, str) else f"{path!r:.60}"
 
 
 def _digest(text: str) -> str:

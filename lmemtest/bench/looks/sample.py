@@ -105,21 +105,21 @@ def seed_effects(runs: Runs, blocks: Blocks) -> tuple[Array, float, str, str]:
     if (blocks.n_runs > 1).any() and not varies.any():  # a seed changes nothing
         return none, np.inf, "", ""
     try:
-        found = shared_seeds(runs)
+        effect = shared_seeds(runs)
     except DesignError as error:
         return none, np.inf, "", str(error).removesuffix(".")
-    if np.isnan(found.variance):
-        return none, np.inf, "", found.test
-    hidden = f"{counted(found.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (found.df_num < FEW_OF_SEEDS)
-    if not found.variance > 0.0:
+    if np.isnan(effect.variance):
+        return none, np.inf, "", effect.test
+    hidden = f"{counted(effect.n_seeds, 'seed')} of {counted(len(none), 'algorithm')}" * (effect.df_num < FEW_OF_SEEDS)
+    if not effect.variance > 0.0:
         return none, np.inf, "", hidden
     # seeds weigh as the means over units weight their runs
     share = 1.0 / (len(blocks.names) * np.bincount(blocks.block)[blocks.block][:, None] * np.maximum(blocks.n_runs, 1))
     weights = np.zeros((len(none), int(blocks.seeds.max()) + 1))
     at, algorithm, _ = places = np.nonzero(blocks.seeds >= 0)
     np.add.at(weights, (algorithm, blocks.seeds[places]), share[at, algorithm])
-    test = found.test * (found.verdict == "shown")
-    return found.variance * (weights**2).sum(axis=1), found.variance_df, test, hidden
+    test = effect.test * (effect.verdict == "shown")
+    return effect.variance * (weights**2).sum(axis=1), effect.variance_df, test, hidden
 
 
 def spread_of(blocks: Blocks) -> dict[str, tuple[float, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.looks.ledger import Record, ledger_path, not_a_ledger, read_ledger
-from lmemtest.core.caller import named, setting
-from lmemtest.core.rounding import below
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES
+from lmemtest.bench.looks.ledger import Record, ledger_path, not_a_ledger, read_ledger, require_kept
+from lmemtest.core.caller import advice, named, setting
+from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.validate import among, check_choice, check_fraction, check_positive_int, several
-from lmemtest.core.words import format_level, listed, plural
-from lmemtest.errors import ArgumentError
+from lmemtest.core.words import counted, format_level, format_number, joined, listed, plural
+from lmemtest.errors import ArgumentError, DesignError, NestingError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs, step_down
 from lmemtest.lmm.sequential.brownian import critical_scores
@@ -26,6 +27,7 @@ from lmemtest.lmm.sequential.spending import SPENDING, SPENDING_NAMES, check_spe
 from lmemtest.lmm.sequential.successive_t import boundaries, planned_among, repeated_p, require_level, score_of
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
@@ -206,6 +208,63 @@ class Schedule:
     def _total(self) -> int:
         return int(self.maximum or 0)
 
+    def require_within(self, n: int) -> None:
+        """Refuse more units than the maximum."""
+        if self.maximum is not None and n > self.maximum:
+            raise ArgumentError(
+                f"{n} {plural(self.unit)} are more than the planned maximum of {self.maximum}. From a look before it "
+                f"an extension is possible at the level that is left: {advice('extension')}. At the maximum nothing is "
+                "left."
+            )
+
+    def require_plan(self, plan: Schedule) -> None:
+        """Refuse to change the plan of the first look."""
+        was, now = asdict(plan), asdict(self)
+        if {plan.unit, self.unit} == {"benchmark", "family"}:
+            raise ArgumentError(
+                f"the looks so far are by {plan.unit}, and these runs are a sample of {plural(self.unit)}: families "
+                f"are the units from {FEWEST_FAMILIES} on. Name no family, so that the claim is about benchmarks; or "
+                f"begin another study, whose first look has {FEWEST_FAMILIES} families."
+            )
+        for name in was:
+            if was[name] != now[name]:
+                raise ArgumentError(
+                    f"the plan was made at the first look and is kept: {name} was {_written(was[name])}, and is "
+                    f"{_written(now[name])} now."
+                )
+
+    def require_nested(self, blocks: Blocks, last: Look) -> bool:
+        """Refuse runs that do not hold those of the last look, unchanged; whether they are just these."""
+        new = [name for name in blocks.algorithms if name not in self.algorithms]
+        if new:
+            raise DesignError(
+                f"{joined(new)} came after the first look. The family of pairs is fixed there: begin another study for "
+                "further algorithms."
+            )
+        require_kept(last.units, blocks.names, self.unit, "these runs")
+        at = np.isin(blocks.names, last.units)
+        for name, x in zip(blocks.algorithms, blocks.scores[at].T, strict=True):
+            if name in last.means and not abs(float(x.mean()) - last.means[name]) <= tolerance([*x, last.means[name]]):
+                raise NestingError(
+                    f"the mean of {name} on the {counted(last.n, self.unit)} of the last look was "
+                    f"{format_number(last.means[name])} and is {format_number(float(x.mean()))} now. Looks must be "
+                    f"nested: add {plural(self.unit)}, and leave the runs on earlier ones as they were."
+                )
+        return bool(at.all())
+
+
+def ended(looks: tuple[Look, ...], unit: str) -> DesignError:
+    """Says that no level is left for a further look."""
+    return DesignError(
+        f"The study ended at look {len(looks)} with {counted(looks[-1].n, unit)}: {looks[-1].decision}. No level is "
+        "left for a further look. Begin a new study with new units; or next time plan a larger maximum, extend before "
+        f"the last look ({advice('extension')}), or use {setting('method', 'evalue')}, which has no end."
+    )
+
+
+def _written(value: Any) -> str:
+    return listed(value) if isinstance(value, tuple | list) else repr(value)
+
 
 def read_study(path: Path) -> tuple[Schedule | None, tuple[Look, ...], Record | None]:
     """The schedule, the looks and the extension of a ledger; none where there is no file."""
@@ -303,8 +362,8 @@ def one_look(
     family = 2 if adjust == "none" else len(runs.algorithms)
     level = require_level(level_of_pairs(n, sizes, alpha, family, spending), n, sizes, plural(unit))
     name = SPENDING_NAMES[spending]
-    found = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum, "in_ledger": looked is not None}
-    return OneLook(**found, unit=unit, spending=name, alpha=alpha, level=level)
+    of_look = {"sizes": sizes, "place": sizes.index(n) + 1, "maximum": maximum, "in_ledger": looked is not None}
+    return OneLook(**of_look, unit=unit, spending=name, alpha=alpha, level=level)
 
 
 def schedule_of(*, looks: Any, maximum: Any, **facts: Any) -> Schedule:

@@ -138,8 +138,8 @@ class StopWhenDecided:
         """Note the score, and look if a planned number of items is complete."""
         scorer = self.scorer or next(iter(scores), None)
         if scorer is None or scorer not in scores:
-            known = listed(map(repr, scores)) or "of which there are none"
-            raise DataError(f"scorer must be one of the evaluation's, {known}: got {scorer!r}.")
+            names = listed(map(repr, scores)) or "of which there are none"
+            raise DataError(f"scorer must be one of the evaluation's, {names}: got {scorer!r}.")
         value = scores[scorer].score.value
         value = GRADES.get(value, value) if isinstance(value, str) else value
         if not isinstance(value, bool) and not is_finite(value):

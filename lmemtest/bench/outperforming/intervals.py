@@ -19,7 +19,7 @@ from lmemtest.lmm.distributions.student import df_of_sum, t_quantile
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
 
 
 PAIRED = ("score", "exact", "percentile", "bca")
@@ -151,12 +151,12 @@ class UStatistic(NamedTuple):
             most=most_pairs(signs),
         )
 
-    def turned(self, these: NDArray[np.bool_]) -> UStatistic:
+    def turned(self, these: Mask) -> UStatistic:
         """The same with the sides of some exchanged."""
         sides = (self.m, self.n, 1.0 - self.estimate, self.right, self.left, self.rest, self.most)
         return UStatistic(*(np.where(these, other, same) for other, same in zip(sides, self, strict=True)))
 
-    def of_pairs(self, pairs: NDArray[np.intp]) -> UStatistic:
+    def of_pairs(self, pairs: Index) -> UStatistic:
         """Those of some rows."""
         return UStatistic(*(part[pairs] for part in self))
 

@@ -12,13 +12,9 @@ their own, ``n`` and ``y`` by benchmark; a benchmark that is not there has no ru
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array
-
+from lmemtest.core.arrays import Array
 
 _HALVINGS = 60
 _RATIOS = np.geomspace(1e-6, 1e6, 49)  # of gamma times the mean number of runs: tried first, so that no optimum is lost

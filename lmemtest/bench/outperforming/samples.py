@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lmemtest.bench.outperforming.effect_size import check_samples, effect_sizes, magnitude
-from lmemtest.bench.outperforming.intervals import (
-    FEW,
-    PAIRED,
-    UNPAIRED,
-    counts_of,
-    paired_interval,
-    unpaired_interval,
-)
+from lmemtest.bench.outperforming.intervals import FEW, PAIRED, UNPAIRED, counts_of, paired_interval, unpaired_interval
 from lmemtest.bench.outperforming.verdict import conclusions, in_words, meaning
+from lmemtest.core.arrays import Array
 from lmemtest.core.proportions import worth_in_pairs
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.validate import check_choice, resolve_rng
 from lmemtest.core.words import counted, percent
-
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array
-
 
 _INTERVALS = {
     "score": "score interval (Tango; Wilson's without ties)",

@@ -35,8 +35,6 @@ from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import LmmFit, fit_lmm
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index
 
@@ -420,7 +418,7 @@ def _codes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[Index, int]:
     return index, keys.size
 
 
-def _starts_if_alike(item: Index, stratum: Index, rest: Index, n: NDArray[np.float64], order: Index) -> Index | None:
+def _starts_if_alike(item: Index, stratum: Index, rest: Index, n: Array, order: Index) -> Index | None:
     """First position of each item in `order` where the items of every stratum have the same cells, else None."""
     size = np.bincount(item)
     start = np.cumsum(size) - size
@@ -495,7 +493,7 @@ def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str 
     return fit
 
 
-def differences(fit: Any, algorithm: str) -> NDArray[np.float64]:
+def differences(fit: Any, algorithm: str) -> Array:
     """Linear functions of the fixed effects: all pairwise differences of the algorithms' marginal means."""
     means = emmeans(fit, algorithm, ddf="asymptotic").fixed
     i, j = np.triu_indices(len(means), k=1)

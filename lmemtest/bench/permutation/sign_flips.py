@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
 
 
 _ROUNDING = 1e-12  # of the largest score of a benchmark: differences below it are rounding, and the scores equal
@@ -103,9 +103,7 @@ def _sentence(row: dict[Any, Any], alpha: float, direction: str) -> str:
     return f"{first} is better than {second} by {format_number(abs(row['estimate']))} on average ({p_text(p)})."
 
 
-def max_t_p_values(
-    D: Array, signs: Array, *, moving: NDArray[np.bool_] | None = None, exact: bool
-) -> tuple[Array, Array]:
+def max_t_p_values(D: Array, signs: Array, *, moving: Mask | None = None, exact: bool) -> tuple[Array, Array]:
     """t ratios of all pairs and their step-down p-values by the largest |t|.
 
     ``D`` are differences, ``(benchmarks, pairs)``, NaN where one of the two did not run, with two or more in every
@@ -141,7 +139,7 @@ def max_t_p_values(
     return t, out
 
 
-def _absolute_t(total: Array, squares: Array, count: NDArray[np.intp]) -> Array:
+def _absolute_t(total: Array, squares: Array, count: Index) -> Array:
     """|t| from sums of differences and of their squares; 0 where all are zero."""
     r2 = total**2
     r2 /= np.where(squares > 0.0, count * squares, 1.0)
@@ -167,7 +165,7 @@ def _differences(runs: Runs) -> tuple[NDArray[np.object_], Array]:
     return names, np.where(np.abs(means) <= _ROUNDING * scale, 0.0, means)
 
 
-def _notes(moving: NDArray[np.bool_], exact: bool, untested: int, noun: str) -> list[str]:
+def _notes(moving: Mask, exact: bool, untested: int, noun: str) -> list[str]:
     notes = []
     n = int(moving.sum())
     smallest = 2.0 ** (1 - n)

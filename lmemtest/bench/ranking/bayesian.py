@@ -242,7 +242,7 @@ def _spread(scores: Array, unit: str) -> float:
 
 
 def _hierarchical(
-    blocks: Blocks, pairs: list[tuple[int, int]], tested: NDArray[np.bool_], limits: Array, alpha: float
+    blocks: Blocks, pairs: list[tuple[int, int]], tested: Mask, limits: Array, alpha: float
 ) -> tuple[Array, dict[str, Array]]:
     p, new = (np.full((len(pairs), 3), np.nan) for _ in range(2))
     mean = np.full((len(pairs), 4), np.nan)

@@ -10,16 +10,11 @@ So who beat whom does not matter beyond the games of each pair, and the wins and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy.special import expit
 
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.errors import EstimationError
-
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array, Mask
-
 
 ELO = 400.0 / np.log(10.0)  # rating points of a logit: 400 points are odds of 10 to 1
 _CONVERGED = 1e-24  # of what the last step gains, per game: ratings are then exact to 1e-10 in all but extreme tables

@@ -20,7 +20,7 @@ from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.ranking.bradley_terry import ELO, estimable, likeliest, linked, ratings
-from lmemtest.bench.ranking.methods import Asked, by_model
+from lmemtest.bench.ranking.methods import RankOptions, by_model
 from lmemtest.core.hints import guided
 from lmemtest.core.proportions import jeffreys
 from lmemtest.core.resampling import batches, dealt, drawn_interval
@@ -408,7 +408,7 @@ def leaderboard(
 def _decisions(runs: Runs, alpha: float) -> tuple[Decisions | None, tuple[str, ...]]:
     """The decisions about the algorithms' means, and why there are none."""
     try:
-        return by_model(reduced(runs, None), Asked(alpha=alpha)).decisions, ()
+        return by_model(reduced(runs, None), RankOptions(alpha=alpha)).decisions, ()
     except DesignError as error:
         return None, (f"No sets of ranks: {error}",)
 

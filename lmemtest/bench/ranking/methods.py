@@ -31,11 +31,10 @@ from lmemtest.lmm.means.decisions import decisions_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array, Codes
+    from lmemtest.core.arrays import Array, Codes, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
 
@@ -77,8 +76,8 @@ ROPE_NAMES = {"effect": "pooled standard deviations", "mad": "pooled median abso
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a caller of `rank` asked for, checked."""
+class RankOptions:
+    """The options of `rank`, checked."""
 
     alpha: float
     test: str = "auto"
@@ -140,7 +139,7 @@ class Assessment:
 # ---------------------------------------------------------------------- the mixed model
 
 
-def by_model(runs: Runs, options: Asked) -> Assessment:
+def by_model(runs: Runs, options: RankOptions) -> Assessment:
     """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
     from lmemtest.bench.modelling.recommend import as_written, recommend
     from lmemtest.lmm.means.emmeans import emmeans
@@ -169,7 +168,7 @@ def by_model(runs: Runs, options: Asked) -> Assessment:
     )
 
 
-def _of(compared: Comparisons, options: Asked, statistic: str, **rest: Any) -> Assessment:
+def _of(compared: Comparisons, options: RankOptions, statistic: str, **rest: Any) -> Assessment:
     """Comparisons of estimates as a verdict, and the `rest` of it."""
     means = compared.estimates
     tests = compared.to_frame().rename(columns={"t_ratio": "statistic"})
@@ -196,7 +195,7 @@ def _of(compared: Comparisons, options: Asked, statistic: str, **rest: Any) -> A
 # ---------------------------------------------------------------------- classical tests
 
 
-def by_tests(blocks: Blocks, options: Asked) -> Assessment:
+def by_tests(blocks: Blocks, options: RankOptions) -> Assessment:
     """The classical tests on the blocks; "auto" chooses by the residuals, and by whether cells are missing."""
     complete = blocks.where(blocks.complete)
     k = len(blocks.algorithms)
@@ -258,7 +257,7 @@ def require_blocks(blocks: Blocks) -> None:
         )
 
 
-def _check_adjust(options: Asked, test: str) -> None:
+def _check_adjust(options: RankOptions, test: str) -> None:
     if options.adjust in ("tukey", "dunnett") and test in OWN_VARIANCES:
         raise ArgumentError(
             f"adjust={options.adjust!r} is for one variance of all pairs, and {TEST_NAMES[test]} have one each. Use "
@@ -266,7 +265,7 @@ def _check_adjust(options: Asked, test: str) -> None:
         )
 
 
-def _by_ranks_or_means(blocks: Blocks, test: str, options: Asked) -> Assessment:
+def _by_ranks_or_means(blocks: Blocks, test: str, options: RankOptions) -> Assessment:
     means = block_estimates(blocks, test, options.alpha)
     if options.control is not None:
         adjust = options.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
@@ -303,7 +302,7 @@ def _skew(blocks: Blocks, on_ranks: bool) -> list[str]:
     ]
 
 
-def _by_signed_ranks(blocks: Blocks, options: Asked) -> Assessment:
+def _by_signed_ranks(blocks: Blocks, options: RankOptions) -> Assessment:
     names = blocks.algorithms
     control = None if options.control is None else names.index(options.control)
     adjust = options.adjust or ("shaffer" if control is None else "holm")
@@ -420,7 +419,7 @@ def mean_ranks(blocks: Blocks) -> Array:
 # ---------------------------------------------------------------------- posterior probabilities
 
 
-def by_posterior(blocks: Blocks, options: Asked) -> Assessment:
+def by_posterior(blocks: Blocks, options: RankOptions) -> Assessment:
     """Posterior probabilities that an algorithm is practically better; decided where one is above 1 - alpha."""
     from lmemtest.bench.ranking.bayesian import bayesian_pairs
 
@@ -451,7 +450,7 @@ def by_posterior(blocks: Blocks, options: Asked) -> Assessment:
     return Assessment(centre=centre, tests=tests, decisions=separated, test=test, notes=notes)
 
 
-def left_ahead(tests: pd.DataFrame, *, lower_is_better: bool) -> NDArray[np.bool_]:
+def left_ahead(tests: pd.DataFrame, *, lower_is_better: bool) -> Mask:
     """Of which tests the left is better, by the sign of what was tested.
 
     The order of the ranking does not say: mean ranks and signed ranks can favour different algorithms, and the estimate
@@ -463,7 +462,7 @@ def left_ahead(tests: pd.DataFrame, *, lower_is_better: bool) -> NDArray[np.bool
     return np.asarray(sign * tests["statistic"].to_numpy() > 0.0)
 
 
-def codes_on(blocks: Blocks, runs: Runs, method: str, options: Asked) -> Codes:
+def codes_on(blocks: Blocks, runs: Runs, method: str, options: RankOptions) -> Codes:
     """The verdicts of the same method on some of the blocks and algorithms of the runs, in the order of the blocks'."""
     if options.control is not None and options.control not in blocks.algorithms:
         raise DesignError(f"the control {options.control} is what is left out.")
@@ -480,7 +479,7 @@ def _those_in(runs: Runs, blocks: Blocks) -> Runs:
     return runs.filter(**kept)
 
 
-def assessment_of(method: str, runs: Runs, blocks: Blocks, options: Asked) -> Assessment:
+def assessment_of(method: str, runs: Runs, blocks: Blocks, options: RankOptions) -> Assessment:
     """What a method says of the runs, or of their blocks."""
     if method == "lmem":
         return by_model(runs, options)

@@ -18,8 +18,8 @@ from lmemtest.bench.ranking.methods import (
     PAIR_ADJUSTMENTS,
     TEST_NAMES,
     TESTS,
-    Asked,
     Assessment,
+    RankOptions,
     assessment_of,
     mean_ranks,
     outcomes,
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.core.arrays import Array
 
-
-__all__ = ["rank"]
 
 # What goes with the tests of each kind: a standardised mean with means, a share of signed ranks with ranks.
 EFFECTS = dict.fromkeys(("moderated", "t", "tukey", "lmem", "hierarchical"), "cohen_dz")
@@ -161,7 +159,7 @@ def rank(
     runs = runs if curves == "model" else one_each
     if vcov is not None and method != "lmem":
         raise ArgumentError(f"vcov={vcov!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
-    checked = Asked(
+    checked = RankOptions(
         alpha=check_fraction(alpha, "alpha"),
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
         adjust=_adjust(adjust, method, control),
@@ -236,7 +234,7 @@ def _control(control: Any, blocks: Blocks) -> str | None:
 
 
 def ranking_of(
-    assessment: Assessment, runs: Runs, blocks: Blocks, method: str, options: Asked, effect_size: str | None
+    assessment: Assessment, runs: Runs, blocks: Blocks, method: str, options: RankOptions, effect_size: str | None
 ) -> Ranking:
     """The record of an assessment: all in the order of the ranking, pairs with effect sizes and outcomes."""
     order = assessment.decisions.levels
@@ -272,7 +270,7 @@ def ranking_of(
         direction=runs.direction,
         formula=assessment.formula,
         assumptions=assessment.assumptions,
-        asked=options,
+        options=options,
         notes=notes,
     )
 
@@ -300,7 +298,9 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame({name: values[first] for name, values in out.items()})
 
 
-def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: str, options: Asked) -> pd.DataFrame:
+def _pairs(
+    tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: str, options: RankOptions
+) -> pd.DataFrame:
     import pandas as pd
 
     place = {name: i for i, name in enumerate(blocks.algorithms)}
@@ -337,7 +337,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
     return table.join(pd.DataFrame(more))
 
 
-def _effects(gains: Array, i: Array, j: Array, kind: str, options: Asked) -> tuple[Array, Array, Array]:
+def _effects(gains: Array, i: Array, j: Array, kind: str, options: RankOptions) -> tuple[Array, Array, Array]:
     """Effect sizes of the pairs over the blocks that both have, positive where the left is better."""
     out = np.full((3, len(i)), np.nan)
     both = np.isfinite(gains[:, i]) & np.isfinite(gains[:, j])  # blocks x pairs

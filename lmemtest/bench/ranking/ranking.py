@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.classical import Omnibus
-    from lmemtest.bench.ranking.methods import Asked
+    from lmemtest.bench.ranking.methods import RankOptions
     from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.decisions import Decisions
 
@@ -63,8 +63,8 @@ class Ranking(Result):
         The algorithm with which all others were compared; None for all pairs.
     alpha : float
     score, direction : str
-    asked : Asked
-        The options.
+    options : RankOptions
+        Those of `rank`, checked.
     formula : str
         The mixed model; empty for other methods.
     assumptions : pandas.DataFrame or None
@@ -89,7 +89,7 @@ class Ranking(Result):
     alpha: float
     score: str
     direction: str
-    asked: Asked
+    options: RankOptions
     formula: str = ""
     assumptions: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class Ranking(Result):
         sample = f"{len(self.levels)} algorithms on {self.blocks.said()}"
         if self.method == "bayesian":
             how = f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair"
-            return (f"{sample}; {how}; {self.asked.rope_text(self.score)}.",)
+            return (f"{sample}; {how}; {self.options.rope_text(self.score)}.",)
         adjust = ADJUSTMENT_NAMES.get(self.decisions.adjust, self.decisions.adjust)
         which = "all pairs" if self.control is None else f"comparisons with {self.control}"
         facts = [f"{sample}; {which}, {adjust} adjustment, alpha = {self.alpha:g}."]
@@ -205,11 +205,11 @@ class Ranking(Result):
         from lmemtest.bench.ranking.stability import closed_form, codes_by_table, stability_of
 
         test = "auto" if self.method == "lmem" else self.test
-        at_once = self.method == "lmem" and closed_form(self.runs, self.blocks, self.asked)
+        at_once = self.method == "lmem" and closed_form(self.runs, self.blocks, self.options)
 
         def again(part: Blocks) -> Codes:
             # the same draws for each part, so that none changes by chance alone
-            options = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
+            options = replace(self.options, test=test, rng=deepcopy(self.options.rng))
             at_hand = codes_by_table(part, options.alpha) if at_once else None
             return codes_on(part, self.runs, self.method, options) if at_hand is None else at_hand
 
@@ -287,7 +287,7 @@ def _better(ranking: Ranking) -> str:
     """Better in which sense: by a test, by more than what does not matter, or as far as is known."""
     if ranking.method != "bayesian":
         return "ranked significantly better" if ranking.test in ON_RANKS else "significantly better"
-    return "practically better" if ranking.asked.rope > 0.0 else "probably better"
+    return "practically better" if ranking.options.rope > 0.0 else "probably better"
 
 
 def _sorted_out(
@@ -372,7 +372,7 @@ def _how(ranking: Ranking) -> str:
     name = TEST_NAMES[ranking.test]
     if ranking.method == "bayesian":
         return (
-            f"Pairs were compared with the {name}; {ranking.asked.rope_text(ranking.score)}, and a pair is decided "
+            f"Pairs were compared with the {name}; {ranking.options.rope_text(ranking.score)}, and a pair is decided "
             f"where a posterior probability is above {1.0 - ranking.alpha:g}."
         )
     adjust = ADJUSTMENT_NAMES.get(ranking.decisions.adjust, ranking.decisions.adjust)

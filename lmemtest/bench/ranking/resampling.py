@@ -11,25 +11,19 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.normalise import UNITLESS
 from lmemtest.bench.data.runs import as_runs
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.resampling import batches, drawn_again, drawn_interval
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.core.words import listed, percent
 from lmemtest.errors import DesignError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Index
-
 
 UNITS = ("runs", "benchmarks")
 DRAWN = ("n-1", "n")
@@ -150,7 +144,7 @@ class Resampling:
                 weight[chosen < 0] = 0.0
             yield chosen, run, weight
 
-    def kept(self, algorithm: int, cut: float) -> NDArray[np.bool_]:
+    def kept(self, algorithm: int, cut: float) -> Mask:
         """Which blocks have a run between the lowest and the highest share `cut` of an algorithm's weight."""
         _, instance, _ = self._pool(algorithm)
         mass = cumulative(self.observed(algorithm)[1])[0]

@@ -36,7 +36,7 @@ from lmemtest.lmm.means.empirical_bayes import moderation
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.ranking.methods import Asked
+    from lmemtest.bench.ranking.methods import RankOptions
     from lmemtest.core.arrays import Array, Codes, Index
 
 
@@ -197,7 +197,7 @@ _FEWEST_BENCHMARKS = 3  # for moderated standard errors
 _CONSTANT = 1e-6  # parts of the scores, and of the residual variance, that are left to the fit
 
 
-def closed_form(runs: Runs, blocks: Blocks, options: Asked) -> bool:
+def closed_form(runs: Runs, blocks: Blocks, options: RankOptions) -> bool:
     """Whether decisions about the runs, and about some blocks or algorithms of them, have it."""
     if options.control is not None or options.adjust not in (None, "stepdown") or options.vcov == "model":
         return False

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     Scaled = Callable[[Runs], Runs]  # the runs with a score that is made of the raw one
     Left = tuple[Scaled, str, str, Any]  # how scores are made, the model, what a curve counts, who is left out
 
-__all__ = ["by_algorithms"]
-
 _COLUMNS = ["score", "left_out", "pairs", "order_changed", "decisions_changed", "leader", "leader_before"]
 _OF_CHANGES = ["score", "left_out", "left", "right", "order", "p_before", "p_after", "decision"]
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.failures import Failures
     from lmemtest.bench.robustness.variants import Way
 
-__all__ = ["by_policies", "by_policies_if_any"]
-
 RANK = "rank"
 USUAL = ("worst", RANK, "drop")
 BY_KIND = "by kind"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lmemtest.core.replicates import Executor
     from lmemtest.core.result import Answer
 
-__all__ = ["robustness"]
-
 # What is varied, and which options go with it
 OF: dict[str, tuple[str, ...]] = {
     "score": ("variants",),

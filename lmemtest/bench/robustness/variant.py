@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.model import LmmFit
 
-__all__ = ["variant"]
-
 _MOST = 4  # levels that a note names
 
 

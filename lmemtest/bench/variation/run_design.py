@@ -34,8 +34,7 @@ from lmemtest.lmm.means.f_tests import FTest, f_test
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from lmemtest.core.arrays import Index
     from lmemtest.lmm.model import LmmFit
 
     Limits = tuple[float, float]
@@ -273,7 +272,7 @@ def _label(columns: dict[str, list[str]], factors: Factors, *, crossed: bool) ->
 
 
 def _identified(
-    codes: dict[Factors, NDArray[np.intp]], n_rows: int, columns: dict[str, list[str]], *, crossed: bool
+    codes: dict[Factors, Index], n_rows: int, columns: dict[str, list[str]], *, crossed: bool
 ) -> tuple[list[Factors], list[str]]:
     """Random terms whose groups are no single rows and no copies of another term's groups."""
     counts = {factors: int(code.max()) + 1 for factors, code in codes.items()}

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
 from lmemtest.bench.data.roles import OUTCOMES, battle_roles
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import column_codes
 from lmemtest.core.frames import as_pandas, check_numeric
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns, check_magnitude
 from lmemtest.core.words import counted, format_level, joined, listed
 from lmemtest.errors import ArgumentError, DataError, DesignError
-
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array, Index
 
 SIDES = {"a": 1.0, "b": -1.0, "tie": 0.0}  # what `outcomes` may say
 _HEAD = 10_000  # rows that tell the roles of columns

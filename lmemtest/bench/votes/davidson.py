@@ -12,16 +12,14 @@ where there are ties, and the mean of theta is zero. Outcomes are an exponential
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import softmax
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.errors import EstimationError
-
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array, Index
 
 _CONVERGED = 1e-8  # length of a last Newton step, whose error is about its square
 _MOST_STEPS = 50  # a dozen are usual; where there is no maximum, each step adds about one to some x

@@ -20,13 +20,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.outperforming import effect_size as effects_of
 from lmemtest.bench.ranking import classical
 from lmemtest.bench.ranking.bayesian import outcome_draws, posterior_verdicts, signed_rank
-from lmemtest.compat.autorank.decisions import (
-    cd_diagram,
-    ci_plot,
-    distinct,
-    get_sorted_rank_groups,
-    posterior_maps,
-)
+from lmemtest.compat.autorank.decisions import cd_diagram, ci_plot, distinct, get_sorted_rank_groups, posterior_maps
 from lmemtest.compat.autorank.result import UNDEFINED, BayesResult, ComparisonResult, RankResult, WrongTypeError
 from lmemtest.core.rounding import below, tie_order, tolerance
 from lmemtest.core.validate import check_magnitude, resolve_rng
@@ -40,10 +34,9 @@ from lmemtest.lmm.hypotheses.variances import equal_variances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
+
 
 __all__ = [
     "RankResult",

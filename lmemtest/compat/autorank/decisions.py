@@ -23,7 +23,8 @@ from lmemtest.lmm.means.decisions import Decisions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
+
+    from lmemtest.core.arrays import Array, Mask
 
 TESTS = {"ttest": "paired t-test", "wilcoxon": "Wilcoxon signed-rank test"}
 TESTS_OF_PAIRS = {"nemenyi": "Nemenyi", "tukeyhsd": "Tukey HSD", "lmem": "mixed model, Tukey", "bayes": "signed-rank"}
@@ -44,7 +45,7 @@ def is_significant(result: RankResult) -> bool:
     return bool(result.pvalue is not None and below(result.pvalue, result.alpha))
 
 
-def differ(result: RankResult) -> NDArray[np.bool_]:
+def differ(result: RankResult) -> Mask:
     """Pairs of rows of `rankdf` that differ significantly (Bayesian: decided to be smaller or larger)."""
     table = result.rankdf
     k = len(table)
@@ -58,7 +59,7 @@ def differ(result: RankResult) -> NDArray[np.bool_]:
     return np.asarray(distance > half[:, None] + half + tolerance(values))  # at the limit is not beyond it
 
 
-def _widths(result: RankResult) -> NDArray[np.float64]:
+def _widths(result: RankResult) -> Array:
     return (result.rankdf["ci_upper"] - result.rankdf["ci_lower"]).to_numpy(dtype=float)
 
 
@@ -111,7 +112,7 @@ def _best_first(result: RankResult) -> tuple[list[int], str]:
     return descending, "maximize"
 
 
-def stretches(apart: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def stretches(apart: Mask) -> list[tuple[int, int]]:
     """First and last position of the longest stretches of two or more without a pair that is apart.
 
     >>> stretches(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool))

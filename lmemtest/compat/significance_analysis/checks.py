@@ -427,20 +427,34 @@ def _tables(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaperBuilder:
-    """A table and the names of its columns, with the checks of the paper as methods.
+    """A table and the names of its columns, with the checks of the paper as methods: figures 3, 15 and 19 of it.
 
     ``verbose=False`` leaves the decisions of a check printed, as in the paper.
 
-    Attributes
+    Parameters
     ----------
-    dataset : pandas.DataFrame
-        One row per run and budget.
+    dataset : dataframe, or what `dataframe_validator` returned
+        One row per run and budget. It is not changed.
     algorithm_var, benchmark_var, loss_var, fidelity_var, seed_var : str
         Columns; those that the table lacks are left to the rules of the functions.
+
+    Raises
+    ------
+    ArgumentError
+        If `dataset` is not a table.
 
     See Also
     --------
     lmemtest.ModelBuilder : the builder of this package, which takes `Runs`.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", model="svm").to_frame()
+    >>> builder = model_builder(data, loss_var="loss", fidelity_var="budget")
+    >>> builder.test_seed_dependency(verbose=False)
+    => Seed is a significant effect, likely influenced algorithms: ['RS']
+    ['RS']
     """
 
     dataset: pd.DataFrame
@@ -449,6 +463,9 @@ class PaperBuilder:
     loss_var: str = VALUE
     fidelity_var: str = BUDGET
     seed_var: str = SEED
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dataset", to_table(self.dataset))
 
     def _call(self, function: Callable[..., Any], **options: Any) -> Any:
         """A check with the columns of the builder; those by name only, which its package does not know, if there."""
@@ -490,43 +507,7 @@ class PaperBuilder:
         return model(formula, self.dataset, self.algorithm_var)
 
 
-def model_builder(
-    dataset: pd.DataFrame,
-    algorithm_var: str = ALGORITHM,
-    benchmark_var: str = BENCHMARK,
-    loss_var: str = VALUE,
-    fidelity_var: str = BUDGET,
-    seed_var: str = SEED,
-) -> PaperBuilder:
-    """Begin with a table, as in figures 3, 15 and 19 of the paper.
-
-    Parameters
-    ----------
-    dataset : dataframe, or what `dataframe_validator` returned
-        One row per run and budget. It is not changed.
-    algorithm_var, benchmark_var, loss_var, fidelity_var, seed_var : str
-        Columns.
-
-    Returns
-    -------
-    PaperBuilder
-
-    Raises
-    ------
-    ArgumentError
-        If `dataset` is not a table.
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", model="svm").to_frame()
-    >>> builder = model_builder(data, loss_var="loss", fidelity_var="budget")
-    >>> builder.test_seed_dependency(verbose=False)
-    => Seed is a significant effect, likely influenced algorithms: ['RS']
-    ['RS']
-    """
-    columns = (algorithm_var, benchmark_var, loss_var, fidelity_var, seed_var)
-    return PaperBuilder(to_table(dataset), *columns)
+model_builder = PaperBuilder  # as the paper calls it
 
 
 # ---------------------------------------------------------------------- horizons

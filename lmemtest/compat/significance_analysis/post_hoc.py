@@ -24,8 +24,8 @@ from lmemtest.lmm.means.estimates import Estimates
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
 # Columns of this package under the names of pymer4.
@@ -301,7 +301,7 @@ def _pairs(names: Sequence[str], contrasts: pd.Series) -> Iterator[tuple[int, in
         yield sides[text]
 
 
-def _half_widths(contrasts: pd.DataFrame, count: int) -> NDArray[np.float64]:
+def _half_widths(contrasts: pd.DataFrame, count: int) -> Array:
     """Half widths of the intervals, or Tukey's critical difference of each pair."""
     if {"2.5_ci", "97.5_ci"} <= set(contrasts.columns):
         return (contrasts["97.5_ci"] - contrasts["2.5_ci"]).to_numpy(dtype=float) / 2.0

@@ -47,9 +47,7 @@ from lmemtest.lmm.diagnostics.draws import NOTE_P
 from lmemtest.lmm.diagnostics.scale import SD_NOTE, SD_WARNING
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.core.result import Answer
     from lmemtest.lmm.model import LmmFit
 
@@ -211,7 +209,7 @@ def spreads(scores: Array) -> Array:
     return np.sqrt(np.maximum(variance, 0.0))
 
 
-def _apart(sd: Array) -> tuple[NDArray[np.intp], float, bool]:
+def _apart(sd: Array) -> tuple[Index, float, bool]:
     """Algorithms that stand out, the larger over the smaller of their spread and the others', and whether it is theirs.
 
     Those that are apart from the median by the factor that counts; the largest where none is.

@@ -24,9 +24,7 @@ from lmemtest.core.words import format_number
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.diagnostics.draws import Parts
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
@@ -73,7 +71,7 @@ def measure(values: Array) -> Moments:
 
 
 @lru_cache(maxsize=256)
-def _places(n: int) -> NDArray[np.intp]:
+def _places(n: int) -> Index:
     """Order statistics that are looked at: all, or some at equal distances on the normal scale."""
     if n <= _POINTS:
         return np.arange(n)
@@ -260,7 +258,7 @@ def _remedy(rows: Rows | None, score: Score) -> str:
 # ---------------------------------------------------------------------------------------- the test of Shapiro and Wilk
 
 
-def shapiro_wilk(x: NDArray[np.float64], smallest: float = 0.0, most: int = MOST) -> tuple[float, float]:
+def shapiro_wilk(x: Array, smallest: float = 0.0, most: int = MOST) -> tuple[float, float]:
     """Statistic and p-value; NaN for fewer than 3 or more than `most` values, or if the range is not above `smallest`.
 
     Examples

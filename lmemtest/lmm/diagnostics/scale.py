@@ -27,9 +27,7 @@ from lmemtest.lmm.hypotheses.variances import likelihood_ratio
 from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.core.result import Answer
     from lmemtest.lmm.diagnostics.draws import Parts
     from lmemtest.lmm.diagnostics.scores import Rows, Score
@@ -267,14 +265,7 @@ def settle(scales: tuple[Answer, ...]) -> tuple[Answer, ...]:
 
 
 def _decide(
-    fit: LmmFit,
-    name: str,
-    levels: tuple[str, ...],
-    sd: Array,
-    constant: NDArray[np.bool_],
-    ratio: float,
-    p: float,
-    score: Score,
+    fit: LmmFit, name: str, levels: tuple[str, ...], sd: Array, constant: Mask, ratio: float, p: float, score: Score
 ) -> tuple[str, str]:
     if np.isnan(ratio):
         return "skipped", "Too few rows per level to judge."

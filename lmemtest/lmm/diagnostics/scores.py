@@ -26,8 +26,6 @@ from lmemtest.lmm.model.predictions import read_rows
 from lmemtest.lmm.scope import ScoreKind, two_valued
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.core.result import Answer
     from lmemtest.lmm.model import LmmFit
@@ -231,7 +229,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
     )
 
 
-def _scores(fit: LmmFit, rows: Rows) -> tuple[Array, Array, NDArray[np.intp]]:
+def _scores(fit: LmmFit, rows: Rows) -> tuple[Array, Array, Index]:
     """Known scores, the rows that have each, and their cells."""
     cells = fit.cells
     if not rows.single:
@@ -246,9 +244,7 @@ def _scores(fit: LmmFit, rows: Rows) -> tuple[Array, Array, NDArray[np.intp]]:
     return y, np.ones(len(y)), rows.cell
 
 
-def _worst_level(
-    labels: list[str], codes: NDArray[np.intp], y: Array, count: Array
-) -> list[tuple[str, str, float, float]]:
+def _worst_level(labels: list[str], codes: Index, y: Array, count: Array) -> list[tuple[str, str, float, float]]:
     """The level of a column with the largest share on a bound; none if all levels are small."""
     k = len(labels)
     low, high = np.full(k, np.inf), np.full(k, -np.inf)

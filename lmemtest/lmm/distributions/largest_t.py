@@ -51,9 +51,9 @@ from lmemtest.lmm.distributions.student import t_quantile, two_sided_p, upper_ta
 from lmemtest.lmm.distributions.studentized_range import LogTail, log_upper_tail, ptukey, solve_tail, tabulate
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
 
 
 ALTERNATIVES = ("two-sided", "greater")
@@ -283,7 +283,7 @@ class DrawnLargestT:
 
 
 def largest_over_curves(
-    rows: Array, cov: Array, df: float, *, n_draws: int, rng: np.random.Generator, defined: NDArray[np.bool_]
+    rows: Array, cov: Array, df: float, *, n_draws: int, rng: np.random.Generator, defined: Mask
 ) -> DrawnLargestT:
     """Simulate the largest |t| over curves, rows (curves, points, p) of coefficients with covariance `cov`.
 
@@ -309,7 +309,7 @@ def largest_over_curves(
     return DrawnLargestT(np.sort(np.concatenate(draws)), float(df))
 
 
-def _mean_correlation(rows: Array, cov: Array, defined: NDArray[np.bool_]) -> Array:
+def _mean_correlation(rows: Array, cov: Array, defined: Mask) -> Array:
     """Correlation of a curve's errors between points, averaged over the curves that are defined at both."""
     total, count = np.zeros((rows.shape[1],) * 2), np.zeros((rows.shape[1],) * 2)
     for curve, inside in zip(rows, defined, strict=True):
@@ -577,7 +577,7 @@ def _below_table(loadings: tuple[float, ...], counts: tuple[int, ...]) -> LogTai
     return tabulate(lambda w: _log_below(w, b, count))
 
 
-def _log_above(w: Array, b: Array, count: NDArray[np.intp], two_sided: bool) -> Array:
+def _log_above(w: Array, b: Array, count: Index, two_sided: bool) -> Array:
     """Log P(max > w), elementwise; the trapezoidal rule converges geometrically on Gaussian-tailed integrands."""
     rest = np.sqrt(1.0 - b**2)
     step = _step(b, rest)
@@ -599,7 +599,7 @@ def _log_above(w: Array, b: Array, count: NDArray[np.intp], two_sided: bool) -> 
     return np.minimum(out, 0.0)
 
 
-def _log_any(log_tail: Array, count: NDArray[np.intp]) -> Array:
+def _log_any(log_tail: Array, count: Index) -> Array:
     """Log of 1 - prod (1 - tail)^count, also where the tails underflow."""
     tail = np.exp(np.minimum(log_tail, -1e-16))
     with np.errstate(divide="ignore"):
@@ -609,7 +609,7 @@ def _log_any(log_tail: Array, count: NDArray[np.intp]) -> Array:
     return np.where(top < -30.0, tiny, direct)
 
 
-def _log_below(w: Array, b: Array, count: NDArray[np.intp]) -> Array:
+def _log_below(w: Array, b: Array, count: Index) -> Array:
     """Log P(max <= -w), elementwise."""
     rest = np.sqrt(1.0 - b**2)
     step = _step(b, rest)
@@ -624,7 +624,7 @@ def _log_below(w: Array, b: Array, count: NDArray[np.intp]) -> Array:
     return out
 
 
-def _log_below_at(z: Array, w: float, b: Array, rest: Array, count: NDArray[np.intp]) -> Array:
+def _log_below_at(z: Array, w: float, b: Array, rest: Array, count: Index) -> Array:
     return special.log_ndtr((-w - b * z[:, None]) / rest) @ count - 0.5 * z**2
 
 

@@ -11,13 +11,10 @@ of n F_n: the modal interval shrinks to where the two are farthest apart, until 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array, Index
-
+from lmemtest.core.arrays import Array, Index
 
 BINS = 1024
 _VISIBLE = 50.0  # a range has about this many bandwidths that a figure can show

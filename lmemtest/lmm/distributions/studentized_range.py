@@ -31,9 +31,9 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
 
 
 _TABLE_END = 56.0  # no tail that is used here reaches the smallest double later: k^2 exp(-w^2 / 4) does at w = 55
@@ -103,7 +103,7 @@ def tabulate(log_survival: Callable[[Array], Array]) -> LogTail:
     return log_s, elasticity
 
 
-def _place(at: Array) -> tuple[NDArray[np.intp], Array]:
+def _place(at: Array) -> tuple[Index, Array]:
     """The panel of each point, and where it is there, from -1 to 1."""
     wide_before = _WIDE_FROM / _NARROW - _WIDE_FROM / _WIDE
     panel = np.minimum(at / _NARROW, wide_before + at / _WIDE).astype(np.intp)

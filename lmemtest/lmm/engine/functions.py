@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from lmemtest.core.arrays import Array, Index
+from lmemtest.core.arrays import Array, Index, Mask
 
 _FEW = 1e5  # numbers of a matrix that are sooner made than looked through
 
@@ -36,7 +35,7 @@ class Functions:
         """From the matrix, ``(rows, p)``."""
         if isinstance(L, Functions):
             return L
-        defined: NDArray[np.bool_] = np.asarray(np.isfinite(L).all(axis=1))
+        defined: Mask = np.asarray(np.isfinite(L).all(axis=1))
         filled = L if defined.all() else np.where(defined[:, None], L, 0.0)
         row, column = np.divmod(np.flatnonzero(filled != 0.0), max(L.shape[1], 1))
         packed = cls._packed(np.bincount(row, minlength=len(L)), column, filled[row, column], L.shape[1])
@@ -64,11 +63,11 @@ class Functions:
         """Some of the rows."""
         return Functions(self.columns[:, rows], self.values[:, rows], self.width)
 
-    def where(self, chosen: NDArray[np.bool_]) -> Functions:
+    def where(self, chosen: Mask) -> Functions:
         """Some of the rows; all of them without a copy."""
         return self if chosen.all() else self[chosen]
 
-    def filled(self, kept: NDArray[np.bool_], value: float = 0.0) -> Functions:
+    def filled(self, kept: Mask, value: float = 0.0) -> Functions:
         """With one value in the rows that are not kept."""
         return self if kept.all() else Functions(self.columns, np.where(kept, self.values, value), self.width)
 
@@ -112,7 +111,7 @@ class Functions:
         return len(self.columns)
 
     @property
-    def finite(self) -> NDArray[np.bool_]:
+    def finite(self) -> Mask:
         """Rows that are defined."""
         return np.asarray(np.isfinite(self.values).all(axis=0))
 

@@ -22,20 +22,15 @@ its size, so errors keep their digits where the variance of a term is ten thousa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.hessian import directions
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.sweep import modes, multiply, through
 from lmemtest.lmm.engine.theta import block_factors, free_indices, solve_spd
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # What predictors leave of their targets, on the internal scale: ``q`` and ``Sigma q`` per block of the system,
 # ``(levels, K, c)``; ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero); and the
@@ -172,7 +167,7 @@ def slopes(
 
 
 def unit_targets(
-    problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]], which: NDArray[np.intp]
+    problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]], which: Index
 ) -> tuple[Array, list[Array]]:
     """``L`` and ``K`` of some effects of some terms; ``which`` counts them term by term, level by level."""
     K = [np.zeros((q, k, len(which))) for q, k in shapes]

@@ -368,13 +368,7 @@ def _back_through_tail(system: System, done: Sweep, F_bar: Array, *, inputs: boo
 
 
 def _unexplained(
-    system: System,
-    done: Sweep,
-    L_tail: tuple[Array, ...],
-    M_inverse: Array,
-    block: Block,
-    L: Array,
-    rows: slice,
+    system: System, done: Sweep, L_tail: tuple[Array, ...], M_inverse: Array, block: Block, L: Array, rows: slice
 ) -> Array:
     """Sum over the levels of a tail block of its part of ``A - A Q A``, ``(K, K)``.
 

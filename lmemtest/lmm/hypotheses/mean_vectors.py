@@ -22,20 +22,13 @@ Psychometrika 24, 95-112, doi:10.1007/BF02289823; Möttönen & Oja (1995), Journ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from scipy import special
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.proportions import sign_test
 from lmemtest.core.resampling import sign_patterns
 from lmemtest.lmm.means.f_tests import FTest
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
-
 
 _MOST_SIGNS = 16  # vectors whose 2^(n - 1) signs are all looked at; beyond, the sum is as good as normal
 _SAME = 1e-9  # relative: lengths of sums that differ by less are the same
@@ -44,7 +37,7 @@ _ZERO = 1e-12  # of the longest vector: no effect
 _NO_TEST = FTest(f_ratio=np.nan, df_num=np.nan, df_den=np.nan, p_value=np.nan, f_scale=np.nan, ddf="moments")
 
 
-def mean_about_groups(vectors: Array, group: NDArray[np.intp]) -> tuple[Array, Array, int, float]:
+def mean_about_groups(vectors: Array, group: Index) -> tuple[Array, Array, int, float]:
     """Mean of vectors over groups of equal weight, residuals about the groups, their degrees of freedom, and a size.
 
     The size is the number of vectors in a single group with as precise a mean: the squared standard errors of the mean
@@ -56,7 +49,7 @@ def mean_about_groups(vectors: Array, group: NDArray[np.intp]) -> tuple[Array, A
     return means.mean(axis=0), vectors - means[group], len(vectors) - len(counts), size
 
 
-def mean_test(vectors: Array, group: NDArray[np.intp]) -> FTest:
+def mean_test(vectors: Array, group: Index) -> FTest:
     """Test whether the mean of vectors, over groups within which they vary, is zero: exact for one normal column."""
     mean, residuals, f, size = mean_about_groups(vectors, group)
     rest = residuals if len(vectors) < vectors.shape[1] else residuals.T
@@ -68,7 +61,7 @@ def mean_test(vectors: Array, group: NDArray[np.intp]) -> FTest:
     return FTest.of(size * float(mean @ mean) * f / total, df, df * f, "moments")
 
 
-def between_groups(vectors: Array, group: NDArray[np.intp]) -> FTest:
+def between_groups(vectors: Array, group: Index) -> FTest:
     """Test whether the means of vectors differ between groups: exact for one normal column, else by Box's moments.
 
     Examples

@@ -34,9 +34,7 @@ from lmemtest.lmm.engine.held import draw_answers, draw_cells
 from lmemtest.lmm.engine.structure import RandomTerm
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.hypotheses.glrt import Nesting
 
 
@@ -150,7 +148,7 @@ class ExactNull:
     """
 
     mu: Array
-    multiplicity: NDArray[np.intp]
+    multiplicity: Index
     penalty: Array
     n_effective: int
     residual_df: int
@@ -229,7 +227,7 @@ class ExactNull:
 def exact_null(
     X: Array,
     basis: Array,
-    codes: NDArray[np.intp],
+    codes: Index,
     weight: Array,
     *,
     n_obs: int,

@@ -15,18 +15,14 @@ so F(0) is an exact test on the boundary l = 0 and inverting F(l) gives an exact
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_fraction
 from lmemtest.errors import DesignError
-
-if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array, Index
-
 
 _ZERO = 1e-9  # relative to the largest eigenvalue
 _MANY_GROUPS = 100  # whose matrix is decomposed by its rank, where groups are of one size

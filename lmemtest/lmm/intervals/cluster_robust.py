@@ -26,9 +26,8 @@ from lmemtest.lmm.means.reference_grid import check_fit, check_working, name_tup
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
 
 
 KINDS = ("CR0", "CR1", "CR2")
@@ -128,7 +127,7 @@ class ClusterRobust(Result):
     def _contributions(self, rows: Functions) -> Array:
         return rows.times(self._scores(self.root).T).T
 
-    def has_variance(self, L: Array | Functions) -> NDArray[np.bool_]:
+    def has_variance(self, L: Array | Functions) -> Mask:
         """Rows of L whose variance the scatter of the clusters shows.
 
         Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
@@ -137,7 +136,7 @@ class ClusterRobust(Result):
         rows = self._kept(L)
         return self._shown(L, rows, np.sum(self._contributions(rows) ** 2, axis=0))
 
-    def _shown(self, L: Array | Functions, rows: Functions, total: Array) -> NDArray[np.bool_]:
+    def _shown(self, L: Array | Functions, rows: Functions, total: Array) -> Mask:
         """`has_variance`, with the squares of the contributions."""
         return np.asarray(self.fit.estimable(L)) & ~self._is_alone(rows) & ~self._is_constant(rows, total)
 
@@ -222,11 +221,11 @@ class ClusterRobust(Result):
         factor = self.n_clusters / (self.n_clusters - 1.0) if self.kind == "CR1" else 1.0
         return np.asarray(np.sqrt(factor) * self.fit.problem.y_scale * (self.engine.w @ H.T))
 
-    def _is_alone(self, rows: Functions) -> NDArray[np.bool_]:
+    def _is_alone(self, rows: Functions) -> Mask:
         """Functions with a part that one cluster alone determines; identically zero ones, too."""
         return np.asarray(~(self.engine.share_alone(rows, self.root) < _ALONE))
 
-    def _is_constant(self, rows: Functions, total: Array) -> NDArray[np.bool_]:
+    def _is_constant(self, rows: Functions, total: Array) -> Mask:
         """Functions with the same value in all clusters, up to rounding; with the squares of the contributions."""
         working = rows.quadratic_forms((self.root @ self.root.T)[None])[0]
         return np.asarray(total <= NO_SCATTER * self.fit.scale * working)
@@ -343,9 +342,7 @@ def sandwiched(fit: Any, names: tuple[str, ...], kind: str = "CR2") -> ClusterRo
 # ---------------------------------------------------------------------- clusters
 
 
-def _check_clusters(
-    fit: Any, codes: NDArray[np.intp], n_clusters: int, to_fit: NDArray[np.intp], names: tuple[str, ...]
-) -> None:
+def _check_clusters(fit: Any, codes: Index, n_clusters: int, to_fit: Index, names: tuple[str, ...]) -> None:
     label = ":".join(names)
     if n_clusters < 2:
         raise DesignError(
@@ -384,7 +381,7 @@ def _notes(result: ClusterRobust) -> tuple[str, ...]:
     alone = estimable & result._is_alone(functions)
     constant = estimable & ~alone & result._is_constant(functions, np.sum(result.contributions(rows) ** 2, axis=0))
 
-    def named(which: NDArray[np.bool_]) -> str:
+    def named(which: Mask) -> str:
         return listed([name for name, chosen in zip(result.fit.design.x_names, which, strict=True) if chosen], 5)
 
     if alone.any():

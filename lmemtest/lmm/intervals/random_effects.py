@@ -18,9 +18,7 @@ from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.model.predictions import batches, representatives, shapes, terms_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.model import LmmFit
 
 
@@ -170,7 +168,7 @@ def random_effects(
     )
 
 
-def _without_interval(fit: LmmFit, i: int, j: int, df: Array) -> tuple[NDArray[np.bool_], str]:
+def _without_interval(fit: LmmFit, i: int, j: int, df: Array) -> tuple[Mask, str]:
     """Levels of one effect that have no interval, and why."""
     term = fit.design.random[i]
     name = term.names[j]
@@ -193,7 +191,7 @@ def _errors(fit: LmmFit, terms: list[int], count: int, *, at_once: bool, conditi
     """Covariance of the errors of all effects of some terms; their variances alone unless they are needed at once."""
     where, every = (fit.problem, fit.optim.theta, fit.optim.criterion), np.arange(count)
 
-    def covariance(which: NDArray[np.intp]) -> Array:
+    def covariance(which: Index) -> Array:
         targets = prediction.unit_targets(fit.problem, terms, shapes(fit), which)
         return prediction.covariance(*where, *targets, conditional=conditional)
 

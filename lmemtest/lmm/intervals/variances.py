@@ -29,20 +29,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
+from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.lmm.distributions.student import variance_interval
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
-
 
 METHODS = ("bonett", "chi-squared")
 FEWEST = 5  # values, below which a kurtosis says nothing and the interval is the chi-squared one
@@ -205,7 +199,7 @@ class Stratum:
     rows: float
 
 
-def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
+def strata_of(codes: dict[Factors, Index], y: Array) -> dict[Factors, Stratum] | None:
     """Strata of a table, or None if it is not balanced.
 
     `codes` has the number of the group of every row per set of factors, and with every two sets their intersection; `y`
@@ -215,7 +209,7 @@ def strata_of(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors,
     return _strata(codes, y) if _crossed(codes) else None
 
 
-def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, Stratum] | None:
+def _strata(codes: dict[Factors, Index], y: Array) -> dict[Factors, Stratum] | None:
     strata: dict[Factors, Stratum] = {}
     groups: dict[Factors, int] = {}
     parts: dict[Factors, Array] = {}
@@ -235,7 +229,7 @@ def _strata(codes: dict[Factors, NDArray[np.intp]], y: Array) -> dict[Factors, S
     return strata
 
 
-def _group_means(code: NDArray[np.intp], counts: NDArray[np.intp], y: Array) -> Array:
+def _group_means(code: Index, counts: Index, y: Array) -> Array:
     """Mean of the group of every row, ``(n, r)``."""
     if len(counts) == len(code):
         return y
@@ -243,7 +237,7 @@ def _group_means(code: NDArray[np.intp], counts: NDArray[np.intp], y: Array) -> 
     return np.stack(columns, axis=1)[code]
 
 
-def _crossed(codes: dict[Factors, NDArray[np.intp]]) -> bool:
+def _crossed(codes: dict[Factors, Index]) -> bool:
     """Whether the groups of any two sets meet equally often within the groups of their intersection."""
     sets = list(codes)
     for i, left in enumerate(sets):
@@ -313,7 +307,7 @@ class BalancedModel:
         v[v < _TOLERANCE * scale] = 0.0
         return v, least
 
-    def _descend(self, A: Array, v: Array, floor: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
+    def _descend(self, A: Array, v: Array, floor: Array, free: Mask) -> tuple[Array, float]:
         """Local minimum of the deviance in ``v >= floor``, some held, by Newton's method with exact derivatives.
 
         Variances at the floor that the gradient would push below it are held there. Directions along which the

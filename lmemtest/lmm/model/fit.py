@@ -25,7 +25,6 @@ from lmemtest.lmm.engine.held import Held, draw_cells
 from lmemtest.lmm.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.formula import build_design
 from lmemtest.lmm.formula.design import Design, beside_held
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.verbs import Verbs
@@ -33,9 +32,8 @@ from lmemtest.lmm.scope import Scope, scope_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
 
 
@@ -153,7 +151,7 @@ class LmmFit(Verbs, Result):
         """Schwarz's criterion with the number of rows, as lme4 has it."""
         return -2.0 * self.llf + float(np.log(self.nobs)) * self.n_params
 
-    def cells_by(self, names: Sequence[str]) -> tuple[Cells, NDArray[np.intp]]:
+    def cells_by(self, names: Sequence[str]) -> tuple[Cells, Index]:
         """The cells of the table, split by further columns, and the cell of the fit that each belongs to.
 
         Raises
@@ -256,16 +254,18 @@ class LmmFit(Verbs, Result):
     @cached_property
     def params(self) -> pd.Series:
         """Fixed effects by name; NaN for columns that depend on others."""
-        values = np.full(len(self.design.x_names), np.nan)
-        values[self.problem.kept] = self.kept_params
-        return pd.Series(values, index=list(self.design.x_names), name="estimate")
+        return self._by_name(self.kept_params, "estimate")
 
     @cached_property
     def bse(self) -> pd.Series:
         """Standard errors of the fixed effects."""
-        values = np.full(len(self.design.x_names), np.nan)
-        values[self.problem.kept] = np.sqrt(self._fixed[1].diagonal())
-        return pd.Series(values, index=list(self.design.x_names), name="se")
+        return self._by_name(np.sqrt(self.kept_cov.diagonal()), "se")
+
+    def _by_name(self, kept: Array, name: str) -> pd.Series:
+        """Values of the kept coefficients as those of all, NaN for the others."""
+        values = pd.Series(np.nan, index=list(self.design.x_names), name=name)
+        values.iloc[self.problem.kept] = kept
+        return values
 
     def cov_params(self) -> pd.DataFrame:
         """Covariance of the identified fixed effects."""
@@ -290,7 +290,7 @@ class LmmFit(Verbs, Result):
         return Held(tuple(self.design.engine_terms), tuple(factors), self.cells.n * self.row_precision())
 
     @cached_property
-    def _dropped(self) -> NDArray[np.intp]:
+    def _dropped(self) -> Index:
         """Columns that depend on earlier ones."""
         return np.setdiff1d(np.arange(len(self.design.x_names)), self.problem.kept)
 
@@ -319,7 +319,7 @@ class LmmFit(Verbs, Result):
         """The same, of each the numbers that are not zero."""
         return L if isinstance(L, Functions) else Functions.of(self._functions(L))
 
-    def estimable(self, L: Array | Functions) -> NDArray[np.bool_]:
+    def estimable(self, L: Array | Functions) -> Mask:
         """Which linear functions ``L b`` of the fixed effects the data identify, ``(rows,)`` bool.
 
         ``L`` has one row per function over all columns of the design.
@@ -342,7 +342,7 @@ class LmmFit(Verbs, Result):
         _, d, rows = np.linalg.svd(wide / scale, full_matrices=False)
         return scale, rows[d > _RANK * d[0]]
 
-    def has_error(self, L: Array | Functions) -> NDArray[np.bool_]:
+    def has_error(self, L: Array | Functions) -> Mask:
         """Of which linear functions ``L b`` the data know the error, ``(rows,)`` bool.
 
         False where the estimate would change with random effects that the fixed ones hold: their variance is
@@ -490,27 +490,10 @@ class LmmFit(Verbs, Result):
     @cached_property
     def modes(self) -> tuple[Array, ...]:
         """Conditional modes of each random-effects term, ``(levels, effects)``, in the order of the formula."""
-        return predictions.modes(self)
+        left = self.cells.mean - self.cell_predictions(random=False)
+        return tuple(u[:, :, 0] for u in self.held.take(left[:, None])[0])
 
-    def conditional_modes(self, group: str) -> pd.DataFrame:
-        """Conditional modes (BLUPs) of one grouping factor.
-
-        Parameters
-        ----------
-        group : str
-            For instance ``"benchmark"`` or ``"benchmark:seed"``.
-
-        Returns
-        -------
-        pandas.DataFrame
-            One row per level, one column per effect.
-
-        Raises
-        ------
-        ArgumentError
-            If the model has no such group.
-        """
-        return predictions.by_level(self, group)
+    conditional_modes = predictions.conditional_modes
 
     def ranef(self) -> dict[str, pd.DataFrame]:
         """The conditional modes of all grouping factors, by their names: `conditional_modes` of each."""
@@ -553,64 +536,7 @@ class LmmFit(Verbs, Result):
         """Predicted scores of the cells, ``(n_cells,)``, in the order of ``cells.frame``; see `predict`."""
         return predictions.predict(self, random=check_flag(random, "random"))
 
-    @one_blas_thread()
-    def prediction_intervals(
-        self,
-        frame: Any = None,
-        *,
-        random: bool = True,
-        target: Literal["mean", "score"] = "mean",
-        alpha: float = 0.05,
-    ) -> pd.DataFrame:
-        """Predictions with intervals.
-
-        Parameters
-        ----------
-        frame : dataframe, optional
-            New rows with the columns of the model; by default those of the table that was fitted, in its order.
-            Groups that the fit has not seen (a new benchmark) add the variance of their effects.
-        random : bool
-            False: the interval of the population's mean, fixed effects alone.
-        target : {"mean", "score"}
-            The expected score at these effects, or the score of one further run (the residual's variance is added).
-        alpha : float in (0, 1)
-            One minus the confidence level of each interval.
-
-        Returns
-        -------
-        pandas.DataFrame
-            ``prediction``, ``se`` (of the prediction's error), ``df`` (Satterthwaite), ``ci_low``, ``ci_high``; one
-            row per row of `frame`, NaN where the fixed part is not estimable.
-
-        Raises
-        ------
-        ArgumentError
-            If `alpha` is not in (0, 1), or the residual variance of a new group is asked for.
-
-        Notes
-        -----
-        The error of the fixed effects and of the conditional modes (Henderson 1975), at the estimated variances.
-
-        References
-        ----------
-        Henderson (1975). Best linear unbiased estimation and prediction under a selection model. Biometrics 31,
-        423-447. doi:10.2307/2529430
-
-        Examples
-        --------
-        >>> import lmemtest as lt
-        >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
-        >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
-        >>> new = {"a": ["p", "p"], "g": [1, 4]}  # a known group, and one that has not been seen
-        >>> fit.prediction_intervals(new)[["prediction", "se"]].round(3)
-           prediction     se
-        0       0.905  0.115
-        1       2.900  2.308
-        """
-        intervals = predictions.prediction_intervals(
-            self, frame, random=check_flag(random, "random"), target=target, alpha=alpha
-        )
-        return intervals if frame is not None else intervals.iloc[predictions.rows_of(self)[0]].reset_index(drop=True)
+    prediction_intervals = predictions.prediction_intervals
 
     @property
     def fittedvalues(self) -> pd.Series:
@@ -683,21 +609,10 @@ class LmmFit(Verbs, Result):
                 f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
                 f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
             )
-        from lmemtest.lmm.model.fitting import fit_cells
+        from lmemtest.lmm.model.fitting import with_design
 
-        same, restarts = cells is None or cells.columns is self.cells.columns, None if cells is None else 0
-        return fit_cells(
-            self.formula,
-            self.design if cells is None or same else build_design(self.design.parsed, cells.columns, cells.n),
-            self.cells if cells is None else cells,
-            data=self.data,
-            weights=self.weights,
-            dispersion=self.dispersion,
-            residual_variance=self.residual_variance,
-            reml=self.reml if reml is None else check_flag(reml, "reml"),
-            start=start,
-            restarts=restarts,
-        )
+        reml = None if reml is None else check_flag(reml, "reml")
+        return with_design(self, cells=cells, reml=reml, start=start)
 
     # -- words --------------------------------------------------------------------------------------------------
 

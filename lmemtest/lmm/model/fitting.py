@@ -279,27 +279,39 @@ def fit_cells(
     return dataclasses.replace(fit, notes=notes)
 
 
-def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
+def with_terms(fit: LmmFit, parsed: ParsedFormula) -> LmmFit:
     """The model with other random terms (of the same response, without new columns) on the cells of the fit."""
     return with_design(fit, build_design(parsed, fit.cells.columns, fit.cells.n))
 
 
-def with_design(fit: Any, design: Design, *, start: NDArray[np.float64] | None = None) -> Any:
-    """The model of another design of the cells of the fit.
+def with_design(
+    fit: LmmFit,
+    design: Design | None = None,
+    *,
+    cells: Cells | None = None,
+    reml: bool | None = None,
+    start: Array | None = None,
+) -> LmmFit:
+    """The model of a fit again, with another design, other cells, or by the other likelihood.
 
-    With a `start`, a theta of its random terms, it is the only one of the search.
+    A `start`, a theta of the random terms, is the only one of the search for other cells or another design.
     """
+    other, cells = cells is not None or design is not None, fit.cells if cells is None else cells
+    formula = fit.formula if design is None else str(design.parsed)
+    if design is None:
+        same = cells.columns is fit.cells.columns
+        design = fit.design if same else build_design(fit.design.parsed, cells.columns, cells.n)
     return fit_cells(
-        str(design.parsed),
+        formula,
         design,
-        fit.cells,
+        cells,
         data=fit.data,
         weights=fit.weights,
         dispersion=fit.dispersion,
         residual_variance=fit.residual_variance,
-        reml=fit.reml,
+        reml=fit.reml if reml is None else reml,
         start=start,
-        restarts=None if start is None else 0,
+        restarts=0 if other and start is not None else None,
     )
 
 
@@ -411,7 +423,7 @@ def _every_row(design: Design, cells: Cells) -> str:
     )
 
 
-def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
+def _checked_strata(cells: Cells, dispersion: str) -> Index | None:
     """Codes of the levels with residual variances of their own; None where there is one level only."""
     codes, levels = cells.strata(dispersion)
     if len(levels) == 1:
@@ -437,7 +449,7 @@ def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
     return codes
 
 
-def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+def _mean_and_spread(cells: Cells, codes: Index) -> tuple[Array, Array]:
     """Mean and variance of the scores at each level."""
     rows = np.bincount(codes, cells.n)
     mean = np.bincount(codes, cells.n * cells.mean) / rows
@@ -504,7 +516,7 @@ def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
         )
 
 
-def _constant_within(cells: Cells, codes: NDArray[np.intp]) -> bool:
+def _constant_within(cells: Cells, codes: Index) -> bool:
     """Whether rows that share a group have identical scores, as far as the scores vary at all."""
     within = np.bincount(codes, cells.n) @ _mean_and_spread(cells, codes)[1]
     return bool(within <= _NO_RESIDUAL * len(cells.n) * _mean_and_spread(cells, np.zeros_like(codes))[1][0])
@@ -518,7 +530,7 @@ def _explained() -> DesignError:
     )
 
 
-def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:
+def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: Index | None) -> bool:
     """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
     if stratum is None:
         return optim.criterion.sigma2 < _NO_RESIDUAL

@@ -15,15 +15,13 @@ import pandas as pd
 from lmemtest.core.codes import group_codes
 from lmemtest.core.frames import as_float, as_pandas, collected
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import as_frame, check_choice, check_fraction
+from lmemtest.core.validate import as_frame, check_choice, check_flag, check_fraction
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.engine import prediction
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.model.fit import LmmFit
 
 
@@ -50,14 +48,24 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
     return matching
 
 
-def modes(fit: LmmFit) -> tuple[Array, ...]:
-    """Conditional modes per term on the user's scale, ``(levels, k)``."""
-    left = fit.cells.mean - fit.cell_predictions(random=False)
-    return tuple(u[:, :, 0] for u in fit.held.take(left[:, None])[0])
+def conditional_modes(fit: LmmFit, group: str) -> pd.DataFrame:
+    """Conditional modes (BLUPs) of one grouping factor.
 
+    Parameters
+    ----------
+    group : str
+        For instance ``"benchmark"`` or ``"benchmark:seed"``.
 
-def by_level(fit: LmmFit, group: str) -> pd.DataFrame:
-    """Conditional modes of one grouping factor; see `LmmFit.random_effects`."""
+    Returns
+    -------
+    pandas.DataFrame
+        One row per level, one column per effect.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has no such group.
+    """
     terms = fit.design.random
     parts = [
         pd.DataFrame(fit.modes[i], index=list(terms[i].levels), columns=list(terms[i].names))
@@ -91,7 +99,7 @@ def _frame_of(frame: Any) -> pd.DataFrame:
     return collected(as_frame(frame, argument="frame")).to_pandas()
 
 
-def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, NDArray[np.intp]]]]:
+def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, Index]]]:
     """Rows of the fixed part, and basis and codes of every term (none without ``random``)."""
     design = fit.design
     if frame is None:
@@ -101,6 +109,7 @@ def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tu
     return design.rows(table), [design.random_rows(i, table) for i in range(n_terms)]
 
 
+@one_blas_thread()
 def prediction_intervals(
     fit: LmmFit,
     frame: Any = None,
@@ -109,11 +118,54 @@ def prediction_intervals(
     target: Literal["mean", "score"] = "mean",
     alpha: float = 0.05,
 ) -> pd.DataFrame:
-    """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
+    """Predictions with intervals.
+
+    Parameters
+    ----------
+    frame : dataframe, optional
+        New rows with the columns of the model; by default those of the table that was fitted, in its order.
+        Groups that the fit has not seen (a new benchmark) add the variance of their effects.
+    random : bool
+        False: the interval of the population's mean, fixed effects alone.
+    target : {"mean", "score"}
+        The expected score at these effects, or the score of one further run (the residual's variance is added).
+    alpha : float in (0, 1)
+        One minus the confidence level of each interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``prediction``, ``se`` (of the prediction's error), ``df`` (Satterthwaite), ``ci_low``, ``ci_high``; one
+        row per row of `frame`, NaN where the fixed part is not estimable.
+
+    Raises
+    ------
+    ArgumentError
+        If `alpha` is not in (0, 1), or the residual variance of a new group is asked for.
+
+    Notes
+    -----
+    The error of the fixed effects and of the conditional modes (Henderson 1975), at the estimated variances.
+
+    References
+    ----------
+    Henderson (1975). Best linear unbiased estimation and prediction under a selection model. Biometrics 31,
+    423-447. doi:10.2307/2529430
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
+    >>> new = {"a": ["p", "p"], "g": [1, 4]}  # a known group, and one that has not been seen
+    >>> fit.prediction_intervals(new)[["prediction", "se"]].round(3)
+       prediction     se
+    0       0.905  0.115
+    1       2.900  2.308
+    """
+    random = check_flag(random, "random")
     check_choice(target, "target", PREDICTION_TARGETS)
     alpha = check_fraction(alpha, "alpha")
-    if not isinstance(random, (bool, np.bool_)):
-        raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)
     table = fit.cells.frame if frame is None else _frame_of(frame)
     value = np.where(fit.estimable(rows), predict(fit, frame, random=random), np.nan)
@@ -123,13 +175,14 @@ def prediction_intervals(
     variance, df = _variances(fit, rows[:, fit.problem.kept], terms, new, residual)
     se = np.sqrt(variance)
     half = t_quantile(0.5 * alpha, df) * se
-    return pd.DataFrame(
+    intervals = pd.DataFrame(
         {"prediction": value, "se": se + 0.0 * value, "df": df, "ci_low": value - half, "ci_high": value + half}
     )
+    return intervals if frame is not None else intervals.iloc[rows_of(fit)[0]].reset_index(drop=True)
 
 
 def _variances(
-    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]], new: Sequence[Array], residual: Array
+    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, Index]], new: Sequence[Array], residual: Array
 ) -> tuple[Array, Array]:
     """Variances of predictions and their degrees of freedom, ``(n,)`` each."""
 
@@ -152,20 +205,19 @@ def _variances(
         unseen = prediction.unseen_slopes(*where, [basis[part] for basis in new], residual[part])
         return prediction.slopes(*where, *targets(part)) + unseen
 
-    with one_blas_thread():
-        parts = [variances(part) for part in batches(np.arange(len(rows)))]
-        variance = np.concatenate(parts) if parts else np.empty(0)
-        first, alike = representatives(variance)
-        df = [fit.curvature.error_df(variance[part], slopes(part)) for part in batches(first)]
+    parts = [variances(part) for part in batches(np.arange(len(rows)))]
+    variance = np.concatenate(parts) if parts else np.empty(0)
+    first, alike = representatives(variance)
+    df = [fit.curvature.error_df(variance[part], slopes(part)) for part in batches(first)]
     return variance, np.concatenate(df)[alike] if df else np.empty(0)
 
 
-def batches(which: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+def batches(which: Index) -> Iterator[Index]:
     """Targets that are computed together: the work on their coefficients stays in the processor's cache."""
     return (which[start : start + _BATCH] for start in range(0, len(which), _BATCH))
 
 
-def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def representatives(variance: Array) -> tuple[Index, Index]:
     """One target for each distinct variance, and which of them stands for every target.
 
     Predictions whose variances agree to nine digits are of one kind (levels with the same rows in a balanced table),
@@ -177,7 +229,7 @@ def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]
     return first, alike
 
 
-def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
+def _coefficients(levels: int, basis: Array, codes: Index) -> Array:
     """``(levels, k, n)``: the basis of every row at its level; zero where the level is new."""
     out = np.zeros((levels, basis.shape[1], len(codes)))
     seen = np.flatnonzero(codes >= 0)
@@ -208,9 +260,7 @@ def _further_rows(fit: LmmFit, table: pd.DataFrame) -> Array:
 # ------------------------------------------------------------------------------------------- the rows behind the cells
 
 
-def read_rows(
-    fit: LmmFit, read: Callable[[list[str]], pd.DataFrame]
-) -> tuple[NDArray[np.intp], Array, pd.DataFrame] | None:
+def read_rows(fit: LmmFit, read: Callable[[list[str]], pd.DataFrame]) -> tuple[Index, Array, pd.DataFrame] | None:
     """The cell of each row behind a fit, its score as the model sees it, and the table of columns that `read` gives.
 
     None where the table cannot be read any more, or its rows are not those of the cells.
@@ -229,7 +279,7 @@ def read_rows(
     )
 
 
-def rows_of(fit: LmmFit) -> tuple[NDArray[np.intp], Array, pd.Index]:
+def rows_of(fit: LmmFit) -> tuple[Index, Array, pd.Index]:
     """Of each row of the table that a fit was given its cell, its score as the model sees it, and its label.
 
     Refused where the rows have no order, or are not those of the cells.

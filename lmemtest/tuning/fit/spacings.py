@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Index
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.noisy_quadratic import standard_quantile
 
@@ -81,7 +80,7 @@ def rounding_of(scores: Array) -> float:
     return _SAME * float(np.abs(scores).max(initial=0.0))
 
 
-def distinct(exact: Array) -> tuple[Array, NDArray[np.intp]]:
+def distinct(exact: Array) -> tuple[Array, Index]:
     """The different ones of some scores, sorted, and how often each occurs.
 
     Scores that differ by rounding count as the same, and have the middle of their range: a law that moves its

@@ -20,10 +20,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Mask
 
 NODES = 48
 _DROP = 45.0  # exp(-45) = 3e-20, below the last digit
@@ -85,7 +84,7 @@ def _right_end(z: Array, s: float, p: float) -> Array:
     return np.minimum(_end(z, s, p, peak + _REACH, peak, at_peak), (1.0 - z) / s)
 
 
-def _left_end(z: Array, s: float, p: float) -> tuple[Array, NDArray[np.bool_]]:
+def _left_end(z: Array, s: float, p: float) -> tuple[Array, Mask]:
     """The left end of the window, and whether it is x = 0."""
     p = max(p, 0.0)
     peak = _peak(z, s, p)

@@ -20,12 +20,7 @@ from lmemtest.core.validate import check_number
 from lmemtest.tuning.checks import plain
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.kernel_density import kernel_density
-from lmemtest.tuning.laws.quadratic import (
-    Number,
-    QuadraticDistribution,
-    QuadraticLaw,
-    check_shape,
-)
+from lmemtest.tuning.laws.quadratic import Number, QuadraticDistribution, QuadraticLaw, check_shape
 
 _MOST_STEPS = 100  # bisection alone needs 60 for all digits; Newton takes about 8
 _SMALLEST = 1e-300  # a tail probability that has not underflowed

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.data.study import labels, subset
+from lmemtest.bench.data.study import labels
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import aggregate
 
@@ -58,7 +58,7 @@ def test_a_subset_keeps_the_order_of_the_levels_that_are_left():
     frame = table().assign(prior=lambda d: pd.Categorical(d["prior"], ["worst", "bad", "good"]))
     finest = aggregate(lt.Runs(frame, **ALL).frame, ["prior", "task", "tool"], "loss")
     kept = {"tool": ["c", "a"], "prior": ["good"]}
-    found = subset(finest, kept)
+    found = finest.where(kept)
     direct = aggregate(lt.Runs(frame, **ALL).filter(**kept).frame, ["prior", "task", "tool"], "loss")
     pd.testing.assert_frame_equal(found.keys.frame(), direct.keys.frame())
     np.testing.assert_array_equal(found.mean, direct.mean)

@@ -37,7 +37,7 @@ def test_t_ratios_are_those_of_the_fitted_model(kind):
     ranking = ranked(kind)
     y = ranking.blocks.scores
     n, k = y.shape
-    verdict = by_model(ranking.runs, replace(ranking.asked, rng=0))
+    verdict = by_model(ranking.runs, replace(ranking.options, rng=0))
     at = {name: i for i, name in enumerate(ranking.blocks.algorithms)}
     left, right = (verdict.tests[side].map(at).to_numpy() for side in ("left", "right"))
     residuals = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
@@ -52,11 +52,11 @@ def test_t_ratios_are_those_of_the_fitted_model(kind):
 def test_decisions_are_those_of_a_refit(kind, k, n):
     ranking = ranked(kind, k, n, sd=4.0)
     blocks = ranking.blocks
-    assert closed_form(ranking.runs, blocks, ranking.asked)
+    assert closed_form(ranking.runs, blocks, ranking.options)
     for i in range(len(blocks.names)):
         part = blocks.where(np.arange(len(blocks.names)) != i)
         at_once = codes_by_table(part, 0.05)
-        refit = codes_on(part, ranking.runs, "lmem", replace(ranking.asked, rng=0))
+        refit = codes_on(part, ranking.runs, "lmem", replace(ranking.options, rng=0))
         assert at_once is not None
         assert (at_once == refit).all()
 
@@ -72,11 +72,11 @@ def test_a_variance_of_benchmarks_that_can_be_zero_is_left_to_the_fit():
 
 def test_other_tables_and_options_are_left_to_the_fit():
     ranking = ranked("difficulties")
-    runs, blocks, asked = ranking.runs, ranking.blocks, ranking.asked
+    runs, blocks, options = ranking.runs, ranking.blocks, ranking.options
     for change in ({"vcov": "model"}, {"adjust": "holm"}, {"control": "A"}):
-        assert not closed_form(runs, blocks, replace(asked, **change))
+        assert not closed_form(runs, blocks, replace(options, **change))
     repeated = lt.rank(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
-    assert not closed_form(repeated.runs, repeated.blocks, repeated.asked)
+    assert not closed_form(repeated.runs, repeated.blocks, repeated.options)
     assert codes_by_table(blocks.where(np.arange(9) < 2), 0.05) is None
     constant = replace(blocks, runs=np.round(blocks.runs * 1e-9, 9) + 1.0)
     assert codes_by_table(constant, 0.05) is None
