@@ -16,8 +16,9 @@ from lmemtest.bench.benchmark.observed_advantages import interactions, observed_
 from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.runs import Runs, as_runs, stated
-from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
+from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of
 from lmemtest.bench.modelling.recommend import fitted, model_of
+from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.ranking.compare import beside
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.variants import (
@@ -195,7 +196,7 @@ class Analysis(Result):
     @cached_property
     def shape(self) -> AdvantageShape | None:
         """Whether advantages are about normal over the benchmarks; None without errors that count benchmarks."""
-        return shape_of(self.means, self.runs)
+        return self.means.advantage_shape
 
     @cached_property
     def classical(self) -> Variants | None:

@@ -20,7 +20,7 @@ from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.checks.rules import role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.adequacy import with_shared_seeds
+from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.robustness.variant import refitted, varied
 from lmemtest.bench.robustness.variants import normalized, raw_runs
 from lmemtest.core.options import (

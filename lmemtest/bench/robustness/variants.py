@@ -22,7 +22,6 @@ import pandas as pd
 from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.adequacy import shape_of
 from lmemtest.bench.modelling.recommend import fitted, model_of, recommend
 from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
@@ -145,15 +144,13 @@ def side_by_side(
     tested = {name: compared.to_frame() for name, (_, _, compared, _) in ways.items()}
     pairs = next(iter(tested.values()))[["left", "right"]].reset_index(drop=True)
     gap, p = (np.empty((len(ways), len(pairs))) for _ in range(2))
-    means = []
+    codes, means = np.empty((len(ways), len(pairs)), dtype=np.int8), []
     for row, (name, (_, _, compared, direction)) in enumerate(ways.items()):
         gap[row], p[row] = _as_in(pairs, tested[name], advantages(tested[name], direction))
-        order = compared.decisions(alpha=alpha, direction=direction).levels
-        estimates = compared.estimates
-        of_level = dict(zip(estimates.labels(), zip(estimates.estimate, estimates.se, strict=True), strict=True))
-        means += [(name, level, place, *of_level[level]) for place, level in enumerate(order, start=1)]
-    codes = np.where(below(p, alpha) & (gap != 0.0), np.sign(gap), 0.0)
-    codes = np.where(np.isnan(p), float(Verdict.NOT_TESTED), codes).astype(np.int8)
+        decided = compared.decisions(alpha=alpha, direction=direction)
+        codes[row] = decided.pairs(pairs["left"], pairs["right"])
+        numbers = enumerate(zip(decided.levels, decided.means, decided.se, strict=True), start=1)
+        means += [(name, level, place, mean, se) for place, (level, mean, se) in numbers]
     words = {int(Verdict.NOT_SIGNIFICANT): NOBODY, int(Verdict.NOT_TESTED): "not tested"}
     who = {name: better(row, pairs, words) for name, row in zip(ways, codes, strict=True)}
     taken = {"left", "right", "alike"}  # by other columns of the table
@@ -482,7 +479,7 @@ def on_another_score(
 
 def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
     """The runs with ranks within benchmarks for a score, where few benchmarks decide its means or scales differ."""
-    shape = shape_of(means, runs)
+    shape = means.advantage_shape
     if runs.benchmark is None or not (check.scales_differ or (shape is not None and shape.few_decide)):
         return None
     if check.kind.kind == "ranks":
@@ -597,10 +594,9 @@ def undeclared_families(runs: Runs, pairs: Comparisons, options: Mapping[str, An
         return None
     benchmarks = list(runs.study.levels(str(runs.benchmark)))  # in the order of the clusters
     groupings = _groupings(runs, benchmarks)
-    L = moderate.L[np.isfinite(moderate.L).all(axis=1)]
-    if not groupings or len(L) < 2:
+    rows, scores = moderate.advantages()
+    if not groupings or len(rows) < 2:
         return None
-    scores = moderate.robust.contributions(L - L.mean(axis=0))
     tests = []
     for column, families in groupings.items():
         groups = np.unique([families[b] for b in benchmarks], return_inverse=True)[1]
