@@ -16,7 +16,6 @@ from lmemtest.bench.data.failures import (
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.robustness.variants import Variants, compared, side_by_side
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import free_name
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
 
@@ -177,4 +176,4 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     for step in steps:
         if getattr(step, "func", None) is not Runs.normalize:  # ranks take the place of another normalisation
             scored = step(scored)
-    return scored.normalize("rank", name=free_name(f"{scored.score}_rank", scored.columns))
+    return scored.normalize("rank")
