@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmemtest.cli.answers import ANSWER_COLUMNS, read_answers
 from lmemtest.cli.command import Typed, command
 from lmemtest.cli.converting import converter
 from lmemtest.cli.options import (
@@ -40,6 +39,7 @@ from lmemtest.cli.reading import (
     taken,
     typed_words,
 )
+from lmemtest.cli.reading_answers import ANSWER_COLUMNS, read_answers
 from lmemtest.cli.rendering import INTERRUPTED, drawing_beside, say, say_verdict, screen, tell, write_report
 
 if TYPE_CHECKING:
@@ -502,7 +502,7 @@ def _quantile(text: str) -> str | float:
         *("scale", "method", "adjust", "vcov", "alpha", "power", *WRITTEN),
     ),
     "Compare models by their answers: these items, items like these, tasks like these.",
-    calls="bench.evaluation.evaluation:evaluate",
+    calls="bench.evaluation.evaluate:evaluate",
 )
 def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     """Say which models differ on these tasks, and which differ for tasks like these.
@@ -521,7 +521,7 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     """
     table, roles = read_answers(arguments)
     step("comparing models")
-    from lmemtest.bench.evaluation.evaluation import evaluate
+    from lmemtest.bench.evaluation.evaluate import evaluate
 
     options = chosen(arguments, "direction scale method adjust vcov alpha power drop_duplicates")
     which, policy = split_failed(arguments.failed)[0], policy_in(arguments)

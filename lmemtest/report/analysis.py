@@ -20,7 +20,7 @@ from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_
 from lmemtest.bench.modelling.recommend import fitted, model_of
 from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.ranking.compare import beside
-from lmemtest.bench.robustness.failures import by_policies_if_any
+from lmemtest.bench.robustness.policies import by_policies_if_any
 from lmemtest.bench.robustness.variants import (
     checked_options,
     on_another_score,

@@ -80,7 +80,8 @@ def test_nothing_is_overwritten():
     twice = out.normalize("rank", name="again")
     assert (twice.score, twice.direction) == ("again", "minimize")
     again = Runs(out.frame, **{**out.roles(), "score": "loss"}).normalize("zscore")
-    assert again.score == "loss_zscore_" and "loss_zscore" in again.columns
+    assert again.score == "loss_zscore_"
+    assert "loss_zscore" in again.columns
 
 
 def test_the_best_has_regret_zero_and_rank_one_in_both_directions():
