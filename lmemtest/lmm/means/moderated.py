@@ -21,8 +21,9 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust, sandwiched
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
-from lmemtest.lmm.means.reference_grid import check_fit, check_working, name_tuple
+from lmemtest.lmm.means.reference_grid import name_tuple
 from lmemtest.lmm.model.fitting import with_design
+from lmemtest.lmm.model.given import check_fit, check_working
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
