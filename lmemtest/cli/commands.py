@@ -39,7 +39,7 @@ from lmemtest.cli.reading import (
     taken,
     typed_words,
 )
-from lmemtest.cli.reading_answers import ANSWER_COLUMNS, read_answers
+from lmemtest.cli.answers import ANSWER_COLUMNS, read_answers
 from lmemtest.cli.rendering import INTERRUPTED, drawing_beside, say, say_verdict, screen, tell, write_report
 
 if TYPE_CHECKING:
