@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lmemtest.cli.answers import ANSWER_COLUMNS, read_answers
 from lmemtest.cli.command import Typed, command
 from lmemtest.cli.converting import converter
 from lmemtest.cli.options import (
@@ -39,7 +40,6 @@ from lmemtest.cli.reading import (
     taken,
     typed_words,
 )
-from lmemtest.cli.answers import ANSWER_COLUMNS, read_answers
 from lmemtest.cli.rendering import INTERRUPTED, drawing_beside, say, say_verdict, screen, tell, write_report
 
 if TYPE_CHECKING:

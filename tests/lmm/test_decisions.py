@@ -37,6 +37,25 @@ def made_up(means, se=1.0, direction="minimize", df=np.inf):
     )
 
 
+def test_who_is_better_is_known_without_means():
+    """Of factors that are nested in each other no mean is estimable, and every difference is."""
+    places = [("p", "u"), ("p", "v"), ("q", "w"), ("q", "x"), ("q", "y")]
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        [
+            {"task": f"t{i}", "f": f, "g": g, "tool": tool, "y": level + rng.normal()}
+            for i in range(6)
+            for f, g in places
+            for tool, level in (("A", 5.0), ("B", 0.0), ("C", 2.5))
+        ]
+    )
+    pairs = lt.fit_lmm("y ~ tool + f + g + (1 | task)", table).emmeans("tool").pairs()
+    assert np.isnan(pairs.estimates.estimate).all()
+    low, high = (pairs.decisions(direction=name).among(["A", "B", "C"]) for name in ("minimize", "maximize"))
+    assert low.tolist() == [[0, -1, -1], [1, 0, 1], [1, -1, 0]]
+    assert high.tolist() == (-low).tolist()
+
+
 def brute_force_cliques(adjacent):
     k = len(adjacent)
     cliques = [
@@ -356,22 +375,3 @@ def test_sets_of_ranks_are_those_of_the_step_down_procedure_of_csranks(case):
     assert (high <= reference["high"]).all()
     assert wider.max() <= 1
     assert wider.tolist().count(0) == {"countries": 26, "equal": 10, "correlated": 12}[case]
-
-
-def test_who_is_better_is_known_without_means():
-    """Of factors that are nested in each other no mean is estimable, and every difference is."""
-    places = [("p", "u"), ("p", "v"), ("q", "w"), ("q", "x"), ("q", "y")]
-    rng = np.random.default_rng(0)
-    table = pd.DataFrame(
-        [
-            {"task": f"t{i}", "f": f, "g": g, "tool": tool, "y": level + rng.normal()}
-            for i in range(6)
-            for f, g in places
-            for tool, level in (("A", 5.0), ("B", 0.0), ("C", 2.5))
-        ]
-    )
-    pairs = lt.fit_lmm("y ~ tool + f + g + (1 | task)", table).emmeans("tool").pairs()
-    assert np.isnan(pairs.estimates.estimate).all()
-    low, high = (pairs.decisions(direction=name).among(["A", "B", "C"]) for name in ("minimize", "maximize"))
-    assert low.tolist() == [[0, -1, -1], [1, 0, 1], [1, -1, 0]]
-    assert high.tolist() == (-low).tolist()
