@@ -20,7 +20,7 @@ from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_
 from lmemtest.bench.modelling.recommend import fitted, model_of
 from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.ranking.compare import beside
-from lmemtest.bench.robustness.policies import by_policies_if_any
+from lmemtest.bench.robustness.policies import by_usual_policies
 from lmemtest.bench.robustness.variants import (
     checked_options,
     on_another_score,
@@ -632,8 +632,10 @@ def analyze(
             undeclared = undeclared_families(runs, pairs, options_of_ways)
         if parsed is None and fit.dispersion is None:
             populations = populations_compared(runs, recommendation, pairs, options_of_ways)
-    with step("comparing policies for failed runs"):
-        sensitivity = by_policies_if_any(runs, alpha)
+    sensitivity = None
+    if runs.failures is not None and runs.failures.n_failed:
+        with step("comparing policies for failed runs"):
+            sensitivity = by_usual_policies(runs, alpha)
     with step("looking at each benchmark"):
         effects = observed_advantages(fit, runs, alpha=alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())

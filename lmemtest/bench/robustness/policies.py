@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.failures import Failures
     from lmemtest.bench.robustness.variants import Way
 
-__all__ = ["by_policies", "by_policies_if_any"]
+__all__ = ["by_policies", "by_usual_policies"]
 
 RANK = "rank"
 USUAL = ("worst", RANK, "drop")
@@ -89,10 +89,8 @@ def by_policies(
     )
 
 
-def by_policies_if_any(runs: Runs, alpha: float) -> Variants | None:
-    """The verdicts under several policies; None where no run failed, or only one policy can be applied."""
-    if runs.failures is None or not runs.failures.n_failed:
-        return None
+def by_usual_policies(runs: Runs, alpha: float) -> Variants | None:
+    """The verdicts under the usual policies; None where only one can be applied."""
     try:
         return by_policies(runs, None, None, alpha)
     except LmemtestError:  # another policy may have no model
