@@ -1,4 +1,8 @@
-"""What is given as a fit: of this package, linear or generalised, or of statsmodels; what is none is refused."""
+"""What is given as a fit: of this package, linear or generalised, or of statsmodels; what is none is refused.
+
+Questions of a fit begin with one of these. A fit is known by what it has, a design and a likelihood, and not by its
+class: those of `fit_lmm` and of `fit_glmm` are of two, and a result of statsmodels is asked as an `OtherFit`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,14 @@ def is_ours(fit: Any) -> bool:
 
 
 def check_fit(fit: Any, name: str) -> None:
-    """Refuse what is not a fitted model, with the way to get one."""
+    """Refuse what is not a fitted model, with the way to get one.
+
+    Examples
+    --------
+    >>> check_fit("loss ~ algorithm", "null")
+    Traceback (most recent call last):
+    lmemtest.errors.ArgumentError: null must be a fitted model, got str. Fit one with fit_lmm(...).
+    """
     if not (hasattr(fit, "design") and hasattr(type(fit), "llf")):
         raise ArgumentError(f"{name} must be a fitted model, got {type(fit).__name__}. Fit one with fit_lmm(...).")
 
