@@ -28,7 +28,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.checks.answerable": ["answerable"],
         "bench.checks.audit": ["audit"],
         "bench.evaluation.attempts": ["repeated_attempts"],
-        "bench.evaluation.evaluation": ["evaluate"],
+        "bench.evaluation.evaluate": ["evaluate"],
         "bench.evaluation.mcnemar": ["mcnemar"],
         "bench.gate.gate": ["gate"],
         "bench.votes.votes": ["rate_votes"],

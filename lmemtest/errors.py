@@ -17,9 +17,16 @@ class LmemtestError(Exception):
     def __init__(self, *args: object) -> None:
         super().__init__(*map(bounded, args))
 
-    def at(self, part: Any) -> LmemtestError:
-        """The same error with its place in a text: that of a token or a part of the tree, or a range."""
-        self.place = part if isinstance(part, tuple) else (part.start, part.end)
+    def at(self, part: Any, text: str | None = None) -> LmemtestError:
+        """The same error with its place in a text: that of a token or a part of the tree, or a range.
+
+        The place is shown in the text, once this is given, unless it is of a term that nobody wrote.
+        """
+        self.place = start, end = part if isinstance(part, tuple) else (part.start, part.end)
+        if text is not None:
+            self.place = None
+            if end != 0:
+                self.args = (bounded(point(self.args[0], text, start, len(text) if end is None else end)),)
         return self
 
 
@@ -92,7 +99,7 @@ class DataWarning(LmemtestWarning):
 
 @contextmanager
 def pointing(text: str) -> Iterator[None]:
-    """Errors with a place that are raised below show it in this text, unless it is of a term that nobody wrote.
+    """Errors with a place that are raised below show it in this text.
 
     Examples
     --------
@@ -109,8 +116,5 @@ def pointing(text: str) -> Iterator[None]:
         yield
     except LmemtestError as error:
         if error.place is not None:
-            start, end = error.place
-            if end != 0:
-                error.args = (bounded(point(error.args[0], text, start, len(text) if end is None else end)),)
-            error.place = None
+            error.at(error.place, text)
         raise

@@ -23,7 +23,7 @@ from lmemtest.core.resampling import (
 )
 from lmemtest.core.rounding import mean_ranks, tied_codes
 from lmemtest.lmm.distributions.student import df_of_sum, variance_interval
-from lmemtest.lmm.hypotheses.variances import equal_variances
+from lmemtest.lmm.hypotheses.variance_tests import equal_variances
 from lmemtest.lmm.means.adjust import adjust_raw
 
 

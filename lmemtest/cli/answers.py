@@ -118,7 +118,7 @@ def read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     "TABLE model ANSWERS min_score max_score drop_duplicates direction yes failed score_failures scale "
     "method adjust vcov alpha power WRITTEN",
     "Compare models by their answers: these items, items like these, tasks like these.",
-    calls="bench.evaluation.evaluation:evaluate",
+    calls="bench.evaluation.evaluate:evaluate",
 )
 def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     """Say which models differ on these tasks, and which differ for tasks like these.
@@ -137,7 +137,7 @@ def evaluate(arguments: SimpleNamespace, step: Step) -> Result:
     """
     table, roles = read_answers(arguments)
     step("comparing models")
-    from lmemtest.bench.evaluation.evaluation import evaluate
+    from lmemtest.bench.evaluation.evaluate import evaluate
 
     options = chosen(arguments, "direction scale method adjust vcov alpha power drop_duplicates")
     which, policy = split_failed(arguments.failed)[0], policy_in(arguments)

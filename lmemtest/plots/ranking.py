@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.evaluation_result import Evaluation
 from lmemtest.bench.evaluation.tables import groups_column
 from lmemtest.bench.ranking.leaderboard import CENTRE, MEASURES
 from lmemtest.bench.ranking.methods import TEST_NAMES

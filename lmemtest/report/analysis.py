@@ -16,10 +16,11 @@ from lmemtest.bench.benchmark.observed_advantages import interactions, observed_
 from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.runs import Runs, as_runs, stated
-from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shape_of, with_shared_seeds
+from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of
 from lmemtest.bench.modelling.recommend import fitted, model_of
+from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.ranking.compare import beside
-from lmemtest.bench.robustness.failures import by_policies_if_any
+from lmemtest.bench.robustness.policies import by_usual_policies
 from lmemtest.bench.robustness.variants import (
     checked_options,
     on_another_score,
@@ -195,7 +196,7 @@ class Analysis(Result):
     @cached_property
     def shape(self) -> AdvantageShape | None:
         """Whether advantages are about normal over the benchmarks; None without errors that count benchmarks."""
-        return shape_of(self.means, self.runs)
+        return self.means.advantage_shape
 
     @cached_property
     def classical(self) -> Variants | None:
@@ -631,8 +632,10 @@ def analyze(
             undeclared = undeclared_families(runs, pairs, options_of_ways)
         if parsed is None and fit.dispersion is None:
             populations = populations_compared(runs, recommendation, pairs, options_of_ways)
-    with step("comparing policies for failed runs"):
-        sensitivity = by_policies_if_any(runs, alpha)
+    sensitivity = None
+    if runs.failures is not None and runs.failures.n_failed:
+        with step("comparing policies for failed runs"):
+            sensitivity = by_usual_policies(runs, alpha)
     with step("looking at each benchmark"):
         effects = observed_advantages(fit, runs, alpha=alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())

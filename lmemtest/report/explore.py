@@ -20,9 +20,9 @@ from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.checks.rules import role_findings
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.adequacy import with_shared_seeds
+from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.robustness.variant import refitted, varied
-from lmemtest.bench.robustness.variants import normalized, raw_runs
+from lmemtest.bench.robustness.variants import raw_runs
 from lmemtest.core.options import (
     DIRECTIONS,
 )
@@ -122,7 +122,7 @@ def explorer(
 
         def made() -> tuple[Runs, list[str]]:
             with _warnings() as texts:
-                return normalized(raw_runs(table) or table, arguments["scale"]), texts
+                return (raw_runs(table) or table).normalize(arguments["scale"]), texts
 
         whole, texts = _once(scaled, f"{keywords_of(table.roles())} {arguments['scale']}", made, MOST_ANALYSES)
         parts = {column for place in ("without", "only") for column in arguments.get(place, ())}

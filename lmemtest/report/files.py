@@ -256,17 +256,17 @@ def document_of(result: Result, progress: Callable[[str], None] | None = None) -
     """A report, or a ranking, evaluation or comparison of runs; else the table and the sentences."""
     if hasattr(type(result), "document"):
         return result.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
-    from lmemtest.bench.evaluation.evaluated import Evaluation
+    from lmemtest.bench.evaluation.evaluation_result import Evaluation
     from lmemtest.bench.ranking.ranking import Ranking
-    from lmemtest.report import answers
+    from lmemtest.report import documents
     from lmemtest.report.document import Section, answered, bullets, figure_or_reason, paragraph
 
     if isinstance(result, Ranking) or result.question == "rank":
-        return answers.ranking_document(result)  # type: ignore[arg-type]
+        return documents.ranking_document(result)  # type: ignore[arg-type]
     if result.question == "outperforming":
-        return answers.outperforming_document(result)  # type: ignore[arg-type]
+        return documents.outperforming_document(result)  # type: ignore[arg-type]
     if isinstance(result, Evaluation):
-        return answers.evaluation_document(result)
+        return documents.evaluation_document(result)
     head, *rest = sentences = result.sentences() or (result.title,)
     tables = tuple(  # what the sentences say is not said again
         replace(table, notes=tuple(note for note in table.notes if note not in sentences))

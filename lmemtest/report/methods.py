@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.normalise import OF_ALL, of_all
-from lmemtest.bench.modelling.adequacy import holds_shared_seeds
+from lmemtest.bench.modelling.shared_seeds import holds_shared_seeds
 from lmemtest.bench.robustness.variants import raw_runs
 from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES

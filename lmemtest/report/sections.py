@@ -36,7 +36,6 @@ from lmemtest.core.words import (
 )
 from lmemtest.errors import ArgumentError
 from lmemtest.report import methods, wording
-from lmemtest.report.answers import classical_blocks, outperforming_section
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
     Block,
@@ -54,6 +53,7 @@ from lmemtest.report.document import (
     settled,
     strong,
 )
+from lmemtest.report.documents import classical_blocks, outperforming_section
 from lmemtest.report.elsewhere import elsewhere_section
 from lmemtest.report.first_screen import badges, fix_section, front, ranking_table, verdict
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, pictured, telling

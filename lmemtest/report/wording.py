@@ -22,7 +22,7 @@ from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written
 from lmemtest.core.verdicts import Finding, Verdict, ahead_or_behind
-from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
+from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent, plural
 from lmemtest.report.document import Text, strong
 from lmemtest.report.prose import sentence_of, texts
 
@@ -122,6 +122,7 @@ def cautions(analysis: Analysis) -> tuple[Text, ...]:
     return (*_never_met(analysis), *ignored, *_reservations(analysis), *scale, *skew, *_mind_the_families(analysis))
 
 
+_MOST_FAMILIES = 3  # that a sentence names
 _ASSUMPTIONS = {  # what a check of the fit calls into question
     "normality": "the normality of {}",
     "scale": "the residual variance {}",
@@ -455,14 +456,16 @@ def _mind_the_families(analysis: Analysis) -> tuple[Text, ...]:
     groups = analysis.undeclared
     if groups is None or not groups.shows:
         return ()
+    names = [f"'{name}'" for name in dict.fromkeys(groups.families["family"])]
     return texts(
         "headline.families",
-        groups=groups.findings[0],
+        groups=groups,
+        nouns=plural(str(analysis.runs.benchmark)),
+        names=joined(names, most=_MOST_FAMILIES),
         significant=groups.significant,
         here=int(np.triu(analysis.decisions.significant.to_numpy()).sum()),
         n_pairs=len(analysis.pairs.to_frame()),
         role=advice("role_of", role="family", column=groups.column or "..."),
-        column=groups.column,
     )
 
 

@@ -18,7 +18,7 @@ from scipy import stats
 from study import as_runs
 
 import lmemtest as lt
-from lmemtest.bench.checks.failures import failures_by_algorithm
+from lmemtest.bench.checks.failed_runs import failures_by_algorithm
 from lmemtest.bench.failures.counts import exchanged_p_value, failure_counts, flipped_p_value, stratified_p_value
 from lmemtest.core.proportions import bounded_mean_interval
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError

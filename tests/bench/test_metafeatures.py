@@ -605,3 +605,15 @@ def test_an_interaction_in_the_model_that_was_fitted_is_tested_in_this_fit(monke
     assert interactions(runs, ddf="satterthwaite", fit=smaller)["prior"] == alone
     monkeypatch.setattr(observed_advantages, "fitted_quietly", None)
     assert interactions(runs, ddf="satterthwaite", fit=fit)["prior"] == alone
+
+
+def test_a_metafeature_with_a_blank_in_its_name_is_tested():
+    """Of five levels the recommended model has random effects, to which the interaction is added."""
+    runs = make_runs(2, 6, 2, priors=5)
+    named = lt.Runs(
+        runs.to_frame().rename(columns={"prior": "my prior"}), **{**runs.roles(), "metafeatures": ["my prior"]}
+    )
+    assert "prior" not in lt.recommend(runs).spec.fixed_columns
+    test, same = (interactions(of, ddf="satterthwaite") for of in (runs, named))
+    assert test["prior"].reason == ""
+    assert (same["my prior"].f_ratio, same["my prior"].df_den) == approx((test["prior"].f_ratio, test["prior"].df_den))

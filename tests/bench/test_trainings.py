@@ -14,7 +14,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.bench.variation.trainings import identified
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
-from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
+from lmemtest.lmm.intervals.variance_intervals import Combinations, SampleVariance, widening
 
 SOURCES = ["data", "init", "order"]
 NUMBERS = ["variance", "ci_low", "ci_high", "share", "share_low", "share_high", "relative", "relative_low"]

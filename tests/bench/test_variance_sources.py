@@ -21,7 +21,7 @@ from lmemtest.bench.variation.run_design import ratio_limits, run_design, run_va
 from lmemtest.bench.variation.variance_sources import largest_sources, variance_sources
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import noncentrality_interval
-from lmemtest.lmm.intervals.variances import BalancedModel
+from lmemtest.lmm.intervals.variance_intervals import BalancedModel
 
 PLAIN = ("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)", ["task", "task:tool", "task:seed"])
 CONDITIONS = (

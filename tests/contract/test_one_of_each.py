@@ -15,7 +15,7 @@ HOME = {
     "clopper_pearson": "core.proportions",
     "jeffreys": "core.proportions",
     "wilson": "core.proportions",
-    "bartlett": "lmm.hypotheses.variances",
+    "bartlett": "lmm.hypotheses.variance_tests",
     "levene": "lmm.diagnostics.scale",  # of sums that a simulation has
     "upper_tail": "lmm.distributions.student",
     "two_sided_p": "lmm.distributions.student",
@@ -36,7 +36,7 @@ HOME = {
     "group_codes": "core.codes",
     "df_of_sum": "lmm.distributions.student",
     "variance_interval": "lmm.distributions.student",
-    "equal_variances": "lmm.hypotheses.variances",
+    "equal_variances": "lmm.hypotheses.variance_tests",
     "shapiro_wilk": "lmm.diagnostics.normality",
     "block_residuals": "bench.ranking.classical",
     "residual_variance": "bench.ranking.classical",

@@ -14,7 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.intervals.variances import SampleVariance
+from lmemtest.lmm.intervals.variance_intervals import SampleVariance
 
 
 def test_the_binomial_prediction_and_the_index_of_dispersion():

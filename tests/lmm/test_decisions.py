@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from references import values
 
+import lmemtest as lt
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.decisions import Decisions, decisions_of, maximal_cliques
 from lmemtest.lmm.means.emmeans import emmeans
@@ -34,6 +35,25 @@ def made_up(means, se=1.0, direction="minimize", df=np.inf):
         score="loss",
         direction=direction,
     )
+
+
+def test_who_is_better_is_known_without_means():
+    """Of factors that are nested in each other no mean is estimable, and every difference is."""
+    places = [("p", "u"), ("p", "v"), ("q", "w"), ("q", "x"), ("q", "y")]
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        [
+            {"task": f"t{i}", "f": f, "g": g, "tool": tool, "y": level + rng.normal()}
+            for i in range(6)
+            for f, g in places
+            for tool, level in (("A", 5.0), ("B", 0.0), ("C", 2.5))
+        ]
+    )
+    pairs = lt.fit_lmm("y ~ tool + f + g + (1 | task)", table).emmeans("tool").pairs()
+    assert np.isnan(pairs.estimates.estimate).all()
+    low, high = (pairs.decisions(direction=name).among(["A", "B", "C"]) for name in ("minimize", "maximize"))
+    assert low.tolist() == [[0, -1, -1], [1, 0, 1], [1, -1, 0]]
+    assert high.tolist() == (-low).tolist()
 
 
 def brute_force_cliques(adjacent):

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.errors import DesignError
-from lmemtest.lmm.hypotheses.variances import _ratio_at, bartlett, variance_ratio
+from lmemtest.lmm.hypotheses.variance_tests import _ratio_at, bartlett, variance_ratio
 
 # --------------------------------------------------------------------------------------------------- several variances
 
@@ -147,7 +147,7 @@ def test_many_groups_of_one_size_are_decomposed_by_the_rank_of_the_blocks(monkey
     for chosen in (np.ones(len(y), dtype=bool), kept):
         with monkeypatch.context() as patched:
             by_rank = variance_ratio(y[chosen], blocks[chosen], groups[chosen])
-            patched.setattr("lmemtest.lmm.hypotheses.variances._MANY_GROUPS", 1_000)
+            patched.setattr("lmemtest.lmm.hypotheses.variance_tests._MANY_GROUPS", 1_000)
             whole = variance_ratio(y[chosen], blocks[chosen], groups[chosen])
         for name in ("statistic", "df_num", "df_den", "p_value", "ratio", "ratio_low", "ratio_high"):
             assert getattr(by_rank, name) == pytest.approx(getattr(whole, name), rel=1e-10)

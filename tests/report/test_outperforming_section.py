@@ -9,8 +9,8 @@ import pytest
 from study import as_runs, table_of_scores
 
 import lmemtest as lt
-from lmemtest.report.answers import outperforming_section
 from lmemtest.report.document import Section, figures_as, plain
+from lmemtest.report.documents import outperforming_section
 from lmemtest.report.files import content_of
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}

@@ -11,8 +11,8 @@ import pytest
 import lmemtest as lt
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import rank_span
-from lmemtest.report.answers import classical_blocks, ranking_document
 from lmemtest.report.document import plain
+from lmemtest.report.documents import classical_blocks, ranking_document
 from lmemtest.report.files import content_of
 
 RNG = np.random.default_rng(3)

@@ -11,7 +11,7 @@ from study import as_runs, make_scores, runs_of_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.failures.counts import alike_p_values
-from lmemtest.bench.robustness.failures import _scored
+from lmemtest.bench.robustness.policies import _scored
 from lmemtest.bench.robustness.variants import compared
 from lmemtest.core.proportions import bounded_mean_interval
 

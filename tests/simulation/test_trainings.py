@@ -13,7 +13,7 @@ from study import make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.lmm.intervals.bootstrap import bootstrap
-from lmemtest.lmm.intervals.variances import Combinations, SampleVariance
+from lmemtest.lmm.intervals.variance_intervals import Combinations, SampleVariance
 from lmemtest.lmm.model import fit_lmm
 
 # draws with variance 1, but those of 50 test items

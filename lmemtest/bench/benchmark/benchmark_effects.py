@@ -36,7 +36,7 @@ from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.hypotheses.glrt import glrt
-from lmemtest.lmm.hypotheses.variances import bartlett
+from lmemtest.lmm.hypotheses.variance_tests import bartlett
 from lmemtest.lmm.intervals.random_effects import effect_intervals
 from lmemtest.lmm.model import fit_lmm
 from lmemtest.lmm.model.fitting import with_terms

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.study import labels
-from lmemtest.bench.modelling.builder import ModelBuilder
 from lmemtest.bench.modelling.recommend import model_of
+from lmemtest.bench.modelling.terms import check_identified, column_term
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import format_level, p_text
@@ -401,7 +401,8 @@ def _tested(runs: Runs, metafeature: str, function: str | None, ddf: str, fit: L
         alone = runs.with_metafeatures(metafeature)
         spec = model_of(alone).spec
         if metafeature not in spec.fixed_columns:
-            spec = ModelBuilder.of(alone, spec).interaction(alone.algorithm, metafeature).spec
+            spec = spec.with_crossed(*(column_term(name, alone) for name in (alone.algorithm, metafeature)))
+            check_identified(spec, alone)
         spec = replace(spec, response_function=function, dispersion=None)
         untested = replace(untested, formula=spec.formula)
         if fit is None or fit.formula != spec.formula or fit.dispersion is not None or not fit.reml:

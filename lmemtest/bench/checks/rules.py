@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.failures import failed_findings, failures_by_algorithm
+from lmemtest.bench.checks.failed_runs import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, on, per_cell
 from lmemtest.bench.checks.subject import Subject, left_out, outcome
@@ -22,7 +22,7 @@ from lmemtest.core.sanitize import one_line
 from lmemtest.core.verdicts import Finding
 from lmemtest.core.words import format_number, listed
 from lmemtest.lmm.cells import of_failures
-from lmemtest.lmm.hypotheses.variances import bartlett
+from lmemtest.lmm.hypotheses.variance_tests import bartlett
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

@@ -29,7 +29,7 @@ from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, listed, p_text
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.hypotheses.variances import VarianceRatio, variance_ratio
+from lmemtest.lmm.hypotheses.variance_tests import VarianceRatio, variance_ratio
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
@@ -282,9 +282,9 @@ def _per_algorithm(
 
 
 def _one(
-    y: NDArray[np.float64],
-    instance: NDArray[np.intp],
-    seed: NDArray[np.intp],
+    y: Array,
+    instance: Index,
+    seed: Index,
     crossed: bool,
     standardized: bool,
     alpha: float,

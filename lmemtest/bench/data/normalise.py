@@ -19,7 +19,7 @@ from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relativ
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected, supported
-from lmemtest.core.validate import check_choice, check_names
+from lmemtest.core.validate import check_choice, check_names, free_name
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 from lmemtest.lmm.cells import of_failures
@@ -111,7 +111,7 @@ def normalize(
         An algorithm (the mean of its scores in each group), a column (one value in each group), a number, or a
         value for each benchmark. "baseline" needs `reference`, "gap" and "improvability" need `best_known`.
     name : str, optional
-        Name of the new column, by default ``<score>_<method>``.
+        Name of the new column, by default ``<score>_<method>``, with underlines where the table has that.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def normalize(
     Raises
     ------
     ArgumentError, UnknownColumnError
-        If an option is unknown, a name is not a column, or the new column exists already.
+        If an option is unknown, a name is not a column, or the table has `name` already.
     DataError
         If scores are missing, infinite (but for "rank"), or not positive for "log". If a reference has no value in
         some group, is not positive without `target` or not worse than it, or scores are better than the best known.
@@ -230,15 +230,14 @@ def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...]
 
 
 def new_column(runs: Runs, name: str | None, default: str) -> str:
-    """The name of a column that the table does not have yet."""
-    if name is not None and (not isinstance(name, str) or not name):
+    """The name of a column that the table does not have yet; the default has underlines where the table has it."""
+    if name is None:
+        return free_name(default, runs.columns)
+    if not isinstance(name, str) or not name:
         raise ArgumentError(f"name must be the name of a new column, got {name!r}.")
-    column = name or default
-    if column in runs.columns:
-        raise ArgumentError(
-            f"The table has a column {column!r} already, and nothing is overwritten. Give another name=."
-        )
-    return column
+    if name in runs.columns:
+        raise ArgumentError(f"The table has a column {name!r} already, and nothing is overwritten. Give another name=.")
+    return name
 
 
 def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:

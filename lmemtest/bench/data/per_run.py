@@ -22,7 +22,7 @@ from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import first_rows, group_means
 from lmemtest.core.frames import MOST_CELLS
 from lmemtest.core.options import CURVE_CHOICES, CURVES
-from lmemtest.core.validate import check_choice, free_name
+from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.cells import of_failures
@@ -322,12 +322,12 @@ def per_run(runs: Runs, curve: Literal["mean", "last", "best", "area"] = "mean",
             "Runs(..., budget=...)."
         )
     # a model of the reduced score must not fit the rows of the table
-    score = free_name(f"{runs.score}_{how}", runs.columns) if name is None else new_column(runs, name, name)
+    score = new_column(runs, name, f"{runs.score}_{how}")
     frame, done, notes = one_score_each(runs, how, score)
     scale = runs.scale
     if scale is not None:  # the score that it was made of goes along
         roles = {**runs.roles(), "score": scale.score, "direction": scale.direction}
-        raw = free_name(f"{scale.score}_{how}", runs.columns)
+        raw = new_column(runs, None, f"{scale.score}_{how}")
         frame[raw] = _reduced(type(runs)(runs.frame, **roles), how)
         scale = scale._replace(score=raw)
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}

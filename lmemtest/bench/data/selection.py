@@ -299,7 +299,7 @@ def best_so_far(runs: Runs, *, name: str | None = None) -> Runs:
     Parameters
     ----------
     name : str, optional
-        Name of the new column, by default ``<score>_best_so_far``.
+        Name of the new column, by default ``<score>_best_so_far``, with underlines where the table has that.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def best_so_far(runs: Runs, *, name: str | None = None) -> Runs:
     Raises
     ------
     ArgumentError
-        If the new column exists already.
+        If the table has `name` already.
     DataError
         If the runs have no budget.
 

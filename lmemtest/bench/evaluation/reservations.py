@@ -9,7 +9,7 @@ import numpy as np
 
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, sampled, task_means, without_tasks
-from lmemtest.bench.evaluation.evaluated import NO_ODDS_OF_RUNS
+from lmemtest.bench.evaluation.evaluation_result import NO_ODDS_OF_RUNS
 from lmemtest.bench.evaluation.log_odds import unbiased_logits, without_errors
 from lmemtest.bench.evaluation.questions import has_runs_of_items
 from lmemtest.core.caller import advice

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.evaluation_result import Evaluation
 from lmemtest.bench.evaluation.failed import on_failures
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
 from lmemtest.core.options import ADJUSTMENT_NAMES

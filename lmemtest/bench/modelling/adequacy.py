@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.variation.variance_shares import pair_variance
-from lmemtest.core.caller import advice
 from lmemtest.core.result import Answer
-from lmemtest.core.verdicts import Finding
-from lmemtest.core.words import format_level, format_number, listed, plural, spoken
-from lmemtest.lmm.diagnostics.advantages import advantage_shape
+from lmemtest.core.words import format_level, format_number, plural, spoken
 from lmemtest.lmm.formula import Bar
 
 if TYPE_CHECKING:
-    from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.diagnostics.advantages import AdvantageShape
-    from lmemtest.lmm.means.estimates import Estimates
-    from lmemtest.lmm.model import LmmFit, ModelSpec
+    from lmemtest.lmm.model import LmmFit
 
 ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
 
@@ -122,62 +115,6 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: Iterable[Bar]) -> tuple[
     return tuple(bar for bar in of_advantages(runs, recommended) if not _has_counterpart(fit, runs, bar))
 
 
-def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
-    """Whether a fit lets runs of an algorithm with the same seed be alike on all benchmarks.
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> holds_shared_seeds(lt.fit_lmm("loss ~ algorithm + (1 | seed:algorithm)", runs), runs)
-    True
-    """
-    return not missing_terms(fit, runs, [Bar.of((str(runs.seed), runs.algorithm))])
-
-
-def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha: float) -> Finding | None:
-    """The finding that a seed decides part of the score on all benchmarks.
-
-    A warning where the fit lacks the term for it that the recommended model has.
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> model = lt.recommend(runs).spec
-    >>> shared_seeds_finding(model.fit(runs), runs, model, 0.05) is None
-    True
-    """
-    from lmemtest.bench.checks.seed_effect import lucky_algorithms
-
-    lucky = lucky_algorithms(runs, alpha)
-    if not lucky:
-        return None
-    pair = Bar.of((str(runs.seed), runs.algorithm))
-    severity = "note"
-    if holds_shared_seeds(fit, runs):
-        remedy = (
-            f"The model has {pair} for it, so seeds count as a sample, too. If seeds only number the repetitions, say "
-            f"so: {advice('seed_own')}."
-        )
-    elif pair in recommended:
-        severity = "warning"
-        remedy = f"Put {pair} into the model: without it p-values are too small."
-    else:
-        remedy = (
-            f"In the unit of the score it does not show next to the other variation, so the model has no {pair}; where "
-            "every benchmark has equal weight (normalised scores) it may."
-        )
-    return Finding(
-        severity=severity,
-        kind="shared_seeds",
-        count=len(lucky),
-        message=f"The seed decides part of the score of {listed(lucky)} across benchmarks (F-test of the seed's "
-        f"variance per algorithm, Holm, level {alpha:g}), so runs with the same seed are not independent.",
-        advice=remedy,
-    )
-
-
 def _has_counterpart(fit: LmmFit, runs: Runs, wanted: Bar) -> bool:
     parsed = fit.design.parsed
     others = tuple(name for name in wanted.groups if name != runs.algorithm)
@@ -250,31 +187,3 @@ def budget_use(fit: LmmFit, runs: Runs) -> Answer:
         tables={"ranges": pd.DataFrame(ranges, columns=["algorithm", "first", "last"])},
         values=values,
     )
-
-
-def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
-    """The checks with what the fit says of runs of different algorithms with the same seed."""
-    finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
-    if finding is None:
-        return check
-    outcome = CheckOutcome(
-        stage="effects",
-        check="shared seeds",
-        question="Do runs of different algorithms with the same seed have something in common?",
-        findings=(finding,),
-        text="",
-        skipped=False,
-        level=check.alpha,
-    )
-    return replace(check, outcomes=(*check.outcomes, outcome))
-
-
-def shape_of(means: Estimates, runs: Runs) -> AdvantageShape | None:
-    """Whether the advantages behind moderated standard errors are about normal; None where runs are the sample."""
-    if means.moderate is None or runs.seed in means.moderate.robust.cluster:
-        return None
-    L = means.moderate.L
-    kept = np.flatnonzero(np.isfinite(L).all(axis=1))
-    labels = means.labels()
-    scores = means.moderate.robust.contributions(L[kept] - L[kept].mean(axis=0))
-    return advantage_shape(scores, [labels[i] for i in kept])

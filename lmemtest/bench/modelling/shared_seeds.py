@@ -20,18 +20,23 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy import special
 
+from lmemtest.bench.checks.findings import CheckOutcome
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_means, group_numbers
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
-from lmemtest.core.words import p_text
+from lmemtest.core.verdicts import Finding
+from lmemtest.core.words import listed, p_text
 from lmemtest.errors import DataError, DesignError
 from lmemtest.lmm.formula import Bar, Term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index
+    from lmemtest.lmm.model import LmmFit, ModelSpec
 
 
 # Where the terms are held: at these levels the rate of false findings of both steps together stays at 7 % from six
@@ -153,6 +158,81 @@ def terms_of_seeds(
     count = runs.study.count
     same = always and count(seed, runs.algorithm) == count(seed) * count(runs.algorithm)
     return [Term.levels(seed) if same else Bar.of((seed,)), pair], test, [], ()
+
+
+def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
+    """Whether a fit lets runs of an algorithm with the same seed be alike on all benchmarks.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> holds_shared_seeds(lt.fit_lmm("loss ~ algorithm + (1 | seed:algorithm)", runs), runs)
+    True
+    """
+    from lmemtest.bench.modelling.adequacy import missing_terms
+
+    return not missing_terms(fit, runs, [Bar.of((str(runs.seed), runs.algorithm))])
+
+
+def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha: float) -> Finding | None:
+    """The finding that a seed decides part of the score on all benchmarks.
+
+    A warning where the fit lacks the term for it that the recommended model has.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> model = lt.recommend(runs).spec
+    >>> shared_seeds_finding(model.fit(runs), runs, model, 0.05) is None
+    True
+    """
+    from lmemtest.bench.checks.seed_effect import lucky_algorithms
+
+    lucky = lucky_algorithms(runs, alpha)
+    if not lucky:
+        return None
+    pair = Bar.of((str(runs.seed), runs.algorithm))
+    severity = "note"
+    if holds_shared_seeds(fit, runs):
+        remedy = (
+            f"The model has {pair} for it, so seeds count as a sample, too. If seeds only number the repetitions, say "
+            f"so: {advice('seed_own')}."
+        )
+    elif pair in recommended:
+        severity = "warning"
+        remedy = f"Put {pair} into the model: without it p-values are too small."
+    else:
+        remedy = (
+            f"In the unit of the score it does not show next to the other variation, so the model has no {pair}; where "
+            "every benchmark has equal weight (normalised scores) it may."
+        )
+    return Finding(
+        severity=severity,
+        kind="shared_seeds",
+        count=len(lucky),
+        message=f"The seed decides part of the score of {listed(lucky)} across benchmarks (F-test of the seed's "
+        f"variance per algorithm, Holm, level {alpha:g}), so runs with the same seed are not independent.",
+        advice=remedy,
+    )
+
+
+def with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
+    """The checks with what the fit says of runs of different algorithms with the same seed."""
+    finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
+    if finding is None:
+        return check
+    outcome = CheckOutcome(
+        stage="effects",
+        check="shared seeds",
+        question="Do runs of different algorithms with the same seed have something in common?",
+        findings=(finding,),
+        text="",
+        skipped=False,
+        level=check.alpha,
+    )
+    return replace(check, outcomes=(*check.outcomes, outcome))
 
 
 def _answer(

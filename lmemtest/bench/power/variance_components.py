@@ -37,7 +37,7 @@ from lmemtest.core.validate import as_frame, check_columns, check_number, check_
 from lmemtest.core.words import GROUPS, joined, listed, plural, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import variance_interval
-from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.model.given import check_fit
 
 _SDS = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "family_interaction_sd", "family_sd")
 COMPONENT_NAMES = (*_SDS, "sources", "pilot", "notes")

@@ -437,7 +437,7 @@ def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.D
     """
     import pandas as pd
 
-    from lmemtest.lmm.hypotheses.variances import equal_variances
+    from lmemtest.lmm.hypotheses.variance_tests import equal_variances
 
     constant = np.ptp(x, axis=0) <= tolerance(x)
     shapiro = [shapiro_wilk(c, tolerance(x)) for c in x.T]

@@ -9,7 +9,7 @@ from lmemtest.bench.data.failures import refuse_without_failures
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.robustness.algorithms import by_algorithms
-from lmemtest.bench.robustness.failures import by_policies
+from lmemtest.bench.robustness.policies import by_policies
 from lmemtest.bench.robustness.variants import by_populations, by_scores
 from lmemtest.core.hints import guided
 from lmemtest.core.replicates import check_replicates

@@ -11,7 +11,7 @@ from lmemtest.bench.data.per_run import reduced
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.selection import levels_named
 from lmemtest.bench.modelling.recommend import POPULATIONS, fitted, model_of
-from lmemtest.bench.robustness.variants import checked_options, normalized, pairs_of, raw_runs
+from lmemtest.bench.robustness.variants import checked_options, pairs_of, raw_runs
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_columns, check_fraction
@@ -175,7 +175,7 @@ def refitted(
     for column, levels in left_out.items():
         part = part.filter(**{column: [level for level in part.levels(column) if level not in set(levels)]})
     if scale is not None:
-        part = normalized(raw_runs(part) or part, scale)
+        part = (raw_runs(part) or part).normalize(scale)
     part = part.with_named_algorithms()
     modelled = part if parsed is not None else reduced(part, curves)
     model = model_of(modelled, population)

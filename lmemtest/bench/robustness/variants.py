@@ -22,11 +22,10 @@ import pandas as pd
 from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.modelling.adequacy import shape_of
 from lmemtest.bench.modelling.recommend import fitted, model_of, recommend
 from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
-from lmemtest.core.rounding import below, written
+from lmemtest.core.rounding import below
 from lmemtest.core.validate import check_choice, free_name
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_level, format_p, joined, p_text, plural
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("NOBODY", "Variants", "advantages", "better", "by_populations", "by_scores", "compared", "hypothesis_on"),
-    *("name_groups", "normalized", "on_another_score", "pairs_of", "populations_compared", "raw_runs"),
+    *("name_groups", "on_another_score", "pairs_of", "populations_compared", "raw_runs"),
     *("scores_compared", "side_by_side", "undeclared_families", "what_differs"),
 ]
 
@@ -145,15 +144,13 @@ def side_by_side(
     tested = {name: compared.to_frame() for name, (_, _, compared, _) in ways.items()}
     pairs = next(iter(tested.values()))[["left", "right"]].reset_index(drop=True)
     gap, p = (np.empty((len(ways), len(pairs))) for _ in range(2))
-    means = []
+    codes, means = np.empty((len(ways), len(pairs)), dtype=np.int8), []
     for row, (name, (_, _, compared, direction)) in enumerate(ways.items()):
         gap[row], p[row] = _as_in(pairs, tested[name], advantages(tested[name], direction))
-        order = compared.decisions(alpha=alpha, direction=direction).levels
-        estimates = compared.estimates
-        of_level = dict(zip(estimates.labels(), zip(estimates.estimate, estimates.se, strict=True), strict=True))
-        means += [(name, level, place, *of_level[level]) for place, level in enumerate(order, start=1)]
-    codes = np.where(below(p, alpha) & (gap != 0.0), np.sign(gap), 0.0)
-    codes = np.where(np.isnan(p), float(Verdict.NOT_TESTED), codes).astype(np.int8)
+        decided = compared.decisions(alpha=alpha, direction=direction)
+        codes[row] = decided.pairs(pairs["left"], pairs["right"])
+        numbers = enumerate(zip(decided.levels, decided.means, decided.se, strict=True), start=1)
+        means += [(name, level, place, mean, se) for place, (level, mean, se) in numbers]
     words = {int(Verdict.NOT_SIGNIFICANT): NOBODY, int(Verdict.NOT_TESTED): "not tested"}
     who = {name: better(row, pairs, words) for name, row in zip(ways, codes, strict=True)}
     taken = {"left", "right", "alike"}  # by other columns of the table
@@ -399,22 +396,17 @@ def by_scores(runs: Runs, methods: Sequence[str] | None, alpha: float) -> Varian
     """
     raw = raw_runs(runs)
     if methods is None:
-        scaled = [runs if raw is not None else normalized(runs, "rank")]
+        scaled = [runs if raw is not None else runs.normalize("rank")]
     else:
         source = runs if raw is None else raw
         scaled = [
             runs if runs.scale is not None and method == runs.scale.method
-            else normalized(source, method)
+            else source.normalize(method)
             for method in methods
         ]  # fmt: skip
     raw = runs if raw is None else raw
     decided = [(one, _decided(one, alpha, raw)) for one in scaled]
     return scores_compared(decided, _decided(raw, alpha), alpha)
-
-
-def normalized(runs: Runs, method: str) -> Runs:
-    """The runs normalised under a name that their table does not have yet."""
-    return runs.normalize(method, name=free_name(f"{runs.score}_{method}", runs.columns))
 
 
 def raw_runs(runs: Runs) -> Runs | None:
@@ -482,7 +474,7 @@ def on_another_score(
 
 def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
     """The runs with ranks within benchmarks for a score, where few benchmarks decide its means or scales differ."""
-    shape = shape_of(means, runs)
+    shape = means.advantage_shape
     if runs.benchmark is None or not (check.scales_differ or (shape is not None and shape.few_decide)):
         return None
     if check.kind.kind == "ranks":
@@ -490,7 +482,7 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
     with warnings.catch_warnings():  # of benchmarks on which all scores are equal, which the check has named
         warnings.simplefilter("ignore", DataWarning)
         try:
-            return normalized(runs, "rank")
+            return runs.normalize("rank")
         except LmemtestError:  # a report is not lost because a table has no ranks
             return None
 
@@ -524,7 +516,6 @@ _SAMPLES = ("family", "benchmark")  # populations beyond these benchmarks
 _SEPARATORS = re.compile(r"[-_/:.\s]+")
 _IN_GROUPS = 0.8  # of the benchmarks share their group with another one, where names make groups
 _MOST_COLUMNS = 20  # without a role, that are looked at
-_SHOWN = 3
 
 
 def by_populations(runs: Runs, alpha: float) -> Variants:
@@ -597,10 +588,9 @@ def undeclared_families(runs: Runs, pairs: Comparisons, options: Mapping[str, An
         return None
     benchmarks = list(runs.study.levels(str(runs.benchmark)))  # in the order of the clusters
     groupings = _groupings(runs, benchmarks)
-    L = moderate.L[np.isfinite(moderate.L).all(axis=1)]
-    if not groupings or len(L) < 2:
+    rows, scores = moderate.advantages()
+    if not groupings or len(rows) < 2:
         return None
-    scores = moderate.robust.contributions(L - L.mean(axis=0))
     tests = []
     for column, families in groupings.items():
         groups = np.unique([families[b] for b in benchmarks], return_inverse=True)[1]
@@ -613,17 +603,12 @@ def undeclared_families(runs: Runs, pairs: Comparisons, options: Mapping[str, An
     significant = None
     if shows and n_families >= FEWEST_FAMILIES and not isinstance(runs.frame, nw.LazyFrame):
         significant = _significant_with(runs, column or None, families, options)
-    nouns = plural(str(runs.benchmark))
-    names = joined([f"'{name}'" for name in dict.fromkeys(families.values())], most=_SHOWN)
-    what = f"the values of {column!r}" if column else f"the names of the {nouns} ({names})"
     values = {"column": column or None, "n_families": n_families, "test": test}
-    f_test = f"F({written(test.df_num, '.1f')}, {written(test.df_den, '.1f')}) = {written(test.f_ratio, '.2f')}"
     return Answer(
         question="undeclared_families",
-        title=f"Groups of {nouns} that have no role as families",
+        title="Groups of benchmarks that have no role as families",
         tables={"families": pd.DataFrame({"benchmark": list(families), "family": list(families.values())})},
         values={**values, "p_value": p, "level": alpha, "shows": shows, "significant": significant},
-        findings=(f"{what} group the {len(families)} {nouns} into {n_families} ({f_test}, {p_text(p)})",),
     )
 
 

@@ -29,7 +29,7 @@ from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.validate import check_number, check_positive_int
 from lmemtest.core.words import counted, format_number, joined, listed, percent
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.lmm.intervals.variances import Combinations
+from lmemtest.lmm.intervals.variance_intervals import Combinations
 
 if TYPE_CHECKING:
     from lmemtest.bench.variation.variance_sources import VarianceSources

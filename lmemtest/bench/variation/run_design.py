@@ -28,7 +28,7 @@ from lmemtest.core.codes import group_numbers
 from lmemtest.core.words import GROUPS, plural, spoken
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import noncentrality_interval
-from lmemtest.lmm.intervals.variances import BalancedModel, Factors, Stratum, strata_of
+from lmemtest.lmm.intervals.variance_intervals import BalancedModel, Factors, Stratum, strata_of
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.f_tests import FTest, f_test
 from lmemtest.lmm.model import fit_lmm

@@ -25,7 +25,7 @@ from lmemtest.core.codes import group_numbers
 from lmemtest.core.rounding import below, in_tie_order, tolerance, written
 from lmemtest.core.words import counted, joined
 from lmemtest.errors import ConvergenceWarning, DesignError
-from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
+from lmemtest.lmm.intervals.variance_intervals import Combinations, SampleVariance, widening
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:

@@ -31,12 +31,12 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns, check_fraction, check_magnitude
 from lmemtest.core.words import counted, format_level, format_number, joined, listed, p_text, percent
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.intervals.variances import METHODS, Combinations
+from lmemtest.lmm.intervals.variance_intervals import METHODS, Combinations
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
-    from lmemtest.lmm.intervals.variances import Factors, Stratum
+    from lmemtest.lmm.intervals.variance_intervals import Factors, Stratum
 
 ROLES = ("algorithm", "benchmark")
 _SOURCES = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]

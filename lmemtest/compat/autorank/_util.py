@@ -30,7 +30,7 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.diagnostics.normality import shapiro_wilk
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import qtukey
-from lmemtest.lmm.hypotheses.variances import equal_variances
+from lmemtest.lmm.hypotheses.variance_tests import equal_variances
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,7 +24,8 @@ from lmemtest.lmm.diagnostics.left_out import thinned
 from lmemtest.lmm.diagnostics.scale import Column
 from lmemtest.lmm.diagnostics.scores import Rows, bounds, rows_of, score_of
 from lmemtest.lmm.diagnostics.structure import collinearity, groups
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear, check_specs
+from lmemtest.lmm.means.reference_grid import check_specs
+from lmemtest.lmm.model.given import check_fit, check_linear
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

@@ -20,7 +20,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.verdicts import Finding, judged
 from lmemtest.lmm.diagnostics.draws import residual_variance_of_rows
-from lmemtest.lmm.means.reference_grid import check_linear
+from lmemtest.lmm.model.given import check_linear
 
 if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit

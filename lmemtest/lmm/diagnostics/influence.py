@@ -22,7 +22,8 @@ from lmemtest.lmm.diagnostics.left_out import Deletion, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear, check_specs
+from lmemtest.lmm.means.reference_grid import check_specs
+from lmemtest.lmm.model.given import check_fit, check_linear
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,7 +23,7 @@ from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
 from lmemtest.lmm.distributions.student import variance_interval
-from lmemtest.lmm.hypotheses.variances import likelihood_ratio
+from lmemtest.lmm.hypotheses.variance_tests import likelihood_ratio
 from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.criterion import Anova, Criterion, analysed, evaluate
 from lmemtest.lmm.engine.products import CellColumns, System, build_system, dense_cross, rotated
 from lmemtest.lmm.engine.residual import Leaf, Strata, leaf_term
-from lmemtest.lmm.engine.span import fixed_part, independent_columns
+from lmemtest.lmm.engine.span import fixed_part, independent_columns, no_residual, unbounded
 from lmemtest.lmm.engine.structure import RandomTerm, Shape, choose, group_terms
 from lmemtest.lmm.engine.theta import solve_lower, solve_square
 
@@ -58,6 +58,8 @@ class Problem:
     leaf: Leaf | None = None  # intercepts of the cells that a search need not eliminate one by one
     absorbed: bool = False  # whether they are left out of ``system``
     anova: Anova | None = None  # the criterion of a balanced design as that of its mean squares
+    saturated: bool = False  # whether the effects reach every row, of a residual variance that is estimated
+    unbounded: bool = False  # whether the likelihood then grows without limit as that variance goes to zero
 
     @cached_property
     def searched(self) -> Problem:
@@ -251,6 +253,9 @@ def build_problem(
         weight = weight * precision[stratum]
     omega = n * weight
     n_rows = int(n.sum())
+    row_of = np.arange(len(y)) if rows is None else rows
+    saturated = residual_variance is None and no_residual(X, terms, n, row_of)
+    limitless = saturated and unbounded(X[row_of], terms, reml=reml)
     kept, Q, rows, RX, b, rest = fixed_part(X, rows, y, omega)
     if n_rows < len(kept) + (residual_variance is None):
         raise DesignError(
@@ -305,6 +310,8 @@ def build_problem(
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
         anova=analysed(system, reml=reml) if stratum is None and residual_variance is None else None,
+        saturated=saturated,
+        unbounded=limitless,
     )
     absorbed = leaf_term([w for w, _ in white], omega)
     if absorbed is None or stratum is not None or residual_variance is not None or not ss_within > 0:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys, level_order
 from lmemtest.core.words import listed, suggest
-from lmemtest.errors import DataError, FormulaError, LmemtestError, UnknownColumnError, pointing
+from lmemtest.errors import DataError, FormulaError, LmemtestError, UnknownColumnError
 from lmemtest.lmm.formula.functions import SEVERAL_COLUMNS
 from lmemtest.lmm.formula.syntax import Atom, Call, Name
 from lmemtest.lmm.formula.transforms import differentiate, evaluate
@@ -74,9 +74,7 @@ def refuse_unknown(parsed: ParsedFormula, available: Iterable[object]) -> None:
     names = set(columns)
     for name in (parsed.response_name, *parsed.names):
         if name.value not in names:
-            error = _unknown(name, columns)
-            with pointing(parsed.text):
-                raise error
+            raise _unknown(name, columns).at(name, parsed.text)
 
 
 def _unknown(name: Name, available: Iterable[object]) -> LmemtestError:

@@ -31,8 +31,8 @@ from lmemtest.lmm.hypotheses.null_distributions import (
     null_draws,
     share_as_large,
 )
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear
 from lmemtest.lmm.model.fitting import one_variance, same_partition
+from lmemtest.lmm.model.given import check_fit, check_linear
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

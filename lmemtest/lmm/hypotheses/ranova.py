@@ -17,8 +17,8 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.formula import INTERCEPT
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.hypotheses.glrt import REFERENCES, glrt
-from lmemtest.lmm.means.reference_grid import check_fit, check_linear
 from lmemtest.lmm.model.fitting import with_terms
+from lmemtest.lmm.model.given import check_fit, check_linear
 
 if TYPE_CHECKING:
     import numpy as np

@@ -25,7 +25,7 @@ from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.lmm.hypotheses.null_distributions import simulator
 from lmemtest.lmm.intervals.profile import label_of
-from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.model.given import check_fit
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

@@ -22,7 +22,8 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
 from lmemtest.lmm.means.f_tests import FTest
-from lmemtest.lmm.means.reference_grid import check_fit, check_working, name_tuple
+from lmemtest.lmm.means.reference_grid import name_tuple
+from lmemtest.lmm.model.given import check_fit, check_working
 
 if TYPE_CHECKING:
     import pandas as pd

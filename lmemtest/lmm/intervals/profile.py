@@ -24,7 +24,7 @@ from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.engine.profile import Target, has_variance
 from lmemtest.lmm.engine.profile_path import Path, follow, follow_deviance
-from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.model.given import check_fit
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -152,9 +152,10 @@ class Decisions(Result):
         return codes
 
     def pairs(self, left: Iterable[str], right: Iterable[str]) -> Codes:
-        """The codes of pairs, the left compared with the right."""
+        """The codes of pairs, the left compared with the right; those of levels that are not here have no test."""
         place = {level: i for i, level in enumerate(self.levels)}
-        return self.codes[[place[name] for name in left], [place[name] for name in right]]
+        codes = np.pad(self.codes, (0, 1), constant_values=Verdict.NOT_TESTED)
+        return codes[[place.get(name, -1) for name in left], [place.get(name, -1) for name in right]]
 
     def _frame(self, matrix: Mask) -> pd.DataFrame:
         import pandas as pd
@@ -452,11 +453,13 @@ def decisions(pairs: Comparisons, alpha: float | None = None, *, direction: str 
     notes = []
     if direction and pairs.direction and direction != pairs.direction:
         notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
+    gap = pairs.table["estimate"].to_numpy(dtype=float)
     return decisions_of(
         levels=pairs.levels,
         means=pairs.estimates.estimate,
         se=pairs.estimates.se,
         tests=pairs.table,
+        ahead=gap > 0.0 if (direction or pairs.direction) == "maximize" else gap < 0.0,  # also without means to order
         half_widths=pairs.half_widths(alpha),
         alpha=alpha,
         direction=direction or pairs.direction,

@@ -35,13 +35,12 @@ from lmemtest.lmm.means.reference_grid import (
     check_specs,
     check_values,
     check_vcov,
-    given_fit,
     grid_values,
-    is_ours,
     listed,
     name_tuple,
 )
 from lmemtest.lmm.means.response import has_link, on_logarithms, on_response
+from lmemtest.lmm.model.given import given_fit, is_ours
 
 if TYPE_CHECKING:
     import pandas as pd

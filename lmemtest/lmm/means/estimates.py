@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lmemtest.core.arrays import Array, Mask
+    from lmemtest.lmm.diagnostics.advantages import AdvantageShape
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.moderated import ModeratedMeans
@@ -337,6 +338,17 @@ class Estimates(Result):
             return None
         rows = self.L[np.isfinite(self.estimate)]
         return self.f_test(rows[1:] - rows[0]) if len(rows) > 1 else None
+
+    @property
+    def advantage_shape(self) -> AdvantageShape | None:
+        """Whether the advantages behind moderated standard errors are about normal; None where runs are the sample."""
+        from lmemtest.lmm.diagnostics.advantages import advantage_shape
+
+        if self.moderate is None or self.moderate.between_repeats:
+            return None
+        rows, scores = self.moderate.advantages()
+        names = self.labels()
+        return advantage_shape(scores, [names[i] for i in rows])
 
     def by_model(self) -> Self:
         """The same with the standard errors of the model instead of moderated ones."""

@@ -39,15 +39,8 @@ from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.engine.span import independent_columns
 from lmemtest.lmm.formula.columns import Coding
-from lmemtest.lmm.means.reference_grid import (
-    ReferenceGrid,
-    check_fit,
-    check_specs,
-    check_vcov,
-    given_fit,
-    grid_values,
-    name_tuple,
-)
+from lmemtest.lmm.means.reference_grid import ReferenceGrid, check_specs, check_vcov, grid_values, name_tuple
+from lmemtest.lmm.model.given import check_fit, given_fit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,8 +21,9 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER, ClusterRobust, cluster_robust, sandwiched
 from lmemtest.lmm.means.empirical_bayes import Moderation, larger_scatter, moderation
-from lmemtest.lmm.means.reference_grid import check_fit, check_working, name_tuple
+from lmemtest.lmm.means.reference_grid import name_tuple
 from lmemtest.lmm.model.fitting import with_design
+from lmemtest.lmm.model.given import check_fit, check_working
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,6 +139,18 @@ class ModeratedMeans:
     def alone(self) -> ModeratedMeans:
         """The same for differences that are looked at one by one; of two means nothing changes."""
         return self if all(family.n_pairs == 1 for family in self.families) else replace(self, single=True)
+
+    @property
+    def between_repeats(self) -> bool:
+        """Whether the clusters are repeated runs, which then are the sample."""
+        scope = None if isinstance(self.robust, CompleteBlocks) else self.robust.fit.scope
+        return scope is not None and scope.repeat in self.robust.cluster
+
+    def advantages(self, rows: NDArray[np.intp] | None = None) -> tuple[NDArray[np.intp], Array]:
+        """Which of some means are defined, and what each cluster adds to each beyond all, ``(n_clusters, means)``."""
+        rows = np.arange(len(self.L)) if rows is None else rows
+        rows = rows[np.isfinite(self.L[rows]).all(axis=1)]
+        return rows, self.robust.contributions(self.L[rows] - self.L[rows].mean(axis=0))
 
     @classmethod
     def of(cls, source: Moderated | CompleteBlocks, means: Estimates) -> ModeratedMeans:
@@ -279,11 +292,10 @@ class ModeratedMeans:
             f"{worth}."
         ]
         for number, family in enumerate(self.families):
-            at = np.flatnonzero(self.group == number)
-            at = at[np.isfinite(self.L[at]).all(axis=1)]
+            members = np.flatnonzero(self.group == number)
+            at, scores = self.advantages(members)
             names = np.asarray(labels, dtype=object)[at]
-            scores = robust.contributions(self.L[at] - self.L[at].mean(axis=0))
-            observed = family.observed[np.isfinite(self.L[self.group == number]).all(axis=1)]
+            observed = family.observed[np.isin(members, at)]
             notes += [f"{groups[number]}{text}" for text in deviations(observed, scores, list(names), robust.label)]
         return tuple(notes)
 

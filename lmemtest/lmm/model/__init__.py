@@ -6,6 +6,7 @@ fitting      the way from a formula and a table to a fit; how long a search take
 fit          the fit: estimates, covariances, degrees of freedom, draws
 glmm         the same of answers and counts: a family and its link
 predictions  conditional modes, predictions with their error, residuals row by row
+given        what is given as a fit, or refused: `check_fit`
 verbs        what can be asked of a fit, and which function answers
 ===========  =======================================================================
 """

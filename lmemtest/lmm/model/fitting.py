@@ -21,7 +21,6 @@ from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, Esti
 from lmemtest.lmm.cells import Cells, compressed
 from lmemtest.lmm.engine.optimize import Optimum, evaluation_cost, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
-from lmemtest.lmm.engine.span import no_residual, unbounded
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.columns import refuse_unknown
@@ -223,7 +222,6 @@ def fit_cells(
     """Fit a design to cells; ``start`` is a theta on the user's scale."""
     held = residual_variance is not None
     refuse_unidentified(design, cells, residual_known=held)
-    saturated = not held and _check_residual(design, cells, reml=reml)
     stratum = None if dispersion is None else _checked_strata(cells, dispersion)
     try:
         with one_blas_thread():
@@ -239,6 +237,9 @@ def fit_cells(
                 stratum=stratum,
                 residual_variance=residual_variance,
             )
+            if problem.unbounded:
+                why = "the likelihood grows without limit as the residual variance goes to zero"
+                raise _no_residual(design, cells, why)
             white = None if start is None else problem.point(problem.to_white(start))
             tell_long_search(problem, formula, restarts)
             optim = optimise(problem, start=white, restarts=restarts)
@@ -254,7 +255,7 @@ def fit_cells(
         ) from None
     if not held and _explained_exactly(problem, optim, cells, stratum):
         raise _explained()
-    if saturated and optim.criterion.sigma2 < _NO_RESIDUAL_SATURATED:
+    if problem.saturated and optim.criterion.sigma2 < _NO_RESIDUAL_SATURATED:
         raise _no_residual(design, cells, "the residual variance is estimated as zero")
     fit = LmmFit(
         formula=formula,
@@ -270,7 +271,7 @@ def fit_cells(
         notes=(),
     )
     notes = notes_of(fit)
-    if saturated:
+    if problem.saturated:
         notes = (
             f"{_every_row(design, cells)}: only the shape of the random effects distinguishes the residual variance "
             "from theirs, and standard errors rest on the model. Add repeated runs, or a simpler random part.",
@@ -398,15 +399,6 @@ def refuse_unidentified(design: Design, cells: Cells, *, residual_known: bool) -
                 f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or add "
                 "repeated runs."
             )
-
-
-def _check_residual(design: Design, cells: Cells, *, reml: bool) -> bool:
-    """Whether the effects reach every row; refused where the likelihood has no limit then."""
-    if not no_residual(design.distinct, design.engine_terms, cells.n, design.row):
-        return False
-    if unbounded(design.X, design.engine_terms, reml=reml):
-        raise _no_residual(design, cells, "the likelihood grows without limit as the residual variance goes to zero")
-    return True
 
 
 def _no_residual(design: Design, cells: Cells, why: str) -> DesignError:

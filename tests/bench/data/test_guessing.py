@@ -29,7 +29,7 @@ import lmemtest as lt
 from lmemtest.bench.data.guessing import guess
 from lmemtest.bench.data.roles import answer_roles
 from lmemtest.bench.data.runs import as_runs
-from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.evaluation_result import Evaluation
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import ArgumentError, DataError
 

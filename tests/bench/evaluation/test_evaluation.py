@@ -36,7 +36,7 @@ def answers(k: int = 2, sizes: tuple[int, ...] = (12, 9, 15, 10), spread: float 
 
 
 @functools.cache
-def evaluated() -> lt.bench.evaluation.evaluated.Evaluation:  # type: ignore[name-defined]
+def evaluated() -> lt.bench.evaluation.evaluation_result.Evaluation:  # type: ignore[name-defined]
     return lt.evaluate(answers(3), adjust="none", **ROLES)
 
 

@@ -35,7 +35,7 @@ def empirical(table: pd.DataFrame) -> pd.DataFrame:
     return np.log((k + 0.5) / (n - k + 0.5))
 
 
-def by_odds(table: pd.DataFrame, **options: object) -> lt.bench.evaluation.evaluated.Evaluation:  # type: ignore[name-defined]
+def by_odds(table: pd.DataFrame, **options: object) -> lt.bench.evaluation.evaluation_result.Evaluation:  # type: ignore[name-defined]
     return lt.evaluate(table, scale="odds", **{**ROLES, **options})
 
 

@@ -14,7 +14,7 @@ from lmemtest.compat.autorank import autorank
 from lmemtest.compat.autorank._util import get_sorted_rank_groups, rank_multiple_nonparametric, test_normality
 from lmemtest.compat.autorank.decisions import decisions, differ
 from lmemtest.lmm.distributions.studentized_range import ptukey
-from lmemtest.lmm.hypotheses.variances import equal_variances
+from lmemtest.lmm.hypotheses.variance_tests import equal_variances
 
 CLASSICAL = [
     "anova", "anova, low alpha", "anova, low is good", "anova, order of the plot", "ranks of normal",

@@ -15,7 +15,7 @@ from lmemtest.bench.evaluation.answers import (
     read_answers,
     without_tasks,
 )
-from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.evaluation_result import Evaluation
 from lmemtest.bench.evaluation.failed import failures_table, notes_on_failures, under_policies
 from lmemtest.bench.evaluation.log_odds import same_ratios
 from lmemtest.bench.evaluation.questions import (

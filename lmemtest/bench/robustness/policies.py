@@ -16,7 +16,6 @@ from lmemtest.bench.data.failures import (
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.robustness.variants import Variants, compared, side_by_side
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import free_name
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
 
@@ -88,10 +87,8 @@ def by_policies(
     )
 
 
-def by_policies_if_any(runs: Runs, alpha: float) -> Variants | None:
-    """The verdicts under several policies; None where no run failed, or only one policy can be applied."""
-    if runs.failures is None or not runs.failures.n_failed:
-        return None
+def by_usual_policies(runs: Runs, alpha: float) -> Variants | None:
+    """The verdicts under the usual policies; None where only one can be applied."""
     try:
         return by_policies(runs, None, None, alpha)
     except LmemtestError:  # another policy may have no model
@@ -175,4 +172,4 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     for step in steps:
         if getattr(step, "func", None) is not Runs.normalize:  # ranks take the place of another normalisation
             scored = step(scored)
-    return scored.normalize("rank", name=free_name(f"{scored.score}_rank", scored.columns))
+    return scored.normalize("rank")

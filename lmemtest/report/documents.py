@@ -36,7 +36,7 @@ from lmemtest.report.prose import texts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lmemtest.bench.evaluation.evaluated import Evaluation
+    from lmemtest.bench.evaluation.evaluation_result import Evaluation
     from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
