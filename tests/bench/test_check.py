@@ -407,9 +407,7 @@ def test_small_tables_are_checked_as_far_as_they_go(table, roles, skipped):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"alpha": 2}, "alpha must be a number between 0 and 1"), ({"form": "cubic"}, "form must be 'auto'"),
         ({"checks": ["score"]}, "checks must be 'scores'"), ({"checks": []}, "checks is empty"),
-        ({"rules_only": "yes"}, "rules_only must be True or False"),
         ({"progress": "bar"}, "progress must be a function of the name of each step, or None, got 'bar'"),
     ],
 )  # fmt: skip

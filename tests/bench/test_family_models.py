@@ -132,7 +132,6 @@ def test_on_these_benchmarks_runs_are_the_sample() -> None:
         (lambda: runs_of(table((5,))), "family", "family 'space' has one level"),
         (lambda: runs_of(table((1,) * 6)), "family", "one benchmark in each of its 6 levels, so the benchmarks themse"),
         (lambda: runs_of(table((3, 3))), "family", "needs 3 families or more, and there are 2"),
-        (lambda: runs_of(table()), "tasks", "population must be 'family' or 'benchmark' or 'run', got 'tasks'"),
         (lambda: runs_of(table()), "run", "runs has no seed column, so runs cannot be a sample"),
         (
             lambda: runs_of(table(seeds=2).drop(index=1)),

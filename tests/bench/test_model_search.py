@@ -245,7 +245,6 @@ def test_one_benchmark_and_the_words():
          r"'backward'\.$"),
         ({"method": "backward", "criterion": "aic"},
          r"^criterion of method='backward' must be 'glrt', got 'aic', which is for method='forward' or 'best'\.$"),
-        ({"method": "up"}, r"^method must be 'forward' or 'best' or 'backward', got 'up'\.$"),
         ({"within": -1}, r"^within must be a number of at least 0, got -1: inf takes in every model\.$"),
         ({"within": "all"}, r"^within must be a number of at least 0, got 'all': inf takes in every model\.$"),
         ({"max_models": 0}, r"^max_models must be a whole number of at least 1, got 0\.$"),

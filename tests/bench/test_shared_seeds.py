@@ -220,11 +220,6 @@ def test_the_role_survives_everything_that_makes_runs_of_runs():
     assert not lt.Runs.from_wide(wide, **roles, seed_shared=False).seed_shared
 
 
-def test_the_role_is_true_or_false():
-    with pytest.raises(ArgumentError, match="seed_shared must be True or False, got 'no'"):
-        as_runs(table_of(), seed_shared="no")
-
-
 def test_the_builder_and_the_seed_check_heed_the_role():
     shared, own = (as_runs(table_of(), seed_shared=value) for value in (True, False))
     assert lt.ModelBuilder(shared).recommended().formula().endswith(TERMS)

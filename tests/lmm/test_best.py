@@ -131,8 +131,6 @@ def test_bad_arguments_are_named(means_of):
     em = means_of([0.0, 1.0, 2.0], np.eye(3), df=9, direction=None)
     with pytest.raises(ArgumentError, match="must know which end of the response is better: give direction='minimize'"):
         em.best()
-    with pytest.raises(ArgumentError, match="direction must be 'minimize' or 'maximize', got 'up'"):
-        em.best(direction="up")
     with pytest.raises(ArgumentError, match=r"alpha must be below 0\.5 for comparisons with the best, got 0\.6"):
         em.best(direction="maximize", alpha=0.6)
     with pytest.raises(ArgumentError, match=r"at least two means in each group, got one \(a0\)"):

@@ -180,13 +180,6 @@ def test_one_mean_cannot_be_compared(fitted):
         emmeans(fit, "algorithm", at={"algorithm": level}).pairs()
 
 
-def test_arguments_are_checked(em):
-    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or"):
-        em.pairs(adjust="dunet")
-    with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        em.pairs(alpha=1.0)
-
-
 def test_estimates_scale_with_the_response(fitted, reference_input):
     data = reference_input("bench_unbalanced")
     formula = "y ~ algorithm + (1|benchmark)"

@@ -200,14 +200,6 @@ def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_cr
         assert (inside == (pairs.table["p_value"] >= 0.1)).all()
 
 
-def test_arguments_are_checked():
-    pw = made_up([0.0, 1.0]).pairs()
-    with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        pw.decisions(alpha=5)
-    with pytest.raises(ArgumentError, match="direction must be 'minimize' or 'maximize'"):
-        pw.decisions(direction="up")
-
-
 def test_to_frame_and_summary():
     sep = made_up([0.0, 3.0, 6.0]).pairs().decisions()
     assert list(sep.to_frame().columns) == ["algorithm", "mean", "se", "rank_low", "rank_high", "letters"]

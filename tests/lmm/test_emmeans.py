@@ -153,8 +153,6 @@ def test_labels_join_levels_of_several_specs(crossed):
         ({"specs": "prior", "at": {"prior": []}}, ArgumentError, r"at\['prior'\] is empty"),
         ({"specs": "prior", "at": {"fidelity": "x"}}, ArgumentError, r"at\['fidelity'\] must be one or more finite"),
         ({"specs": "prior", "weights": "outer"}, ArgumentError, "weights must be 'equal' or 'proportional' or"),
-        ({"specs": "prior", "ddf": "kr"}, ArgumentError, "ddf must be 'satterthwaite' or"),
-        ({"specs": "prior", "alpha": 95}, ArgumentError, "alpha must be a number between 0 and 1"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument_the_value_and_the_next_step(crossed, call, error, message):

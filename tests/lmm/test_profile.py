@@ -379,7 +379,6 @@ def test_the_summary_says_what_was_done(fit):
     ("arguments", "message"),
     [
         ({"fit": 3}, "fit must be a fitted model, got int. Fit one with fit_lmm(...)."),
-        ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
         ({"parameters": "sd Intercep | g"},
          "parameters: 'sd Intercep | g' is not a parameter of this model. Kinds: sd, corr, residual sd, fixed. "
          "Groups: g, Residual. Parameters: sd Intercept | g, sd x | g, corr Intercept, x | g, residual sd, "

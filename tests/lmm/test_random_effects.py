@@ -91,9 +91,7 @@ def test_clear_levels_are_those_whose_interval_excludes_zero():
     ("call", "message"),
     [
         ({"group": "h"}, "group='h' is not a group of this model. Groups: g."),
-        ({"group": "g", "simultaneous": "all"}, "simultaneous must be True or False, got .all."),
         ({"group": "g", "target": "none"}, "target must be .prediction. or .conditional., got .none."),
-        ({"group": "g", "alpha": 95}, "alpha must"),
     ],
 )
 def test_bad_input_of_random_effects(call, message):

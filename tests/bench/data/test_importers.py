@@ -560,7 +560,6 @@ def test_mlflow_names_parameters_and_metrics_as_they_were_logged() -> None:
 @pytest.mark.parametrize(
     ("tool", "changed", "words"),
     [
-        ("wandb", {"direction": None}, "direction must be"),
         ("wandb", {"score": None}, "score must name a column. Columns: Name, State"),
         ("wandb", {"algorithm": None}, "algorithm must name a column, or names="),
         ("wandb", {"algorithm": "tool"}, "algorithm names the column 'tool'"),

@@ -189,7 +189,6 @@ def test_side_by_side_the_trap_is_shown_and_measured():
     ("options", "error", "words"),
     [
         ({"direction": None}, ArgumentError, "or a dataframe and the roles of its columns; got DataFrame alone"),
-        ({"method": "classical"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
         ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "are auto, moderated, t, tukey"),
         ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
         ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),

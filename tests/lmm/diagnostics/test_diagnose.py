@@ -123,8 +123,6 @@ def test_bad_input_is_named(clean_fit):
         diagnose(clean_fit, influence=3)
     with pytest.raises(UnknownColumnError, match=r"influence names the column 'bench', which is not in the data"):
         diagnose(clean_fit, influence="bench")
-    with pytest.raises(ArgumentError, match=r"^rng must be a seed"):
-        diagnose(clean_fit, rng="x", influence=False)
     assert refusal(
         lambda: diagnose(lt.fit_lmm("y ~ a", {"y": [1.0, 2.0, 4.0, 3.0], "a": ["p", "q", "r", "r"]})), DesignError
     ) == (
