@@ -52,7 +52,7 @@ def _no_lines_of_progress(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("command", ["rank", "check", pytest.param("report", marks=pytest.mark.level(2))])
-def test_each_file_that_is_asked_for_is_written(run, folder: Path, command: str) -> None:  # type: ignore[no-untyped-def]
+def test_each_file_that_is_asked_for_is_written(run, folder, command):
     asked = [command, "runs.csv", *ROLES, "-o", "a.json", "-o", "b.md"]
     names = {folder / "a.json", folder / "b.md"}
     assert {Path(line) for line in run(*asked).out.splitlines()[-2:]} == names <= {*folder.iterdir()}
@@ -60,7 +60,7 @@ def test_each_file_that_is_asked_for_is_written(run, folder: Path, command: str)
 
 
 @pytest.mark.parametrize("command", [["rank", *ROLES, "--score", "rep"], ["paper", *ROLES, "-o", "a", "-o", "b"]])
-def test_an_option_of_one_value_is_refused_when_it_has_several(run, folder: Path, command) -> None:  # type: ignore[no-untyped-def]
+def test_an_option_of_one_value_is_refused_when_it_has_several(run, folder, command):
     outcome = run(command[0], "runs.csv", *command[1:])
     assert outcome.code == 2
     assert "it takes one value, and was given 2 times. Give it once." in " ".join(outcome.err.split())
@@ -70,7 +70,7 @@ def test_an_option_of_one_value_is_refused_when_it_has_several(run, folder: Path
 # ------------------------------------------------------------------------------------------------------- report
 
 
-def test_report_writes_the_page_and_prints_its_path_last(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_report_writes_the_page_and_prints_its_path_last(run, folder):
     outcome = run("report", "runs.csv", *ROLES, "-o", "out.html")
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
@@ -81,7 +81,7 @@ def test_report_writes_the_page_and_prints_its_path_last(run, folder: Path) -> N
     assert page.rstrip().endswith("</html>")
 
 
-def test_report_takes_formula_and_alpha(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_report_takes_formula_and_alpha(run, folder):
     outcome = run("report", "runs.csv", *ROLES, "--formula", "loss ~ tool + (1 | task)", "--alpha", "0.01")
     assert outcome.code == 0
     page = (folder / "lmemtest-report.html").read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def test_report_takes_formula_and_alpha(run, folder: Path) -> None:  # type: ign
     assert "99 % CI low" in page
 
 
-def test_report_and_fit_take_residual_variances_by_benchmark(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_report_and_fit_take_residual_variances_by_benchmark(run, folder):
     outcome = run("report", "runs.csv", *ROLES, "--dispersion", "task")
     assert outcome.code == 0
     page = (folder / "lmemtest-report.html").read_text(encoding="utf-8")
@@ -103,7 +103,7 @@ def test_report_and_fit_take_residual_variances_by_benchmark(run, folder: Path) 
     assert "dispersion names the column 'tsak', which is not in the data." in outcome.err
 
 
-def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_demo_needs_no_data(run, folder):
     outcome = run("demo")
     assert (outcome.code, outcome.err) == (0, "")
     path = Path(outcome.out.splitlines()[-1])
@@ -135,16 +135,14 @@ def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyp
          "Did you mean 'tool'?\n    loss ~ tol + (1 | task)\n           ^^^\n"),
     ],
 )  # fmt: skip
-def test_wrong_input_is_one_message_and_exit_code_two(  # type: ignore[no-untyped-def]
-    arguments: list[str], message: str, run, folder: Path
-) -> None:
+def test_wrong_input_is_one_message_and_exit_code_two(arguments, message, run, folder):
     outcome = run(*arguments)
     assert (outcome.code, outcome.out, outcome.err) == (2, "", message)
     assert [path.name for path in folder.iterdir()] == ["runs.csv"]
 
 
 @pytest.mark.usefixtures("folder")
-def test_wrong_options_are_explained(run) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_options_are_explained(run):
     outcome = run("report", "runs.csv", *ROLES[:2], "--direction", "down", "--algorithm", "tool")
     assert outcome.code == 2
     assert "--direction" in outcome.err
@@ -152,7 +150,7 @@ def test_wrong_options_are_explained(run) -> None:  # type: ignore[no-untyped-de
     assert "Traceback" not in outcome.err
 
 
-def test_a_failed_report_leaves_the_old_one(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_failed_report_leaves_the_old_one(run, folder):
     (folder / "out.html").write_text("old", encoding="utf-8")
     outcome = run("report", "runs.csv", *ROLES, "--formula", "loss ~ 1 + (1 | task)", "-o", "out.html")
     assert outcome.code == 2
@@ -160,9 +158,7 @@ def test_a_failed_report_leaves_the_old_one(run, folder: Path) -> None:  # type:
     assert (folder / "out.html").read_text(encoding="utf-8") == "old"
 
 
-def test_a_folder_without_permission_is_an_error(  # type: ignore[no-untyped-def]
-    run, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_without_permission_is_an_error(run, folder, monkeypatch):
     def refuse(**_: object) -> None:
         raise PermissionError(13, "Permission denied", str(folder))
 
@@ -176,7 +172,7 @@ def test_a_folder_without_permission_is_an_error(  # type: ignore[no-untyped-def
 
 
 @pytest.mark.usefixtures("folder")
-def test_check_prints_the_findings(run) -> None:  # type: ignore[no-untyped-def]
+def test_check_prints_the_findings(run):
     outcome = run("check", "runs.csv", *ROLES)
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("What runs.csv can answer\n  Roles: --score loss --direction minimize")
@@ -184,7 +180,7 @@ def test_check_prints_the_findings(run) -> None:  # type: ignore[no-untyped-def]
     assert "\nNothing was found that has to be fixed; 3 of 17 checks could not be made" in outcome.out
 
 
-def test_check_stops_with_one_where_a_fit_is_impossible(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_check_stops_with_one_where_a_fit_is_impossible(run, folder):
     frame = pd.read_csv(folder / "runs.csv")
     frame.loc[0, "loss"] = np.nan
     frame.to_csv(folder / "runs.csv", index=False)
@@ -193,7 +189,7 @@ def test_check_stops_with_one_where_a_fit_is_impossible(run, folder: Path) -> No
     assert "scores              error    1 of 3 scores of " in outcome.out
 
 
-def test_fit_prints_both_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_fit_prints_both_tables(run, folder):
     outcome = run("fit", "runs.csv", "loss ~ tool + (1 | task)", "--ml")
     expected = lmemtest.fit_lmm("loss ~ tool + (1 | task)", pd.read_csv(folder / "runs.csv"), reml=False).summary()
     assert (outcome.code, outcome.out, outcome.err) == (0, f"{expected}\n", "")
@@ -222,9 +218,7 @@ def trials(folder: Path) -> pd.DataFrame:
     return pd.read_csv(folder / "trials.csv")
 
 
-def test_bands_writes_table_and_figures_and_prints_their_paths_last(  # type: ignore[no-untyped-def]
-    run, folder: Path, trials: pd.DataFrame
-) -> None:
+def test_bands_writes_table_and_figures_and_prints_their_paths_last(run, folder, trials):
     outcome = run("bands", *TRIALS, *BY, "-o", "out")
     assert (outcome.code, outcome.err) == (0, "")
     names = ["tuning-curves.csv", "tuning-labels.csv", "tuning-curves.png", "tuning-curves.svg"]
@@ -242,7 +236,7 @@ def test_bands_writes_table_and_figures_and_prints_their_paths_last(  # type: ig
     assert (folder / "out" / names[3]).read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
-def test_bands_takes_its_options(run, folder: Path, trials: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+def test_bands_takes_its_options(run, folder, trials):
     options = ["--statistic", "mean", "--bounds", "0", "50", "--level", "0.9", "--band", "ks", "--k-max", "5"]
     assert run("bands", *TRIALS, *BY, *options, "--adjust", "bonferroni").code == 0
     want = tuning.curves(
@@ -264,7 +258,7 @@ def test_bands_takes_its_options(run, folder: Path, trials: pd.DataFrame) -> Non
 
 
 @pytest.mark.usefixtures("trials")
-def test_bands_without_an_algorithm_take_all_trials_together(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_bands_without_an_algorithm_take_all_trials_together(run, folder):
     outcome = run("bands", *TRIALS, "--benchmark", "task", "-o", "out")
     assert outcome.code == 0
     assert outcome.out.startswith("Tuning curves of 1 algorithm on 2 benchmarks by loss, minimize.")
@@ -279,7 +273,7 @@ def test_bands_without_an_algorithm_take_all_trials_together(run, folder: Path) 
     )
 
 
-def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_bands_over_seeds(run, folder):
     frame = pd.concat(
         [pd.read_csv(folder / "runs.csv").assign(epochs=e, loss=lambda f, e=e: f["loss"] - e) for e in (1, 2)]
     )
@@ -315,18 +309,14 @@ def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped
          "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'."),
     ],
 )  # fmt: skip
-def test_wrong_input_of_bands_writes_nothing(  # type: ignore[no-untyped-def]
-    arguments: list[str], message: str, run, folder: Path
-) -> None:
+def test_wrong_input_of_bands_writes_nothing(arguments, message, run, folder):
     outcome = run("bands", *arguments)
     assert (outcome.code, outcome.out, outcome.err) == (2, "", f"error: {message}\n")
     assert sorted(path.name for path in folder.iterdir()) == ["runs.csv", "trials.csv"]
 
 
 @pytest.mark.usefixtures("trials")
-def test_failing_bands_leave_the_old_files(  # type: ignore[no-untyped-def]
-    run, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failing_bands_leave_the_old_files(run, folder, monkeypatch):
     assert run("bands", *TRIALS, *BY, "-o", "out").code == 0
     before = {path.name: path.read_bytes() for path in (folder / "out").iterdir()}
 
@@ -339,7 +329,7 @@ def test_failing_bands_leave_the_old_files(  # type: ignore[no-untyped-def]
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
 
 
-def test_too_little_memory_is_a_message(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_too_little_memory_is_a_message(run, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 10.7 GiB")
 
@@ -361,7 +351,7 @@ PAPER = (
 )
 
 
-def test_paper_writes_its_pieces_and_prints_their_paths_last(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_paper_writes_its_pieces_and_prints_their_paths_last(run, folder):
     outcome = run("paper", "runs.csv", *ROLES, "--alpha", "0.01")
     assert (outcome.code, outcome.err) == (0, "")
     lines = outcome.out.splitlines()
@@ -372,7 +362,7 @@ def test_paper_writes_its_pieces_and_prints_their_paths_last(run, folder: Path) 
     assert "99 \\% CI" in (folder / "lmemtest-paper" / "ranking.tex").read_text(encoding="utf-8")
 
 
-def test_paper_replaces_no_file_of_others(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_paper_replaces_no_file_of_others(run, folder):
     (folder / "out").mkdir()
     (folder / "out" / "figure.pdf").write_text("mine", encoding="utf-8")
     outcome = run("paper", "runs.csv", *ROLES, "-o", "out")
@@ -386,7 +376,7 @@ def test_paper_replaces_no_file_of_others(run, folder: Path) -> None:  # type: i
     assert (folder / "out" / "figure.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_help_is_the_manual(run) -> None:  # type: ignore[no-untyped-def]
+def test_help_is_the_manual(run):
     outcome = run("--help")
     assert outcome.code == 0
     for command in ("report", "paper", "demo", "check", "fit", "bands"):
@@ -434,9 +424,7 @@ def test_a_reader_who_goes_is_no_error(arguments: list[str]) -> None:
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_piped_progress_is_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_piped_progress_is_a_line_now_and_then(monkeypatch, capsys):
     monkeypatch.setattr(rendering, "INTERVAL", 0.01)
     with rendering.progress() as step:
         step("fitting the model")
@@ -448,9 +436,7 @@ def test_piped_progress_is_a_line_now_and_then(
     assert capsys.readouterr() == ("", "")  # nothing after the end
 
 
-def test_a_quick_command_that_is_piped_says_nothing_of_its_progress(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_quick_command_that_is_piped_says_nothing_of_its_progress(capsys, monkeypatch):
     monkeypatch.setattr(rendering, "INTERVAL", 1e6)  # quick on a busy machine, too
     with rendering.progress() as step:
         step("fitting the model")
@@ -471,7 +457,7 @@ def _printed(capsys: pytest.CaptureFixture[str], text: str) -> str:
 # ------------------------------------------------------------------------------------------- roles, rows and formats
 
 
-def test_missing_roles_are_guessed_shown_and_taken_with_yes(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_missing_roles_are_guessed_shown_and_taken_with_yes(run, folder):
     outcome = run("report", "runs.csv", "--yes", "-o", "out.csv")
     assert outcome.code == 0
     guessed = "--score loss --direction minimize --algorithm tool --benchmark task --seed rep"
@@ -482,7 +468,7 @@ def test_missing_roles_are_guessed_shown_and_taken_with_yes(run, folder: Path) -
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_terminal_is_asked(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_terminal_is_asked(run, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     answers = iter([False, True])
@@ -501,7 +487,7 @@ def curves_in(folder: Path) -> list[str]:
     return ["curves.csv", *ROLES, "--budget", "epoch"]
 
 
-def test_what_a_curve_counts_is_shown_and_may_be_chosen(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_a_curve_counts_is_shown_and_may_be_chosen(run, folder):
     given = curves_in(folder)
     shown = "taking --curves mean: each run counts once, with the mean over its budgets: whole curves\n"
     outcome = run("report", *given, "-o", "out.json")
@@ -516,7 +502,7 @@ def test_what_a_curve_counts_is_shown_and_may_be_chosen(run, folder: Path) -> No
     assert (own.code, own.err) == (0, "")
 
 
-def test_a_terminal_is_asked_what_a_curve_counts(run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_terminal_is_asked_what_a_curve_counts(run, folder, monkeypatch):
     given = curves_in(folder)
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
@@ -528,7 +514,7 @@ def test_a_terminal_is_asked_what_a_curve_counts(run, folder: Path, monkeypatch:
     assert outcome.out.startswith("Ranking by loss_best (")
 
 
-def test_what_cannot_be_guessed_is_asked_for(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_guessed_is_asked_for(run, folder):
     frame = pd.read_csv(folder / "runs.csv").rename(columns={"loss": "value"})
     frame.to_csv(folder / "runs.csv", index=False)
     outcome = run("report", "runs.csv", "--yes")
@@ -541,9 +527,7 @@ def test_what_cannot_be_guessed_is_asked_for(run, folder: Path) -> None:  # type
     )
 
 
-def test_columns_without_a_role_stop_the_report_until_they_are_named_or_ignored(  # type: ignore[no-untyped-def]
-    run, folder: Path
-) -> None:
+def test_columns_without_a_role_stop_the_report_until_they_are_named_or_ignored(run, folder):
     few = ["runs.csv", *ROLES[:6]]
     outcome = run("report", *few)
     assert (outcome.code, outcome.out) == (2, "")
@@ -561,7 +545,7 @@ def test_columns_without_a_role_stop_the_report_until_they_are_named_or_ignored(
     assert "left out on purpose" in (folder / "out.md").read_text()
 
 
-def test_rows_are_chosen_by_type(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_rows_are_chosen_by_type(run, folder):
     outcome = run("check", "runs.csv", *ROLES, "--where", "task=task1", "--where", "task=task2", "--where", "rep<2")
     assert "\nChecks: 8 rows: 2 algorithms, 2 benchmarks, 2 seeds; complete" in outcome.out
     by_role = run("check", "runs.csv", *ROLES, "--where", "benchmark=task1", "--where", "seed!=0")
@@ -582,7 +566,7 @@ def test_rows_are_chosen_by_type(run, folder: Path) -> None:  # type: ignore[no-
     assert "14 rows" in fitted.out
 
 
-def test_missing_scores_are_left_out_when_asked_and_told(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_missing_scores_are_left_out_when_asked_and_told(run, folder):
     frame = pd.read_csv(folder / "runs.csv")
     frame.loc[0, "loss"] = np.nan
     frame.to_csv(folder / "runs.csv", index=False)
@@ -592,7 +576,7 @@ def test_missing_scores_are_left_out_when_asked_and_told(run, folder: Path) -> N
     assert outcome.err == "left out: 1 of 42 rows without a finite score\n"
 
 
-def test_normalize_adjust_and_ddf(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_normalize_adjust_and_ddf(run, folder):
     options = ["--normalize", "rank", "--adjust", "holm", "--ddf", "kenward-roger", "-o", "out.json"]
     outcome = run("report", "runs.csv", *ROLES, *options)
     assert outcome.code == 0
@@ -604,7 +588,7 @@ def test_normalize_adjust_and_ddf(run, folder: Path) -> None:  # type: ignore[no
         assert wrong.err.startswith(f"error: {option} must be '")
 
 
-def test_scores_relative_to_a_baseline(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_scores_relative_to_a_baseline(run, folder):
     frame = pd.read_csv(folder / "runs.csv").assign(perfect=-1.5)
     frame["loss"] += 10
     frame.to_csv(folder / "runs.csv", index=False)
@@ -638,7 +622,7 @@ def failing(folder: Path) -> pd.DataFrame:
     return frame
 
 
-def scored(frame: pd.DataFrame, policy: str) -> pd.Series:  # type: ignore[type-arg]
+def scored(frame: pd.DataFrame, policy: str) -> pd.Series:
     """The scores under a policy, by hand."""
     kept = frame["loss"].mask(frame["crashed"])
     if policy == "worst":
@@ -654,13 +638,13 @@ def means_of(outcome: Any) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("policy", ["worst", "baseline=RS", "20"])
-def test_failed_runs_are_scored_as_asked(run, failing: pd.DataFrame, policy: str) -> None:  # type: ignore[no-untyped-def]
+def test_failed_runs_are_scored_as_asked(run, failing, policy):
     outcome = run("rank", "runs.csv", *ROLES, "--failed", "crashed", "--score-failures", policy, "--json")
     assert outcome.err.startswith("2 failed runs of 1 algorithm were given the ")
     assert means_of(outcome) == pytest.approx(scored(failing, policy).groupby(failing["tool"]).mean().to_dict())
 
 
-def test_failed_runs_are_left_out_if_asked(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+def test_failed_runs_are_left_out_if_asked(run, failing):
     outcome = run("rank", "missing.csv", *ROLES, "--failed", "missing", "--score-failures", "drop", "--json")
     assert outcome.err.startswith("2 failed runs of 1 algorithm were left out, which is right only if")
     roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
@@ -669,7 +653,7 @@ def test_failed_runs_are_left_out_if_asked(run, failing: pd.DataFrame) -> None: 
     assert means_of(outcome) == pytest.approx(want)
 
 
-def test_each_kind_of_failure_has_an_option(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+def test_each_kind_of_failure_has_an_option(run, failing):
     kinds = failing.assign(
         status=np.where(failing["crashed"], failing["task"].map({"task0": "slow"}).fillna("lost"), "ok")
     )
@@ -683,7 +667,7 @@ def test_each_kind_of_failure_has_an_option(run, failing: pd.DataFrame) -> None:
     assert "Give one of them" in run("rank", "kinds.csv", *ROLES, *options, "--score-failures", "drop").err
 
 
-def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+def test_wide_tables_have_failed_runs_and_baselines_too(run, failing):
     options = ["--wide", "--direction", "minimize", "--benchmark", "task", "--failed", "missing", "--json"]
     first = failing[failing["rep"] == 0]
     x = scored(first, "worst")
@@ -723,7 +707,7 @@ def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFra
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("failing")
-def test_baselines_and_failures_that_are_not_understood(run, command: str, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+def test_baselines_and_failures_that_are_not_understood(run, command, options, error):
     outcome = run(command, "runs.csv", *ROLES, *options.removesuffix(" --score-failures").split())
     assert outcome.code == 2
     assert outcome.err.startswith(f"error: {error}")
@@ -740,7 +724,7 @@ def test_baselines_and_failures_that_are_not_understood(run, command: str, optio
         ("gap --best-known 0", "A gap is a share of the best known value, which is 0 on task0. Use --normalize"),
     ],
 )  # fmt: skip
-def test_a_baseline_that_some_benchmarks_lack(run, failing: pd.DataFrame, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_baseline_that_some_benchmarks_lack(run, failing, options, error):
     lacking = failing["task"] == "task2"
     table = failing.assign(best=np.where(lacking, np.nan, 1.0))[~lacking | (failing["tool"] != "RS")]
     table.to_csv("runs.csv", index=False)
@@ -751,7 +735,7 @@ def test_a_baseline_that_some_benchmarks_lack(run, failing: pd.DataFrame, option
     assert outcome.err.startswith(f"error: {error}")
 
 
-def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_json_goes_to_standard_output(run, folder):
     outcome = run("report", "runs.csv", *ROLES, "--json")
     assert (outcome.code, outcome.err) == (0, "")
     found = json.loads(outcome.out)
@@ -774,7 +758,7 @@ def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignor
 
 
 @pytest.mark.usefixtures("folder")
-def test_seeds_can_be_said_to_be_their_own(run) -> None:  # type: ignore[no-untyped-def]
+def test_seeds_can_be_said_to_be_their_own(run):
     given, own = (json.loads(run("report", "runs.csv", *ROLES, *more, "--json").out) for more in ((), ("--seed-own",)))
     assert (given["roles"]["seed_shared"], own["roles"]["seed_shared"]) == (True, False)
     assert own["call"].endswith("--seed-own --json")
@@ -784,7 +768,7 @@ DRAWN = [pytest.param(suffix, marks=pytest.mark.level(2)) for suffix in ("md", "
 
 
 @pytest.mark.parametrize("suffix", ["txt", "csv", "json", "png", *DRAWN])
-def test_the_suffix_decides_what_is_written(run, folder: Path, suffix: str) -> None:  # type: ignore[no-untyped-def]
+def test_the_suffix_decides_what_is_written(run, folder, suffix):
     outcome = run("report", "runs.csv", *ROLES, "-o", f"out.{suffix}")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.splitlines()[-1] == str(folder / f"out.{suffix}")
@@ -809,9 +793,7 @@ def test_the_suffix_decides_what_is_written(run, folder: Path, suffix: str) -> N
         (".", "error: -o must end in one of"),
     ],
 )
-def test_paths_are_checked_before_any_work(  # type: ignore[no-untyped-def]
-    run, folder: Path, output: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_are_checked_before_any_work(run, folder, output, message, monkeypatch):
     monkeypatch.setattr("lmemtest.report.analysis.analyze", None)
     outcome = run("report", "runs.csv", *ROLES, "-o", output)
     assert (outcome.code, outcome.out) == (2, "")
@@ -819,7 +801,7 @@ def test_paths_are_checked_before_any_work(  # type: ignore[no-untyped-def]
     assert [path.name for path in folder.iterdir()] == ["runs.csv"]
 
 
-def test_wide_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_wide_tables(run, folder):
     frame = pd.read_csv(folder / "runs.csv")
     frame.groupby(["task", "tool"])["loss"].mean().unstack().reset_index().to_csv(folder / "wide.csv", index=False)
     outcome = run("check", "wide.csv", "--wide", "--direction", "minimize")
@@ -828,7 +810,7 @@ def test_wide_tables(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     assert run("check", "wide.csv", "--wide").err.startswith("There are no findings: --direction must be given")
 
 
-def test_rank_prints_the_ranking_and_writes_it(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_rank_prints_the_ranking_and_writes_it(run, folder):
     options = ("--method", "frequentist", "--test", "wilcoxon")
     outcome = run("rank", "runs.csv", *ROLES, *options, "-o", "out.tex")
     assert (outcome.code, outcome.err) == (0, "")
@@ -842,7 +824,7 @@ def test_rank_prints_the_ranking_and_writes_it(run, folder: Path) -> None:  # ty
     assert wrong.err.startswith("error: --control must be one of the algorithms (HB, RS)")
 
 
-def test_outperform_prints_the_conclusion_and_writes_it(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_outperform_prints_the_conclusion_and_writes_it(run, folder):
     outcome = run("outperform", "runs.csv", *ROLES, "-o", "out.csv")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith("Probability that a run is better on the same benchmark, in loss")
@@ -866,27 +848,27 @@ def test_outperform_prints_the_conclusion_and_writes_it(run, folder: Path) -> No
         (["--method", "bca"], "error: --method must be 'auto' or 'mixed' or 'percentile', got 'bca'"),
     ],
 )
-def test_outperform_says_what_is_wrong(run, options: list[str], message: str) -> None:  # type: ignore[no-untyped-def]
+def test_outperform_says_what_is_wrong(run, options, message):
     outcome = run("outperform", "runs.csv", *ROLES, *options)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.startswith(message)
 
 
 @pytest.mark.usefixtures("folder")
-def test_outperform_needs_seeds_or_takes_all_runs(run) -> None:  # type: ignore[no-untyped-def]
+def test_outperform_needs_seeds_or_takes_all_runs(run):
     without = run("outperform", "runs.csv", *ROLES[:-2], "--ignore", "rep")
     assert without.err.startswith("error: runs has no seed column")
     assert "Name it: --seed COLUMN, or compare all runs with --unpaired." in without.err
 
 
 @pytest.mark.usefixtures("folder")
-def test_a_number_that_is_none_is_shown(run) -> None:  # type: ignore[no-untyped-def]
+def test_a_number_that_is_none_is_shown(run):
     outcome = run("report", "runs.csv", *ROLES, "--alpha", "abc")
     assert outcome.code == 2
     assert "'abc' is not a number" in outcome.err
 
 
-def test_excel_exports_are_read(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_excel_exports_are_read(run, folder):
     frame = pd.read_csv(folder / "runs.csv")
     text = frame.to_csv(index=False, sep=";", decimal=",")
     wanted = run("check", "runs.csv", *ROLES).out.partition("\n\n")[2]
@@ -908,9 +890,7 @@ def test_excel_exports_are_read(run, folder: Path) -> None:  # type: ignore[no-u
         (["bands", "nope.csv", "--score", "loss", "--direction", "minimize"], 0.5),
     ],
 )
-def test_errors_do_not_wait_for_what_is_slow_to_import(  # type: ignore[no-untyped-def]
-    folder: Path, arguments: list[str], seconds: float
-) -> None:
+def test_errors_do_not_wait_for_what_is_slow_to_import(folder, arguments, seconds):
     """What was imported, not how long it took, which depends on the machine: plotting and fitting never are."""
     code = (
         "import sys\nfrom lmemtest.cli import app\n"
@@ -949,7 +929,7 @@ def test_trials_and_logs_are_compared_by_options(tmp_path: Path) -> None:
 SDS = ["--sd", "tuning=0.4", "--sd", "data=0.9", "--sd", "seed=0.3"]
 
 
-def test_plan_takes_standard_deviations(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+def test_plan_takes_standard_deviations(run, folder):
     options = [
         "--trials",
         "50",
@@ -976,7 +956,7 @@ def test_plan_takes_standard_deviations(run, folder: Path) -> None:  # type: ign
 
 
 @pytest.mark.usefixtures("folder")
-def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type: ignore[no-untyped-def]
+def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run):
     outcome = run("plan", "runs.csv", *ROLES, "--algorithms", "2", "--budget", "40", "--at-most", "benchmark=9")
     runs = lmemtest.read_runs("runs.csv", **dict(zip((o[2:] for o in ROLES[::2]), ROLES[1::2], strict=True)))
     components = lmemtest.VarianceComponents.of(lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs))
@@ -1023,7 +1003,7 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("folder")
-def test_plan_says_what_is_missing(run, arguments, message) -> None:  # type: ignore[no-untyped-def]
+def test_plan_says_what_is_missing(run, arguments, message):
     outcome = run("plan", *arguments)
     assert outcome.code == 2
     assert message in outcome.err

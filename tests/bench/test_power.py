@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import integrate, stats
 from study import make_runs
 
@@ -619,8 +619,7 @@ def test_sources_are_shown_and_given_in_a_dict():
 
 def test_an_unknown_interaction_is_asked_for_by_comparisons_alone():
     one = VarianceComponents(interaction_sd=None, residual_sd=0.0, sources={"data": 1.0})
-    with pytest.raises(ArgumentError, match="components lacks 'interaction_sd': advantages of algorithms"):
-        closed(one)
+    refuses(ArgumentError, "components lacks 'interaction_sd': advantages of algorithms", closed, one)
 
 
 @pytest.mark.parametrize(
@@ -633,8 +632,7 @@ def test_an_unknown_interaction_is_asked_for_by_comparisons_alone():
     ],
 )
 def test_bad_sources_are_named(sources, message):
-    with pytest.raises(ArgumentError, match=message):
-        VarianceComponents(interaction_sd=0.1, residual_sd=0.1, sources=sources)
+    refuses(ArgumentError, message, VarianceComponents, interaction_sd=0.1, residual_sd=0.1, sources=sources)
 
 
 def test_power_below_the_level_and_no_effect_have_no_answer():

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
@@ -86,12 +87,10 @@ def test_every_figure_refuses_what_is_no_width_and_no_labels(name: str) -> None:
     for bad in (0, -3.3, float("nan"), True, [3.3]):
         with pytest.raises(ArgumentError, match=r"^width must be .*: the inches of a new figure, or \"column\" or"):
             draw(name, width=bad)
-    with pytest.raises(ArgumentError, match=r"^width must be .*column.*page.*got 'wide'"):
-        draw(name, width="wide")
+    refuses(ArgumentError, r"^width must be .*column.*page.*got 'wide'", draw, name, width="wide")
     with pytest.raises(ArgumentError, match=r"^width is of a new figure, and ax is given\. Leave one of them out\.$"):
         draw(name, width="page", ax=Figure().subplots())
-    with pytest.raises(ArgumentError, match=r"^labels must be a dict such as .*, got list\.$"):
-        draw(name, labels=["HB"])
+    refuses(ArgumentError, r"^labels must be a dict such as .*, got list\.$", draw, name, labels=["HB"])
     with pytest.raises(ArgumentError, match=r"^labels has 'nobody at all', which the figure does not show\."):
         draw(name, labels={"nobody at all": "x"})
 
@@ -176,8 +175,7 @@ def test_labels_must_tell_names_apart() -> None:
         ({"HB": " "}, r"^labels must hold a text for 'HB', got ' '\.$"),
         ({}, r"^labels must be a dict such as .*, got an empty one\.$"),
     ):
-        with pytest.raises(ArgumentError, match=rule):
-            draw("cd_diagram", labels=labels)
+        refuses(ArgumentError, rule, draw, "cd_diagram", labels=labels)
 
 
 def test_labels_are_shown_as_they_are() -> None:

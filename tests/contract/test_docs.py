@@ -405,9 +405,7 @@ def test_functions_of_formulas_are_those_of_the_allow_list() -> None:
     [pytest.param(p, marks=pytest.mark.level(1 if p.name == EXAMPLE_OF_EVERY_DAY else 2)) for p in EXAMPLES],
     ids=page_id,
 )
-def test_an_example_runs(
-    path: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_example_runs(path, workdir, monkeypatch, capsys):
     """As a script, in this process: starting another one for each takes longer than most of them."""
     monkeypatch.chdir(workdir)
     monkeypatch.setattr(sys, "argv", [str(path)])

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from references import values
+from refusals import refuses
 
 from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.lmm.means.decisions import Decisions, decisions_of, maximal_cliques
@@ -61,8 +62,7 @@ def test_too_many_groups_are_refused_with_advice():
     adjacent = np.ones((parts, parts), dtype=bool)
     for start in range(0, parts, 3):
         adjacent[start : start + 3, start : start + 3] = False
-    with pytest.raises(ArgumentError, match=r"more than 2000 groups .* Compare fewer levels"):
-        maximal_cliques(adjacent)
+    refuses(ArgumentError, r"more than 2000 groups .* Compare fewer levels", maximal_cliques, adjacent)
 
 
 @pytest.mark.parametrize(("direction", "order"), [("minimize", "CAB"), ("maximize", "BAC"), (None, "CAB")])
@@ -312,8 +312,7 @@ def square(value, diagonal=1.0, names="AB"):
      "the interval of A, 2 to 3, does not hold its mean, 1."),
 ])  # fmt: skip
 def test_what_contradicts_itself_is_refused(arguments, message):
-    with pytest.raises(LmemtestError, match=re.escape(message)):
-        Decisions.of(*arguments)
+    refuses(LmemtestError, re.escape(message), Decisions.of, *arguments)
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -325,8 +324,7 @@ def test_what_contradicts_itself_is_refused(arguments, message):
     ({"score": 3}, "score must be a text"),
 ])  # fmt: skip
 def test_bad_options_are_refused(options, message):
-    with pytest.raises(LmemtestError, match=re.escape(message)):
-        Decisions.of(TWO, square(0.5), **options)
+    refuses(LmemtestError, re.escape(message), Decisions.of, TWO, square(0.5), **options)
     flags = square(True, diagonal=False)
     with pytest.raises(LmemtestError, match=re.escape("omnibus_p is judged by the level of the decisions: give alpha")):
         Decisions.of(TWO, flags, omnibus_p=0.5)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy.optimize import brentq, minimize_scalar
 
 import lmemtest as lt
@@ -288,8 +289,7 @@ def test_a_maximum_that_never_settles_is_an_error(monkeypatch):
         "profiling 'y ~ 1 + (1 | g)' met one better optimum after the other, so its likelihood has no settled maximum. "
         "Fit it with restarts=20, or simplify its random part."
     )
-    with pytest.raises(EstimationError, match=f"^{re.escape(message)}$"):
-        profile(fit)
+    refuses(EstimationError, f"^{re.escape(message)}$", profile, fit)
 
 
 def test_a_profile_that_cannot_be_computed_is_nan_with_its_reason(monkeypatch):
@@ -403,8 +403,7 @@ def test_the_summary_says_what_was_done(fit):
     ],
 )  # fmt: skip
 def test_bad_arguments_are_named(fit, arguments, message):
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        profile(**({"fit": fit} | arguments))
+    refuses(ArgumentError, f"^{re.escape(message)}$", profile, **{"fit": fit} | arguments)
 
 
 def test_kinds_that_a_model_does_not_have_are_named():
@@ -412,12 +411,10 @@ def test_kinds_that_a_model_does_not_have_are_named():
     message = (
         "parameters='corr': this model has no correlations, because every random-effects term has one effect. Use 'sd'."
     )
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        profile(one_way, "corr")
+    refuses(ArgumentError, f"^{re.escape(message)}$", profile, one_way, "corr")
     plain = lt.fit_lmm("y ~ g", balanced())
     message = "parameters='sd': this model has no random effects. Use 'residual sd' or 'fixed'."
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        profile(plain, "sd")
+    refuses(ArgumentError, f"^{re.escape(message)}$", profile, plain, "sd")
 
 
 def test_the_cut_is_the_normal_quantile():

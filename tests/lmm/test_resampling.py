@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import study
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import stats
 
 import lmemtest as lt
@@ -177,14 +177,12 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
 )
 def test_bad_input_is_named(fit, options, message):
     given = {"statistic": effect, "n_draws": 10, "rng": 1, **options}
-    with pytest.raises(ArgumentError, match=message):
-        bootstrap(fit, given.pop("statistic"), **given)
+    refuses(ArgumentError, message, bootstrap, fit, given.pop("statistic"), **given)
 
 
 def test_bca_without_random_effects_says_what_to_do():
     plain = lt.fit_lmm("loss ~ algorithm", make_table())
-    with pytest.raises(ArgumentError, match=r"this model has none\. Use method='percentile'"):
-        bootstrap(plain, effect, 10, method="bca")
+    refuses(ArgumentError, r"this model has none\. Use method='percentile'", bootstrap, plain, effect, 10, method="bca")
 
 
 def test_bca_needs_a_few_levels():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import stats
 from study import table_of_scores
 
@@ -137,8 +137,7 @@ def test_a_file_and_a_mapping_say_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_policy_is_refused_by_key_rule_and_value(policy: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        read_policy(policy)
+    refuses(ArgumentError, message, read_policy, policy)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +153,7 @@ def test_a_wrong_policy_is_refused_by_key_rule_and_value(policy: Any, message: s
 def test_a_wrong_file_is_named(tmp_path: Path, text: Any, message: str) -> None:
     path = tmp_path / "gate.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ArgumentError, match=message):
-        read_policy(path)
+    refuses(ArgumentError, message, read_policy, path)
     assert "No such file" in refusal(lambda: read_policy(tmp_path / "gone.toml"))
 
 
