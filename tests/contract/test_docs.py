@@ -31,7 +31,8 @@ import lmemtest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/developers").glob("*.md"))]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# The gallery, which draws every figure, is run by test_all_figures.py.
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "gallery.py")
 EXAMPLE_OF_EVERY_DAY = "marginal_means.py"  # run at level 1; a short one
 
 # Case studies are run by test_notebooks.py, where a kernel is there to run them.
