@@ -815,6 +815,7 @@ def test_excel_exports_are_read(run, folder):
         ("paper nope.csv --yes", []),
         ("bands nope.csv --score loss --direction minimize", []),
     ],
+    ids=["file", "suffix", "level", "column", "roles", "paper", "bands"],
 )
 def test_errors_do_not_wait_for_what_is_slow_to_import(folder, command, imported):
     """Plotting and fitting never are."""
