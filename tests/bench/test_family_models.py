@@ -133,16 +133,8 @@ def test_on_these_benchmarks_runs_are_the_sample() -> None:
         (lambda: runs_of(table((1,) * 6)), "family", "one benchmark in each of its 6 levels, so the benchmarks themse"),
         (lambda: runs_of(table((3, 3))), "family", "needs 3 families or more, and there are 2"),
         (lambda: runs_of(table()), "run", "runs has no seed column, so runs cannot be a sample"),
-        (
-            lambda: runs_of(table(seeds=2).drop(index=1)),
-            "run",
-            "how much runs differ, and A has one on t0. Add",
-        ),
-        (
-            lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")),
-            "run",
-            "B has none on t0. Add",
-        ),
+        (lambda: runs_of(table(seeds=2).drop(index=1)), "run", "how much runs differ, and A has one on t0. Add"),
+        (lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")), "run", "B has none on t0. Add"),
     ],
 )
 def test_populations_that_are_not_possible_are_refused(make: Any, population: Any, words: str) -> None:

@@ -477,10 +477,7 @@ def test_several_rows_per_run_are_refused(column, values):
     runs = runs_of(**{f"{column}s": values})
     plain = lt.fit_lmm(CORE, runs.to_frame().assign(seconds=np.arange(96.0)))
     roles = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
-    for call in (
-        lambda: VarianceComponents.of(lt.fit_lmm(CORE, runs)),
-        lambda: VarianceComponents.of(plain, **roles),
-    ):
+    for call in (lambda: VarianceComponents.of(lt.fit_lmm(CORE, runs)), lambda: VarianceComponents.of(plain, **roles)):
         assert refusal(call) == (
             "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. The rows of a "
             f"run differ in {column}. A study is planned at one value of {column}: fit the runs there, one = "

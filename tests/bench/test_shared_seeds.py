@@ -387,10 +387,7 @@ def test_processes_and_lazy_tables_change_nothing():
     runs = irrelevant(0.01)
     want = without_each(runs, reference="Y")
     lazy = as_runs(pl.from_pandas(runs.to_frame()).lazy())
-    for found in (
-        without_each(runs, reference="Y", n_jobs=2),
-        without_each(lazy, reference="Y"),
-    ):
+    for found in (without_each(runs, reference="Y", n_jobs=2), without_each(lazy, reference="Y")):
         pd.testing.assert_frame_equal(found.table, want.table)
         pd.testing.assert_frame_equal(found.changes, want.changes)
 

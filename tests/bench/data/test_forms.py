@@ -565,10 +565,7 @@ def test_columns_of_measures_are_not_averaged(names: str, what: str) -> None:
     table = pd.DataFrame({names: list("abcd"), "accuracy": [0.8, 0.7, 0.9, 0.8], "f1": 0.7, "auc": 0.9})
     with pytest.raises(DataError, match=f"^accuracy, f1, auc have the names of measures, not of {what}, "):
         lt.analyze(table, direction="maximize")
-    with (
-        on_command_line(),
-        pytest.raises(DataError, match=rf"if they are {what}, give them other names"),
-    ):
+    with on_command_line(), pytest.raises(DataError, match=rf"if they are {what}, give them other names"):
         lt.Runs.from_wide(table, direction="maximize")
 
 

@@ -321,10 +321,7 @@ def test_algorithms_that_cannot_change_the_answer_need_no_runs() -> None:
     first = lt.monitor(runs(10), maximum=20, looks=5, goal="best")
     needed = first.next()
     assert needed.to_frame().set_index("algorithm")["run"].to_dict() == {"A": True, "B": True, "C": False}
-    assert needed.sentences() == (
-        "Run A and B on 5 further benchmarks.",
-        "C cannot change the answer any more.",
-    )
+    assert needed.sentences() == ("Run A and B on 5 further benchmarks.", "C cannot change the answer any more.")
     table = runs(15).to_frame()
     raced = table[(table["algorithm"] != "C") | (table["benchmark"].astype(int) < 10)]
     roles = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
