@@ -89,32 +89,6 @@ def test_optuna_studies_without_seeds_are_numbered() -> None:
     assert lt.importers.optuna(texts).levels("seed") == ("1", "x")  # one of which is no number
 
 
-@pytest.mark.parametrize(
-    ("studies", "options", "error", "words"),
-    [
-        ([study(*done(1))], {}, DataError, r"Nothing says the algorithm of studies\[0\]\. Give studies by name, "),
-        ({"A": study(*done(1))}, {}, DataError, "one algorithm only, 'A': there is nothing to compare"),
-        ({"A": study(("COMPLETE", [1, 2]), way="MINIMIZE MAXIMIZE")}, {}, ArgumentError,
-         r"studies\['A'\] holds 2 objectives: 0, 1\. Say which: objective='0'"),
-        ({"A": study(*done(1)), "B": study(*done(1), way="MAXIMIZE")}, {}, DataError, "studies differ in direction: "),
-        ({"A": study(*done(1)), "B": study(*done(1))}, {"direction": "maximize"}, ArgumentError, "says minimize"),
-        ({"A": {"number": [0], "value": [1.0]}}, {}, ArgumentError, "direction is required"),
-        ({"A": {"trial": [0]}}, {}, DataError, r"has no column 'number'\. Columns: trial\. Save study"),
-        ({("A", 1, 2, 3): study(*done(1))}, {}, ArgumentError, r"its names are \(algorithm, benchmark, seed\)"),
-        (FILES / "optuna", {"names": "{algorithm}-{seed}"}, DataError, "does not fit the name 'Random_0'"),
-        (FILES / "optuna", {"names": "{tool}"}, ArgumentError, "names must be a pattern with some of "),
-        ([], {}, ArgumentError, "studies must not be empty"),
-        (3, {}, ArgumentError, "studies must be a dataframe"),
-        ({"A": study(*done(1))}, {"keys": ["tool"]}, ArgumentError, "keys must be different ones of algorithm, "),
-        ("nowhere/*.csv", {}, DataError, "no file matches 'nowhere")
-    ]
-)  # fmt: skip
-def test_optuna_refuses_in_words(studies: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:
-    if isinstance(studies, dict) and isinstance(studies.get("A"), dict):
-        studies = {"A": pd.DataFrame(studies["A"])}
-    refuses(error, words, lt.importers.optuna, studies, **options)
-
-
 # ------------------------------------------------------------------------------------------------------------ sklearn
 
 
@@ -156,23 +130,6 @@ def test_sklearn_reads_a_fitted_search_with_its_resources() -> None:
     assert scores(runs, candidate="kernel=rbf") == [0.5, 0.7]
 
 
-@pytest.mark.parametrize(
-    ("results", "options", "words"),
-    [
-        ({"test_a": [1], "test_b": [1]}, {}, "Nothing says the algorithm of results. Give results by name"),
-        ({"A": {"test_a": [1], "test_b": [1]}}, {}, r"results\['A'\] holds 2 metrics: a, b\. Say which: metric='a'"),
-        ({"A": {"split0_test_score": [1]}}, {"keys": "algorithm"}, "The algorithms of a search are its candidates"),
-        ({"A": {"split0_test_score": [1]}, "B": {"test_score": [1]}}, {}, "mixes searches and cross-validations"),
-        ({"A": pd.DataFrame({"fit_time": [1]})}, {}, "must be cv_results_ of a search"),
-        ({"A": {"test_score": ["high"]}, "B": {"test_score": [1]}}, {}, "must hold numbers, but 1 row holds something"),
-        ([{"split0_test_score": [1]}] * 2, {}, "Several searches need the names of their data sets"),
-        (None, {}, "results must be a dataframe"),
-    ],
-)
-def test_sklearn_refuses_in_words(results: Any, options: dict[str, Any], words: str) -> None:
-    refuses((ArgumentError, DataError), words, lt.importers.sklearn, results, **options)
-
-
 # --------------------------------------------------------------------------------------------------------------- hpob
 
 
@@ -194,20 +151,6 @@ def test_hpob_files_are_algorithms_and_tasks_lie_in_search_spaces(tmp_path: Path
     assert (whole.levels("trial"), scores(whole)[:3]) == ((0, 1), scores(runs)[:3])
     falling = lt.importers.hpob({"GP": CURVES, "Random": CURVES}, direction="minimize")
     assert any(note.startswith("4 scores are worse than the one before them") for note in falling.notes)
-
-
-@pytest.mark.parametrize(
-    ("curves", "words"),
-    [
-        (CURVES, r"Nothing says the algorithm of curves: give \{'GP': "),
-        ({"GP": [0.1]}, "must be {space: {task: {seed: "),
-        ({"GP": {"5860": {"1": {"s": 3}}}, "RS": CURVES}, "5860 / 1 / s must be a list of scores, got 3"),
-        ({"GP": {"5860": {"1": {"s": ["high"]}}}, "RS": CURVES}, "must be a list of numbers, got high"),
-        (FILES / "wandb_runs.csv", "is not valid JSON"),
-    ],
-)
-def test_hpob_refuses_other_shapes(curves: Any, words: str) -> None:
-    refuses(DataError, words, lt.importers.hpob, curves, direction="maximize")
 
 
 # -------------------------------------------------------------------------------------------------------------- carps
@@ -455,23 +398,6 @@ def test_rliable_files_have_the_medians_of_rliable(tmp_path: Path) -> None:
         lt.importers.rliable(tmp_path / "scores.npz")
 
 
-@pytest.mark.parametrize(
-    ("given", "options", "words"),
-    [
-        ({"A": [1.0, 2.0]}, {}, r"must be an array of runs x games, or .*, got the shape \(2,\)"),
-        ({"A": [[1.0, 2.0]], "B": [[1.0]]}, {}, "same games for all algorithms, but 'A' has 2 and 'B' 1"),
-        ({"A": [[1.0], [1.0, 2.0]]}, {}, "must be an array of numbers, runs x games"),
-        ({"A": [[1.0, 2.0]], "B": [[1.0, 2.0]]}, {"games": ["x"]}, "games must be 2 different names"),
-        ({"A": [[1.0]], "B": [[1.0]]}, {"frames": [1]}, "frames are for arrays of runs x games x frames"),
-        ({"A": [[1.0, 2.0]]}, {}, "one algorithm only, 'A'"),
-        ([[1.0]], {}, r"scores\[0\] must be a dict"),
-        (3, {}, "scores must be a dict {algorithm: array of runs x games}, got 3"),
-    ],
-)
-def test_rliable_refuses_in_words(given: Any, options: dict[str, Any], words: str) -> None:
-    refuses((ArgumentError, DataError), words, lt.importers.rliable, given, **options)
-
-
 # -------------------------------------------------------------------------------------------------- wandb and mlflow
 
 ROLES: dict[str, Any] = {"score": "val_acc", "direction": "maximize", "algorithm": "model", "seed": "seed"}
@@ -547,26 +473,6 @@ def test_mlflow_names_parameters_and_metrics_as_they_were_logged() -> None:
     assert np.isnan(scores(runs, **{"params.model": "SVC", "params.dataset": "wine"})).tolist() == [True, False]
     in_memory = pd.read_csv(FILES / "mlflow_runs.csv", dtype={"params.seed": str})  # as search_runs has parameters
     assert lt.importers.mlflow(in_memory, benchmark="dataset", **ROLES).levels("params.seed") == (0, 1)
-
-
-@pytest.mark.parametrize(
-    ("tool", "changed", "words"),
-    [
-        ("wandb", {"score": None}, "score must name a column. Columns: Name, State"),
-        ("wandb", {"algorithm": None}, "algorithm must name a column, or names="),
-        ("wandb", {"algorithm": "tool"}, "algorithm names the column 'tool'"),
-        ("wandb", {"seed": None}, "4 rows repeat a run that is there already, .* Name the column that distinguishes"),
-        ("wandb", {"score": "model"}, "The column 'model' must hold numbers, but 9 rows hold something else: 'RF'"),
-        ("wandb", {"names": "{algorithm}/{seed}"}, "does not fit the name 'RF-iris-0'"),
-        ("mlflow", {"score": "acc"}, "score names the column 'acc'"),
-        ("mlflow", {"metafeatures": ["colour"]}, "metafeatures names the column 'colour'"),
-        ("mlflow", {"benchmark": "team"}, "params.dataset|has no value of 'tags.team'|repeat")
-    ]
-)  # fmt: skip
-def test_exports_are_refused_in_words(tool: str, changed: dict[str, Any], words: str) -> None:
-    options = {**ROLES, "benchmark": "dataset", **changed}
-    with pytest.raises((ArgumentError, DataError, UnknownColumnError), match=words):
-        getattr(lt.importers, tool)(FILES / f"{tool}_runs.csv", **options)
 
 
 def test_exports_are_told_from_other_tables() -> None:
@@ -892,3 +798,71 @@ def test_aim_reads_repositories_that_are_indexed(tmp_path: Path) -> None:
         assert scores(runs, **one) == logged_returns(algorithm, "pendulum", seed)[:3]
     with pytest.raises(DataError, match=r"Aim has indexed 0 of 4 runs .* aim storage --repo '.*' reindex"):
         lt.importers.aim(tracked(tmp_path / "other", indexed=False), score="return", **LOGGED)
+
+
+# ----------------------------------------------------------------------------------------------------------- refusals
+
+ANY = (ArgumentError, DataError, UnknownColumnError)
+REFUSED: list[tuple[str, Any, dict[str, Any], Any, str]] = [
+    *(("optuna", *row) for row in [
+        ([study(*done(1))], {}, DataError, r"Nothing says the algorithm of studies\[0\]\. Give studies by name, "),
+        ({"A": study(*done(1))}, {}, DataError, "one algorithm only, 'A': there is nothing to compare"),
+        ({"A": study(("COMPLETE", [1, 2]), way="MINIMIZE MAXIMIZE")}, {}, ArgumentError,
+         r"studies\['A'\] holds 2 objectives: 0, 1\. Say which: objective='0'"),
+        ({"A": study(*done(1)), "B": study(*done(1), way="MAXIMIZE")}, {}, DataError, "studies differ in direction: "),
+        ({"A": study(*done(1)), "B": study(*done(1))}, {"direction": "maximize"}, ArgumentError, "says minimize"),
+        ({"A": pd.DataFrame({"number": [0], "value": [1.0]})}, {}, ArgumentError, "direction is required"),
+        ({"A": pd.DataFrame({"trial": [0]})}, {}, DataError, r"has no column 'number'\. Columns: trial\. Save study"),
+        ({("A", 1, 2, 3): study(*done(1))}, {}, ArgumentError, r"its names are \(algorithm, benchmark, seed\)"),
+        (FILES / "optuna", {"names": "{algorithm}-{seed}"}, DataError, "does not fit the name 'Random_0'"),
+        (FILES / "optuna", {"names": "{tool}"}, ArgumentError, "names must be a pattern with some of "),
+        ([], {}, ArgumentError, "studies must not be empty"),
+        (3, {}, ArgumentError, "studies must be a dataframe"),
+        ({"A": study(*done(1))}, {"keys": ["tool"]}, ArgumentError, "keys must be different ones of algorithm, "),
+        ("nowhere/*.csv", {}, DataError, "no file matches 'nowhere"),
+    ]),
+    *(("sklearn", given, options, ANY[:2], words) for given, options, words in [
+        ({"test_a": [1], "test_b": [1]}, {}, "Nothing says the algorithm of results. Give results by name"),
+        ({"A": {"test_a": [1], "test_b": [1]}}, {}, r"results\['A'\] holds 2 metrics: a, b\. Say which: metric='a'"),
+        ({"A": {"split0_test_score": [1]}}, {"keys": "algorithm"}, "The algorithms of a search are its candidates"),
+        ({"A": {"split0_test_score": [1]}, "B": {"test_score": [1]}}, {}, "mixes searches and cross-validations"),
+        ({"A": pd.DataFrame({"fit_time": [1]})}, {}, "must be cv_results_ of a search"),
+        ({"A": {"test_score": ["high"]}, "B": {"test_score": [1]}}, {}, "must hold numbers, but 1 row holds something"),
+        ([{"split0_test_score": [1]}] * 2, {}, "Several searches need the names of their data sets"),
+        (None, {}, "results must be a dataframe"),
+    ]),
+    *(("hpob", given, {"direction": "maximize"}, DataError, words) for given, words in [
+        (CURVES, r"Nothing says the algorithm of curves: give \{'GP': "),
+        ({"GP": [0.1]}, "must be {space: {task: {seed: "),
+        ({"GP": {"5860": {"1": {"s": 3}}}, "RS": CURVES}, "5860 / 1 / s must be a list of scores, got 3"),
+        ({"GP": {"5860": {"1": {"s": ["high"]}}}, "RS": CURVES}, "must be a list of numbers, got high"),
+        (FILES / "wandb_runs.csv", "is not valid JSON"),
+    ]),
+    *(("rliable", given, options, ANY[:2], words) for given, options, words in [
+        ({"A": [1.0, 2.0]}, {}, r"must be an array of runs x games, or .*, got the shape \(2,\)"),
+        ({"A": [[1.0, 2.0]], "B": [[1.0]]}, {}, "same games for all algorithms, but 'A' has 2 and 'B' 1"),
+        ({"A": [[1.0], [1.0, 2.0]]}, {}, "must be an array of numbers, runs x games"),
+        ({"A": [[1.0, 2.0]], "B": [[1.0, 2.0]]}, {"games": ["x"]}, "games must be 2 different names"),
+        ({"A": [[1.0]], "B": [[1.0]]}, {"frames": [1]}, "frames are for arrays of runs x games x frames"),
+        ({"A": [[1.0, 2.0]]}, {}, "one algorithm only, 'A'"),
+        ([[1.0]], {}, r"scores\[0\] must be a dict"),
+        (3, {}, "scores must be a dict {algorithm: array of runs x games}, got 3"),
+    ]),
+    *((tool, FILES / f"{tool}_runs.csv", {**ROLES, "benchmark": "dataset"} | changed, ANY, words)
+      for tool, changed, words in [
+        ("wandb", {"score": None}, "score must name a column. Columns: Name, State"),
+        ("wandb", {"algorithm": None}, "algorithm must name a column, or names="),
+        ("wandb", {"algorithm": "tool"}, "algorithm names the column 'tool'"),
+        ("wandb", {"seed": None}, "4 rows repeat a run that is there already, .* Name the column that distinguishes"),
+        ("wandb", {"score": "model"}, "The column 'model' must hold numbers, but 9 rows hold something else: 'RF'"),
+        ("wandb", {"names": "{algorithm}/{seed}"}, "does not fit the name 'RF-iris-0'"),
+        ("mlflow", {"score": "acc"}, "score names the column 'acc'"),
+        ("mlflow", {"metafeatures": ["colour"]}, "metafeatures names the column 'colour'"),
+        ("mlflow", {"benchmark": "team"}, "params.dataset|has no value of 'tags.team'|repeat"),
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "given", "options", "error", "words"), REFUSED)
+def test_what_is_not_of_a_tool_is_refused_in_words(tool, given, options, error, words):
+    refuses(error, words, getattr(lt.importers, tool), given, **options)
