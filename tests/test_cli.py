@@ -944,11 +944,11 @@ MADE = {
 @pytest.mark.parametrize("name", ["report", "paper", "rank", "outperform", "bands", "evaluate", "plan", "gate"])
 def test_the_options_of_a_command_are_the_arguments_of_its_function(name):
     command = typer.main.get_command(app).commands[name]
-    named = {parameter.name for parameter in command.params}
+    options = {parameter.name for parameter in command.params}
     parameters = inspect.signature(function_at(command.calls)).parameters
-    arguments = {name if name in named else IN_PYTHON.get(name, name) for name in parameters}
-    assert not named - arguments - MADE - {*RUNS, *WRITTEN}
-    assert not (arguments & set(OPTIONS)) - named - {"trials", "variants"}  # a table of trials in two of them
+    arguments = {name if name in options else IN_PYTHON.get(name, name) for name in parameters}
+    assert not options - arguments - MADE - {*RUNS, *WRITTEN}
+    assert not (arguments & set(OPTIONS)) - options - {"trials", "variants"}  # a table of trials in two of them
 
 
 def test_a_help_shows_the_defaults_of_the_function(run):
