@@ -13,7 +13,7 @@ import pytest
 from source import PACKAGE, nodes
 
 import lmemtest
-from lmemtest.core.deprecation import warn_deprecated
+from lmemtest.core.deprecation import deprecated, warn_deprecated
 from lmemtest.core.environment import environment, extra_package, versions
 from lmemtest.errors import ArgumentError
 
@@ -180,7 +180,8 @@ def test_extras_that_messages_name_exist() -> None:
 # ------------------------------------------------------------------------------------------------------- deprecation
 
 
-def test_a_deprecated_name_works_and_says_what_to_write():
+def test_a_deprecated_name_works_and_says_what_to_write() -> None:
+    @deprecated(since="0.2", removal="0.4", instead="new(x)")
     def old(x: int) -> int:
         """Doubled."""
         return 2 * x
