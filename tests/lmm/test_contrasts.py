@@ -281,18 +281,14 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "polly",
-            "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
-            "each, got 'polly'. Did you mean 'poly'?",
-        ),
+        ("polly",
+         "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
+         "each, got 'polly'. Did you mean 'poly'?"),
         ("pairwise", "coefficients='pairwise' has its own function, with its adjustment: means.pairs()."),
-        (
-            "trt.vs.ctrl",
-            "coefficients='trt.vs.ctrl' has its own function, with its adjustment: means.against(control).",
-        ),
+        ("trt.vs.ctrl",
+         "coefficients='trt.vs.ctrl' has its own function, with its adjustment: means.against(control)."),
     ],
-)
+)  # fmt: skip
 def test_names_that_are_no_family_are_refused(means_of, name, message):
     with pytest.raises(ArgumentError) as error:
         named_contrasts(name)

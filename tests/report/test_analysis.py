@@ -213,27 +213,18 @@ def test_a_plain_table_is_refused(table: Make) -> None:
 @pytest.mark.parametrize(
     ("formula", "error", "message"),
     [
-        (
-            "seed ~ tool + (1 | task)",
-            FormulaError,
-            "formula models 'seed', but the score of these runs is 'loss'. Write 'loss' on the left, or give the runs "
-            "another score.",
-        ),
-        (
-            "loss ~ 1 + (1 | task)",
-            FormulaError,
-            "formula must have the algorithm 'tool' in its fixed part, because its means are compared; got "
-            "'loss ~ 1 + (1 | task)'. Write for instance 'loss ~ tool + (1 | task) + (1 | task:tool) + "
-            "(1 | task:seed)'.",
-        ),
-        (
-            "loss ~ tol + (1 | task)",
-            UnknownColumnError,
-            "formula uses 'tol' (position 8), not in data. Columns: tool, task, seed, loss. Did you mean 'tool'?\n"
-            "    loss ~ tol + (1 | task)\n           ^^^",
-        ),
+        ("seed ~ tool + (1 | task)", FormulaError,
+         "formula models 'seed', but the score of these runs is 'loss'. Write 'loss' on the left, or give the runs "
+         "another score."),
+        ("loss ~ 1 + (1 | task)", FormulaError,
+         "formula must have the algorithm 'tool' in its fixed part, because its means are compared; got "
+         "'loss ~ 1 + (1 | task)'. Write for instance 'loss ~ tool + (1 | task) + (1 | task:tool) + "
+         "(1 | task:seed)'."),
+        ("loss ~ tol + (1 | task)", UnknownColumnError,
+         "formula uses 'tol' (position 8), not in data. Columns: tool, task, seed, loss. Did you mean 'tool'?\n"
+         "    loss ~ tol + (1 | task)\n           ^^^"),
     ],
-)
+)  # fmt: skip
 def test_formulas_that_do_not_fit_are_refused(formula, error, message, three):
     with pytest.raises(error) as caught:
         analyze(three.runs, formula=formula)
