@@ -181,7 +181,9 @@ def test_draws_obey_rng():
     [
         ({"rope": -0.1}, "rope must be a finite number of at least 0"),
         ({"rope": True}, "rope must be a finite number"),
+        ({"rope_unit": "sd"}, "rope_unit must be 'score' or 'effect' or 'mad'"),
         ({"model": "bayes"}, "model must be 'signed_rank' or 'hierarchical'"),
+        ({"alpha": 5}, "alpha must be a number between 0 and 1"),
     ],
 )
 def test_bad_arguments_are_refused(option, message):
