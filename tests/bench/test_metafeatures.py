@@ -326,6 +326,7 @@ def test_further_metafeatures_are_refused(runs):
         ({"unit": "seed"}, "unit must be 'run' or 'budget', got 'seed'"),
         ({"adjust": "tukey"}, "adjust='tukey' needs means with a common standard error"),
         ({"adjust": "dunnett"}, "adjust must be 'holm' or 'tukey'"),
+        ({"alpha": 5}, "alpha must be a number between 0 and 1"),
         ({"n_draws": 10}, "n_draws must be a whole number of at least 99, got 10"),
     ],
 )  # fmt: skip
