@@ -1,4 +1,4 @@
-"""Sixteen kinds of bad value, and what comes out of a call with each of them in each argument.
+"""Kinds of bad value, what comes out of a call with each of them in each argument, and in which words.
 
 A bad value that an argument may have (True for a flag, 3 for a count) is recognised by the annotation; what else is
 legitimate stands in `FINE`, with the reason.
@@ -63,6 +63,34 @@ FINE = {
 }
 
 
+# What an argument must be, in the words of every function that has it.
+FRACTION = "must be a number between 0 and 1 (both excluded), got "
+CHOICES = ("adjust", "band", "ddf", "form", "goal", "measure", "method", "population", "rope_unit")
+WORDS = {
+    **dict.fromkeys(("alpha", "level", "power"), FRACTION),
+    **dict.fromkeys(CHOICES, "must be '"),
+    "direction": "must be 'minimize' or 'maximize', got ",
+    "executor": "must be something that has a map",
+    "n_draws": "must be a whole number of at least ",
+    "n_jobs": "must be a whole number of at least 1, or -1 for all, got ",
+    "rng": "must be a seed (a whole number of at least 0), a numpy.random.Generator or None",
+}
+NONSENSE = ("unknown text", "object", "bytes", "complex", "missing")  # which are right for hardly any argument
+
+# Arguments whose refusal names something else: (function, argument).
+UNNAMED = {
+    **{(name, "cost_a"): "the cost of the other sample is missing" for name in ("tuning.best_of", "tuning.compare")},
+    **{(name, "cost_b"): "the cost of the other sample is missing" for name in ("tuning.best_of", "tuning.compare")},
+    **dict.fromkeys(
+        [("aggregate_scores", "runs"), ("analyze", "runs"), ("rank", "data")], "what the function takes as a table"
+    ),
+    **{(name, "model"): "a formula and where it is wrong" for name in ("audit", "permutation_test")},
+    ("gate", "ledger"): "looks are missing",
+    ("select_model", "candidates"): "a column that a term names",
+    ("tuning.risk", "values"): "the column that has no such value",
+}
+
+
 def admitted(kind: str, parameter: inspect.Parameter) -> bool:
     """Whether a value of this kind may be right for the argument, by its annotation and default."""
     note = str(parameter.annotation)
@@ -86,20 +114,38 @@ def judged(name: str, function: Callable[..., Any], good: dict[str, Any]) -> Ite
             fine = {("*", argument, kind), (name, argument, kind)} & set(FINE)
             if value is parameter.default or (kind != "array" and value is good.get(argument)):
                 continue  # the good call has it already
-            got = outcome(functools.partial(function, **{**good, argument: value}))
+            got, words = answer(functools.partial(function, **{**good, argument: value}))
             if got != "refused" and not (got == "accepted" and (fine or admitted(kind, parameter))):
                 yield f"{name}({argument}={value!r}): {got}"
+            if got == "refused" and kind in NONSENSE and not in_its_words(name, parameter, kind, words):
+                yield f"{name}({argument}={value!r}) is refused in other words: {words}"
+
+
+def in_its_words(name: str, parameter: inspect.Parameter, kind: str, words: str) -> bool:
+    """Whether a refusal names the argument, and says of a text what such an argument must be."""
+    argument = parameter.name
+    rule = "must be True" if parameter.annotation in ("bool", "bool | None") else WORDS.get(argument)
+    if (name, argument) in UNNAMED or re.match(f"{argument} (is an option of|is for|belongs to) ", words):
+        return True
+    if kind == "unknown text" and rule:
+        return words.startswith(f"{argument} {rule}")
+    return bool(re.search(rf"\b{argument}\b|^(path|There is no file|no file matches) ", words))
 
 
 def outcome(call: Callable[[], Any]) -> str:
     """What comes out of a call: "refused", "accepted", or the words of an error that is not ours."""
+    return answer(call)[0]
+
+
+def answer(call: Callable[[], Any]) -> tuple[str, str]:
+    """The outcome of a call, and the words of its refusal."""
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", LmemtestWarning)
         try:
             call()
-        except LmemtestError:
-            return "refused"
+        except LmemtestError as error:
+            return "refused", str(error)
         except Exception as error:
-            return f"{type(error).__name__}: {error}"
-    return "accepted"
+            return f"{type(error).__name__}: {error}", ""
+    return "accepted", ""

@@ -1,5 +1,5 @@
-"""Tables of runs for tests: `make_scores`, `make_table` and `make_runs` draw them; `table_of_scores`, `runs_of_scores`
-and `as_runs` give what is there its columns and roles.
+"""Tables of runs for tests: `make_scores`, `make_table` and `make_runs` draw them; `table_of_scores`, `runs_of_scores`,
+`blocks_of_scores` and `as_runs` give what is there its columns and roles.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
+from lmemtest.bench.data.blocks import Blocks
 
 NAMES = np.array([*(ascii_letters[26:] + ascii_letters[:26])])  # of algorithms
 # What tests call the columns of their tables, by role.
@@ -79,6 +80,16 @@ def runs_of_scores(
     failed = "failed" if "failed" in table else "missing" if (np.isnan(scores) & kept).any() else None
     metafeatures = [name for name in table if name not in (*COLUMNS, "failed", "score")]
     return as_runs(table, direction, metafeatures=metafeatures, failed=failed, seed_shared=seed_shared)
+
+
+def blocks_of_scores(scores: Any, **facts: Any) -> Blocks:
+    """Blocks b00, b01, ... of one instance each, with scores (block, algorithm) or (block, algorithm, run)."""
+    runs = np.asarray(scores, dtype=float)
+    runs = runs[:, :, None] if runs.ndim == 2 else runs
+    names = tuple(f"b{i:02d}" for i in range(len(runs)))
+    usual = {"algorithms": tuple(NAMES[: runs.shape[1]].tolist()), "instances": names, "names": names}
+    usual |= {"block": np.arange(len(runs)), "unit": "benchmark", "score": "accuracy", "direction": "maximize"}
+    return Blocks(runs=runs, **usual | facts)
 
 
 # ---------------------------------------------------------------------- what is drawn

@@ -124,9 +124,7 @@ SCRIPT = Path(__file__).parents[1] / "examples" / "four_verdicts.py"
 
 @pytest.mark.level(2)
 @pytest.mark.usefixtures("data_dir")
-def test_one_table_has_the_verdicts_of_the_page(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_table_has_the_verdicts_of_the_page(capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", [SCRIPT.name])
     runpy.run_path(str(SCRIPT), run_name="__main__")
     found = [int(n) for n in re.findall(r"(\d+) of 78 pairs differ", capsys.readouterr().out)]

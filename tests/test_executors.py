@@ -13,6 +13,7 @@ from multiprocessing import get_context
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.core.replicates import Failure, replicate
@@ -87,8 +88,7 @@ def test_mistakes_of_the_caller_and_interrupts_end_the_work_at_once(error):
         raise error("nothing")
 
     executor = Late()
-    with pytest.raises(error, match="nothing"):
-        replicate(stop, 100, rng=1, executor=executor)
+    refuses(error, "nothing", replicate, stop, 100, rng=1, executor=executor)
     assert executor.asked == 1
 
 
@@ -96,8 +96,7 @@ def test_mistakes_of_the_caller_and_interrupts_end_the_work_at_once(error):
 def test_an_executor_has_a_map(executor):
     if isinstance(executor, type):
         executor = object()
-    with pytest.raises(ArgumentError, match="executor must be something that has a map"):
-        replicate(draw, 2, rng=1, executor=executor)
+    refuses(ArgumentError, "executor must be something that has a map", replicate, draw, 2, rng=1, executor=executor)
 
 
 def test_processes_of_ours_and_an_executor_are_two_answers():
@@ -127,8 +126,7 @@ def test_what_cannot_be_sent_is_named(processes):
 def test_a_dead_worker_ends_in_an_error(own):
     message = r"a worker was lost after 0 of 40 replicates \(Bootstrap\): BrokenProcessPool: .* Nothing is returned"
     if own:
-        with pytest.raises(WorkerError, match=message):
-            replicate(dies, 40, rng=1, n_jobs=2, label="Bootstrap")
+        refuses(WorkerError, message, replicate, dies, 40, rng=1, n_jobs=2, label="Bootstrap")
         return
     with ProcessPoolExecutor(2) as pool, pytest.raises(WorkerError, match=message):
         replicate(dies, 40, rng=1, executor=pool, label="Bootstrap")

@@ -54,9 +54,7 @@ def test_a_table_of_a_paper_is_read_and_said(paper: pd.DataFrame, run: Any) -> N
     assert (code, err) == (2, "error: The file 'paper.xlsx' has no sheet '3'. Its sheets: 1 'Table 2', 2 'README'.\n")
 
 
-def test_where_the_methods_are_is_an_option_or_asked(
-    paper: pd.DataFrame, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_the_methods_are_is_an_option_or_asked(paper, run, monkeypatch):
     unsure = paper.set_axis([f"s{i}" for i in range(6)], axis=1).set_axis(pd.Index(["p", "q", "r"], name="x"))
     unsure.to_csv("a.csv")
     _, out, err = run("rank", "a.csv", *WIDE)

@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from pytest import approx
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DataError, DesignError, UnknownColumnError
@@ -180,13 +181,11 @@ def test_rows_of_any_table_are_known_or_refused(crossed):
     assert isinstance(lt.fit_lmm(FORMULA, crossed).fittedvalues, pd.Series)
     lazy = lt.fit_lmm(FORMULA, pl.from_pandas(crossed).lazy())
     for ask in (lazy.predict, lazy.residuals, lambda: lazy.fittedvalues, lazy.prediction_intervals):
-        with pytest.raises(ArgumentError, match=r"^The table of this fit is a query, and its rows have no order"):
-            ask()
+        refuses(ArgumentError, r"^The table of this fit is a query, and its rows have no order", ask)
     assert lazy.cell_residuals() == approx(fit.cell_residuals())
     drawn = fit.refit(cells=fit.simulate(rng=1))
     assert drawn.predict() == approx(drawn.predict(crossed))
-    with pytest.raises(ArgumentError, match=r"^The scores of this fit are not those of its table: they were simulated"):
-        drawn.residuals()
+    refuses(ArgumentError, r"^The scores of this fit are not those of its table: they were simulated", drawn.residuals)
     own = crossed.copy()
     kept = lt.fit_lmm(FORMULA, own)
     own["y"], own["algorithm"] = 0.0, "A"
@@ -232,8 +231,7 @@ def test_a_slope_that_the_fixed_effects_give_to_each_group_is_named(reference_in
 def test_ranks_in_the_same_order_everywhere_are_told_as_what_they_are() -> None:
     table = pd.DataFrame({"tool": list("ABC") * 5, "task": np.repeat(list("vwxyz"), 3), "loss": np.arange(15.0)})
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task").normalize("rank")
-    with pytest.raises(DesignError, match=r"'tool' have the same ranks .* order never changes"):
-        lt.analyze(runs)
+    refuses(DesignError, r"'tool' have the same ranks .* order never changes", lt.analyze, runs)
     advised = lt.rank(runs, test="wilcoxon").pairs["p_value"].to_numpy()
     np.testing.assert_allclose(advised, 3 * 2 / 2**5, rtol=1e-12)  # all signs alike, one of three pairs
 
@@ -267,14 +265,12 @@ def test_bad_input_is_explained(formula, change, error, text):
     table["far"] = table["y"] + 1e12
     for column, value in change.items():
         table[column] = table[value] * 1.0 if isinstance(value, str) else value
-    with pytest.raises(error, match=text):
-        lt.fit_lmm(formula, table)
+    refuses(error, text, lt.fit_lmm, formula, table)
 
 
 def test_missing_scores_are_refused_with_advice(crossed):
     crossed.loc[3, "y"] = np.nan
-    with pytest.raises(DataError, match="A failed run is not a missing run"):
-        lt.fit_lmm(FORMULA, crossed)
+    refuses(DataError, "A failed run is not a missing run", lt.fit_lmm, FORMULA, crossed)
 
 
 def test_what_copies_share_has_no_estimate_and_the_note_names_it(reference_input) -> None:
@@ -305,13 +301,11 @@ def test_a_random_term_with_an_empty_cell_is_fitted_as_lme4_does(reference_input
 
 @pytest.mark.parametrize("restarts", [-1, 1.5, "many"])
 def test_restarts_must_be_a_count(crossed, restarts):
-    with pytest.raises(ArgumentError, match="restarts"):
-        lt.fit_lmm(FORMULA, crossed, restarts=restarts)
+    refuses(ArgumentError, "restarts", lt.fit_lmm, FORMULA, crossed, restarts=restarts)
 
 
 def test_a_start_of_the_wrong_length_is_explained(crossed):
-    with pytest.raises(ArgumentError, match="theta_start must have 3 elements"):
-        lt.fit_lmm(FORMULA, crossed).refit(theta_start=[1.0])
+    refuses(ArgumentError, "theta_start must have 3 elements", lt.fit_lmm(FORMULA, crossed).refit, theta_start=[1.0])
 
 
 def test_algorithms_that_are_numbers_are_noted():

@@ -188,9 +188,7 @@ def test_figure_6_has_the_relative_ranks_of_the_table_over_a_logarithmic_axis(sc
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
-def test_every_script_says_how_it_is_called(
-    path: Path, script: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_script_says_how_it_is_called(path, script, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [path.name, "--help"])
     with pytest.raises(SystemExit) as done:
         script(path.stem).main()

@@ -123,9 +123,7 @@ def frames() -> dict[str, pd.DataFrame]:
 
 @pytest.mark.level(2)
 @pytest.mark.parametrize("form", [*frames()])
-def test_what_a_table_can_answer_is_one_screen_and_each_of_its_commands_runs(
-    run: Callable[..., Any], form: str
-) -> None:
+def test_what_a_table_can_answer_is_one_screen_and_each_of_its_commands_runs(run, form):
     frames()[form].to_csv("runs.csv", index=False)
     outcome = run("check", "runs.csv")
     lines = outcome.out.split("\n\n")[0].split("\n")

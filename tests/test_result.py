@@ -8,6 +8,7 @@ import pickle
 
 import pandas as pd
 import pytest
+from refusals import refuses
 
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.errors import ArgumentError
@@ -80,8 +81,7 @@ def test_each_part_is_a_data_frame_and_a_copy():
     copy = found.to_frame()
     copy["mean"] = 0.0
     assert list(found.to_frame("means")["mean"]) == [0.25, 10.5]
-    with pytest.raises(ArgumentError, match="part must be 'means' or 'wins', got 'losses'"):
-        found.to_frame("losses")
+    refuses(ArgumentError, "part must be 'means' or 'wins', got 'losses'", found.to_frame, "losses")
 
 
 def test_a_result_is_frozen_and_built_by_keyword():
@@ -94,8 +94,7 @@ def test_a_result_is_frozen_and_built_by_keyword():
 def test_the_figure_is_the_one_that_is_named(monkeypatch):
     import lmemtest.plots
 
-    with pytest.raises(ArgumentError, match="Means has no figure"):
-        means().plot()
+    refuses(ArgumentError, "Means has no figure", means().plot)
     monkeypatch.setattr(Means, "figure", "cd_diagram")
     monkeypatch.setattr(lmemtest.plots, "cd_diagram", lambda *a, **k: (a, k), raising=False)
     found = means()
@@ -133,5 +132,4 @@ def test_an_answer_is_frozen_and_travels():
 
 
 def test_an_answer_without_a_figure_names_the_question():
-    with pytest.raises(ArgumentError, match=r"^wins has no figure"):
-        wins().plot()
+    refuses(ArgumentError, r"^wins has no figure", wins().plot)

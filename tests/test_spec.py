@@ -132,5 +132,5 @@ def test_a_bar_is_what_varies_between_groups() -> None:
          "\n    a + offset(b)\n        ^^^^^^^^^"),
     ],
 )  # fmt: skip
-def test_what_is_not_one_term_is_refused(read, text: str, message: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_not_one_term_is_refused(read, text, message):
     assert refusal(lambda: read(text), FormulaError) == message

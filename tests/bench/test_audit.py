@@ -202,7 +202,6 @@ def test_failures_are_not_in_the_rate():
         ({}, {"unit": "seed"}, "got 'seed'. Runs with the same seed are the blocks within which unit='run' exchanges"),
         ({}, {"unit": ("run", "seed")}, "use unit='run'."),
         ({}, {"unit": ()}, "unit must name at least one of family, benchmark, instance, run, got none."),
-        ({}, {"alpha": 5}, "alpha must be a number between 0 and 1"),
         ({}, {"placebo": "Z"}, "placebo='Z' is not an algorithm of the table. Algorithms: 'A', 'B', 'C'."),
         ({"seed": None}, {"placebo": "A"}, r"placebo= splits whole runs, and the table has no seed column."),
         ({"seed": None}, {"unit": "run"}, "the table has no column that distinguishes them"),

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from levels import first
+from refusals import refuses
 from study import as_runs
 
 import lmemtest as lt
@@ -265,14 +266,11 @@ def test_a_score_that_is_missing_within_a_curve_is_told():
 def test_what_cannot_be_reduced_is_refused():
     frame = curves(2, 3, 5)
     runs = of(frame)
-    with pytest.raises(DataError, match="per_run needs the column of the budget"):
-        by_hand(frame).per_run("mean")
-    with pytest.raises(ArgumentError, match="curve must be 'mean' or 'last' or 'best' or 'area', got 'first'"):
-        runs.per_run("first")
+    refuses(DataError, "per_run needs the column of the budget", by_hand(frame).per_run, "mean")
+    refuses(ArgumentError, "curve must be 'mean' or 'last' or 'best' or 'area', got 'first'", runs.per_run, "first")
     with pytest.raises(ArgumentError, match="curves says what the scores of a run over its budget count, so it needs"):
         lt.analyze(by_hand(frame), curves="last")
-    with pytest.raises(ArgumentError, match="were reduced already \\(mean\\)"):
-        lt.analyze(runs.per_run("mean"), curves="last")
+    refuses(ArgumentError, "were reduced already \\(mean\\)", lt.analyze, runs.per_run("mean"), curves="last")
     with pytest.raises(ArgumentError, match="formula= is one of your own for the rows as they are"):
         lt.analyze(runs, curves="last", formula="acc ~ tool")
     with pytest.raises(ArgumentError, match="curves='model' keeps curves in the mixed model"):
@@ -280,11 +278,9 @@ def test_what_cannot_be_reduced_is_refused():
     with pytest.raises(ArgumentError, match="dispersion='step' is no column of one score per run"):
         lt.analyze(runs, curves="mean", dispersion="step")
     words = of(frame.assign(step=pd.Categorical(frame["step"].map(lambda s: "abcde"[s // 10]), ordered=True)))
-    with pytest.raises(DataError, match="an area needs a budget in numbers, but 'step' holds 'a'"):
-        words.per_run("area")
+    refuses(DataError, "an area needs a budget in numbers, but 'step' holds 'a'", words.per_run, "area")
     apart = of(frame.assign(step=frame["step"] + 1000 * (frame["tool"] == "B")))
-    with pytest.raises(DataError, match="the runs of t0, t1 have no budget in common"):
-        apart.per_run("mean")
+    refuses(DataError, "the runs of t0, t1 have no budget in common", apart.per_run, "mean")
     with pytest.raises(
         DesignError, match=r"name the column that distinguishes them\..* tuning curves: lmemtest\.tuning\.curves"
     ):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from levels import first
 from numpy.testing import assert_allclose
+from refusals import refuses
 from scipy import stats
 from study import as_runs
 
@@ -246,10 +247,8 @@ def test_policies_compare_within_budgets_and_say_for_which_families() -> None:
 
 def test_runs_that_do_not_say_what_failed_are_refused() -> None:
     for ask in (lt.failure_rates, partial(lt.robustness, of="failures")):
-        with pytest.raises(ArgumentError, match=r"do not say which of them failed: Runs\(..., failed='missing'\)"):
-            ask(as_runs(table()))
-    with pytest.raises(DataError, match="No run failed"):
-        lt.robustness(failing(table().assign(crashed=False)), "failures")
+        refuses(ArgumentError, r"do not say which of them failed: Runs\(..., failed='missing'\)", ask, as_runs(table()))
+    refuses(DataError, "No run failed", lt.robustness, failing(table().assign(crashed=False)), "failures")
 
 
 # ------------------------------------------------------------------------------------------------------ sensitivity
@@ -445,10 +444,8 @@ def test_runs_with_failures_are_not_compared() -> None:
     said = r"3 of 12 runs failed \(A 1, B 2\) and have no score.*score_failures\('worst'\).*robustness\(runs, of='fail"
     for ask in (lambda r: lt.recommend(r).fit(r), lt.analyze, lt.rank, lambda r: r.normalize("rank"),
                 lambda r: lt.fit_lmm("log(loss) ~ tool + (1 | task)", r)):  # fmt: skip
-        with pytest.raises(DataError, match=said):
-            ask(runs_of("crashed"))
-    with pytest.raises(DataError, match=r"Runs\(..., failed='nonfinite'\).*score_failures\('worst'\)"):
-        lt.rank(runs_of(None))
+        refuses(DataError, said, ask, runs_of("crashed"))
+    refuses(DataError, r"Runs\(..., failed='nonfinite'\).*score_failures\('worst'\)", lt.rank, runs_of(None))
     assert "3 of 12 runs" in runs_of("crashed").summary()
 
 
@@ -486,8 +483,7 @@ def test_wrong_roles_are_refused_with_a_next_step(failed: str, words: str) -> No
     frame = small_table().assign(
         fails=2, status=["ok", "1"] * 6, flag=["False"] * 12, day=pd.Timestamp(0), missing=0, part=[None, 1.0] * 6
     )
-    with pytest.raises((ArgumentError, DataError, UnknownColumnError), match=words):
-        runs_of(failed, frame)
+    refuses((ArgumentError, DataError, UnknownColumnError), words, runs_of, failed, frame)
 
 
 @pytest.mark.parametrize(
@@ -504,8 +500,7 @@ def test_wrong_roles_are_refused_with_a_next_step(failed: str, words: str) -> No
     ],
 )
 def test_policies_that_make_no_sense_are_refused(policy: Any, reference: Any, words: str) -> None:
-    with pytest.raises(ArgumentError, match=words):
-        runs_of().score_failures(policy, reference=reference)
+    refuses(ArgumentError, words, runs_of().score_failures, policy, reference=reference)
 
 
 @pytest.mark.parametrize(
@@ -524,8 +519,7 @@ def test_policies_without_a_score_are_refused_with_names(rows: str, policy: str,
 
 
 def test_scores_are_given_once_and_to_what_is_known_to_have_failed() -> None:
-    with pytest.raises(ArgumentError, match="score_failures needs to know which runs failed"):
-        runs_of(None).score_failures("worst")
+    refuses(ArgumentError, "score_failures needs to know which runs failed", runs_of(None).score_failures, "worst")
     with pytest.raises(ArgumentError, match=r"These runs are without failures already: .* were left out"):
         runs_of().score_failures("drop").score_failures("worst")
     numbered = runs_of(frame=small_table().assign(task=[1, 1, 1, 2, 2, 2] * 2))
@@ -593,8 +587,7 @@ def test_one_treatment_of_every_kind_is_the_policy_of_all() -> None:
     ],
 )
 def test_kinds_without_a_treatment_are_refused(policy: Any, words: str) -> None:
-    with pytest.raises(ArgumentError, match=words):
-        of_kinds().score_failures(policy)
+    refuses(ArgumentError, words, of_kinds().score_failures, policy)
 
 
 @pytest.mark.level(2)
@@ -602,8 +595,7 @@ def test_decisions_are_compared_over_kinds_and_left_out_kinds_are_tested() -> No
     frame = table()
     frame["status"] = np.where(frame["crashed"], np.where(frame["tool"] == "A", "infra", "timeout"), "ok")
     runs = as_runs(frame.drop(columns="crashed"), failed="status")
-    with pytest.raises(DataError, match=r"By kind \(infra 6, timeout 1\)"):
-        lt.analyze(runs)
+    refuses(DataError, r"By kind \(infra 6, timeout 1\)", lt.analyze, runs)
     scored = runs.score_failures({"infra": "drop", "timeout": "worst"})
     found = lt.robustness(scored, of="failures")
     assert list(found.phrases) == ["by kind", "worst", "rank", "drop", "drop timeout"]

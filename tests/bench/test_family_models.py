@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import stats
 from study import as_runs, table_of_scores
 
@@ -132,18 +132,9 @@ def test_on_these_benchmarks_runs_are_the_sample() -> None:
         (lambda: runs_of(table((5,))), "family", "family 'space' has one level"),
         (lambda: runs_of(table((1,) * 6)), "family", "one benchmark in each of its 6 levels, so the benchmarks themse"),
         (lambda: runs_of(table((3, 3))), "family", "needs 3 families or more, and there are 2"),
-        (lambda: runs_of(table()), "tasks", "population must be 'family' or 'benchmark' or 'run', got 'tasks'"),
         (lambda: runs_of(table()), "run", "runs has no seed column, so runs cannot be a sample"),
-        (
-            lambda: runs_of(table(seeds=2).drop(index=1)),
-            "run",
-            "how much runs differ, and A has one on t0. Add",
-        ),
-        (
-            lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")),
-            "run",
-            "B has none on t0. Add",
-        ),
+        (lambda: runs_of(table(seeds=2).drop(index=1)), "run", "how much runs differ, and A has one on t0. Add"),
+        (lambda: runs_of(table(seeds=2).query("task != 't0' or tool != 'B'")), "run", "B has none on t0. Add"),
     ],
 )
 def test_populations_that_are_not_possible_are_refused(make: Any, population: Any, words: str) -> None:
@@ -161,10 +152,8 @@ def test_means_are_weighted_by_benchmark_or_by_family() -> None:
     assert fit.emmeans("tool", weights="family").estimate == approx(by_family.to_numpy(), abs=1e-8)
     assert fit.emmeans("tool", weights="equal").estimate == approx(by_family.to_numpy(), abs=1e-8)
     plain = lt.fit_lmm("loss ~ tool + (1 | task)", frame)
-    with pytest.raises(ArgumentError, match="weights='benchmark' needs a fit of Runs"):
-        plain.emmeans("tool", weights="benchmark")
-    with pytest.raises(ArgumentError, match="weights='family' needs a fit of Runs, which"):
-        plain.emmeans("tool", weights="family")
+    refuses(ArgumentError, "weights='benchmark' needs a fit of Runs", plain.emmeans, "tool", weights="benchmark")
+    refuses(ArgumentError, "weights='family' needs a fit of Runs, which", plain.emmeans, "tool", weights="family")
 
 
 def test_the_default_comparison_is_the_paired_t_test_of_family_means() -> None:
@@ -413,14 +402,11 @@ def test_ranks_within_benchmarks_are_compared_by_family_too() -> None:
 
 
 def test_too_few_families_have_no_shrunken_differences() -> None:
-    with pytest.raises(DesignError, match="needs 5 families or more"):
-        lt.benchmark_effects(as_runs(study(families=4)), by="family")
-    with pytest.raises(DesignError, match="the runs name none"):
-        lt.benchmark_effects(as_runs(FRAME, family=None), by="family")
+    refuses(DesignError, "needs 5 families or more", lt.benchmark_effects, as_runs(study(families=4)), by="family")
+    refuses(DesignError, "the runs name none", lt.benchmark_effects, as_runs(FRAME, family=None), by="family")
     for family, why in (("task", r"each of the \d+ groups holds one\."), (None, r"there is 1 group\.")):
         frame = FRAME.assign(group=FRAME[family] if family else "all")
-        with pytest.raises(DesignError, match=why):
-            lt.benchmark_effects(as_runs(frame, family="group"), by="family")
+        refuses(DesignError, why, lt.benchmark_effects, as_runs(frame, family="group"), by="family")
     means = "loss ~ tool * space + (1 | task) + (1 | task:tool)"  # families have means of their own
     fixed = lt.benchmark_effects(as_runs(study(families=4)), contrast="pairs", simultaneous=False, formula=means)
     assert fixed.to_frame()["overall"].round(9).nunique() == 4 * 3

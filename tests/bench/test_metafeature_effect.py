@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 from scipy import stats
 from study import as_runs
 
@@ -301,8 +302,7 @@ WITHOUT_CHANCE = {
 @pytest.mark.parametrize("table", WITHOUT_CHANCE)
 def test_runs_without_chance_are_refused_before_a_fit_could_round_to_an_answer(frame, table, dispersion):
     message = "the difference between B and A does not vary between runs, so there is nothing to judge it by"
-    with pytest.raises(lt.errors.DesignError, match=message):
-        model(WITHOUT_CHANCE[table](frame), dispersion=dispersion)
+    refuses(lt.errors.DesignError, message, model, WITHOUT_CHANCE[table](frame), dispersion=dispersion)
 
 
 def test_names_that_need_backticks_are_no_trouble(frame, found):
@@ -313,12 +313,10 @@ def test_names_that_need_backticks_are_no_trouble(frame, found):
 
 
 def test_what_is_refused(frame):
-    with pytest.raises(lt.errors.DataError, match="needs three or more, there are 2"):
-        model(frame[frame["task"] < "t02"])
+    refuses(lt.errors.DataError, "needs three or more, there are 2", model, frame[frame["task"] < "t02"])
     with pytest.raises(lt.errors.ArgumentError, match="dispersion must be 'benchmark' or None, got 'seed'"):
         model(frame, dispersion="seed")
-    with pytest.raises(lt.errors.ArgumentError, match="algorithms names 'X'"):
-        model(frame, algorithms=("A", "X"))
+    refuses(lt.errors.ArgumentError, "algorithms names 'X'", model, frame, algorithms=("A", "X"))
 
 
 def test_the_summary_says_what_was_done(found):

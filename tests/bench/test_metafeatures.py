@@ -417,31 +417,20 @@ def test_one_that_varies_for_other_algorithms_or_levels_only_changes_nothing(bun
     assert len(got.to_frame()) == 20
 
 
-def test_one_that_varies_within_benchmarks_is_refused_with_the_level_that_keeps_most_of_them(bundled):
-    def machine(d: pd.DataFrame) -> np.ndarray:
-        return np.where((d["model"] == "svm") & (d["seed"] % 2 == 0), "a", "z")
-
-    assert refusal(
-        lambda: metafeature_outcomes(with_metafeatures(bundled, "prior", "machine", machine=machine), PAIR, "prior"),
-        ArgumentError,
-    ) == (
-        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'machine', varies within 4 of 20 "
-        "benchmarks, and its levels would be mixed up. Take one of them, runs.filter(machine='z') (20 of 20 "
-        "benchmarks), or make one column of both."
-    )
-
-
-def test_one_that_goes_along_with_the_metafeature_is_refused_without_a_filter_that_leaves_nothing(bundled):
-    def strength(d: pd.DataFrame) -> pd.Series:
-        return d["prior"].map({"bad": 0.1, "good": 0.9})
-
-    assert refusal(
-        lambda: metafeature_outcomes(with_metafeatures(bundled, "prior", "strength", strength=strength), PAIR, "prior"),
-        ArgumentError,
-    ) == (
-        "metafeature 'prior' cannot be studied by itself: a further metafeature, 'strength', varies within 20 of 20 "
-        "benchmarks, and prior never changes while it stays the same. Make one column of both, or name one of them "
-        "only: Runs(..., metafeatures=...)."
+@pytest.mark.parametrize(("further", "values", "words"), [
+    ("machine", lambda d: np.where((d["model"] == "svm") & (d["seed"] % 2 == 0), "a", "z"),
+     "varies within 4 of 20 benchmarks, and its levels would be mixed up. Take one of them, "
+     "runs.filter(machine='z') (20 of 20 benchmarks), or make one column of both."),
+    ("strength", lambda d: d["prior"].map({"bad": 0.1, "good": 0.9}),
+     "varies within 20 of 20 benchmarks, and prior never changes while it stays the same. Make one column of both, or "
+     "name one of them only: Runs(..., metafeatures=...)."),
+])  # fmt: skip
+def test_one_that_varies_within_benchmarks_is_refused_with_a_filter_that_leaves_most_if_any(
+    bundled, further, values, words
+):
+    runs = with_metafeatures(bundled, "prior", further, **{further: values})
+    assert refusal(lambda: metafeature_outcomes(runs, PAIR, "prior"), ArgumentError) == (
+        f"metafeature 'prior' cannot be studied by itself: a further metafeature, '{further}', {words}"
     )
 
 

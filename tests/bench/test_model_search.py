@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from study import as_runs, make_table
 
 import lmemtest as lt
@@ -176,8 +177,7 @@ def test_depth_limits_groups_and_interactions():
     assert not any(text.count(":") > 1 for text in terms)
     assert select_model(runs, method="best", depth=1).terms == ("prior", "(1 | seed)")
     message = r"^depth=1 leaves no term to choose; the simplest has a depth of 2\.$"
-    with pytest.raises(ArgumentError, match=message):
-        select_model(runs, method="best", candidates=["(1 | benchmark:seed)"], depth=1)
+    refuses(ArgumentError, message, select_model, runs, method="best", candidates=["(1 | benchmark:seed)"], depth=1)
 
 
 def test_a_search_that_was_stopped_says_so():
@@ -245,7 +245,6 @@ def test_one_benchmark_and_the_words():
          r"'backward'\.$"),
         ({"method": "backward", "criterion": "aic"},
          r"^criterion of method='backward' must be 'glrt', got 'aic', which is for method='forward' or 'best'\.$"),
-        ({"method": "up"}, r"^method must be 'forward' or 'best' or 'backward', got 'up'\.$"),
         ({"within": -1}, r"^within must be a number of at least 0, got -1: inf takes in every model\.$"),
         ({"within": "all"}, r"^within must be a number of at least 0, got 'all': inf takes in every model\.$"),
         ({"max_models": 0}, r"^max_models must be a whole number of at least 1, got 0\.$"),
@@ -254,8 +253,7 @@ def test_one_benchmark_and_the_words():
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(options, message):
-    with pytest.raises(ArgumentError, match=message):
-        select_model(study(1), **{"method": "best", **options})
+    refuses(ArgumentError, message, select_model, study(1), **{"method": "best", **options})
 
 
 # ---------------------------------------------------------------------- recommended

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy import stats
 from study import as_runs, make_table, table_of_scores
 
@@ -185,8 +186,7 @@ def test_bad_input_is_named(roles, options, error, message):
     table = table_of(tools="ABC")
     runs = as_runs(table.assign(family=table["tool"].map({"A": "x", "B": "x", "C": "y"})), family=None, **roles)
     given = {"model": NAIVE, "n_draws": 3, "rng": 1, **options}
-    with pytest.raises(error, match=message):
-        permutation_test(runs, given.pop("model"), **given)
+    refuses(error, message, permutation_test, runs, given.pop("model"), **given)
 
 
 def test_benchmarks_with_one_algorithm_each_cannot_exchange():
@@ -344,14 +344,11 @@ def test_sentences_say_who_is_better(direction):
 
 def test_what_cannot_be_tested_is_refused():
     Y = scores()
-    with pytest.raises(ArgumentError, match="so there are no signs to flip"):
-        signs(runs_of(Y, benchmark=None, ignore=("task",)))
-    with pytest.raises(DataError, match="the algorithms have the same mean score on every benchmark"):
-        signs(runs_of(np.ones((4, 3))))
+    refuses(ArgumentError, "so there are no signs to flip", signs, runs_of(Y, benchmark=None, ignore=("task",)))
+    refuses(DataError, "the algorithms have the same mean score on every benchmark", signs, runs_of(np.ones((4, 3))))
     with pytest.raises(DataError, match="no two algorithms have two benchmarks in common"):
         signs(runs_of(np.array([[1.0, 2.0], [1.0, np.nan], [np.nan, 2.0]])))
-    with pytest.raises(ArgumentError, match="n_draws must be a whole number of at least 1, got 0"):
-        signs(runs_of(Y), n_draws=0)
+    refuses(ArgumentError, "n_draws must be a whole number of at least 1, got 0", signs, runs_of(Y), n_draws=0)
     with pytest.raises(ArgumentError, match="model is an option of exchange='labels', got model='loss ~ tool' with"):
         signs(runs_of(Y), model="loss ~ tool")
     with pytest.raises(ArgumentError, match=r"alpha is an option of exchange='signs', got alpha=0\.1 with"):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import integrate, stats
 from study import make_runs
 
@@ -477,10 +477,7 @@ def test_several_rows_per_run_are_refused(column, values):
     runs = runs_of(**{f"{column}s": values})
     plain = lt.fit_lmm(CORE, runs.to_frame().assign(seconds=np.arange(96.0)))
     roles = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
-    for call in (
-        lambda: VarianceComponents.of(lt.fit_lmm(CORE, runs)),
-        lambda: VarianceComponents.of(plain, **roles),
-    ):
+    for call in (lambda: VarianceComponents.of(lt.fit_lmm(CORE, runs)), lambda: VarianceComponents.of(plain, **roles)):
         assert refusal(call) == (
             "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. The rows of a "
             f"run differ in {column}. A study is planned at one value of {column}: fit the runs there, one = "
@@ -546,12 +543,9 @@ def test_needed_says_when_no_design_of_the_result_suffices():
         ({"n_seeds": None}, "n_seeds must be a whole number of at least 1, got None."),
         ({"n_algorithms": 1}, "n_algorithms must be a whole number of at least 2, got 1."),
         ({"n_draws": 0}, "n_draws must be a whole number of at least 1, got 0."),
-        ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
         ({"adjust": "holm"}, "adjust must be 'tukey' or 'sidak' or 'bonferroni' or 'none', got 'holm'."),
         ({"test": "mix"}, "test must be 'mixed' or 'means', got 'mix'. Did you mean 'mixed'?"),
         ({"ddf": "residual"}, "ddf must be 'satterthwaite' or 'kenward-roger', got 'residual'."),
-        ({"method": "simulate"},
-         "method must be 'simulation' or 'closed_form', got 'simulate'. Did you mean 'simulation'?"),
         ({"n_benchmarks": 500_000, "n_seeds": 3, "method": "simulation"},
          "a study of 2 algorithms x 500,000 benchmarks x 3 seeds has 3,000,000 runs, too many to simulate (at most "
          "2,000,000). Use method='closed_form'."),
@@ -622,8 +616,7 @@ def test_sources_are_shown_and_given_in_a_dict():
 
 def test_an_unknown_interaction_is_asked_for_by_comparisons_alone():
     one = VarianceComponents(interaction_sd=None, residual_sd=0.0, sources={"data": 1.0})
-    with pytest.raises(ArgumentError, match="components lacks 'interaction_sd': advantages of algorithms"):
-        closed(one)
+    refuses(ArgumentError, "components lacks 'interaction_sd': advantages of algorithms", closed, one)
 
 
 @pytest.mark.parametrize(
@@ -636,8 +629,7 @@ def test_an_unknown_interaction_is_asked_for_by_comparisons_alone():
     ],
 )
 def test_bad_sources_are_named(sources, message):
-    with pytest.raises(ArgumentError, match=message):
-        VarianceComponents(interaction_sd=0.1, residual_sd=0.1, sources=sources)
+    refuses(ArgumentError, message, VarianceComponents, interaction_sd=0.1, residual_sd=0.1, sources=sources)
 
 
 def test_power_below_the_level_and_no_effect_have_no_answer():

@@ -239,7 +239,6 @@ def test_gaps_and_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
         ({"by": "seed"}, ArgumentError, "by must name a column that describes instances, such as a metafeature, got "
          "'seed', which is the score, the algorithm, the seed or the budget."),
         ({"unit": "runs"}, ArgumentError, "unit must be 'families' or 'benchmarks' or 'seeds', got 'runs'."),
-        ({"alpha": 5}, ArgumentError, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, error, message):

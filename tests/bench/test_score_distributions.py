@@ -270,7 +270,6 @@ def test_pooled_benchmarks_are_noted():
          "'prior'."),
         ({"by": "loss"}, ArgumentError, "by must name different columns other than the score, got 'loss'."),
         ({"budget": 3}, ArgumentError, "budget=3 has no meaning here, because the runs have no budget. Leave it out."),
-        ({"alpha": 5}, ArgumentError, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, error, message):

@@ -417,7 +417,6 @@ def test_every_result_warns_of_itself():
     [
         ({"criterion": "p"}, ArgumentError, r"^criterion must be 'glrt' or 'aic' or 'bic', got 'p'\.$"),
         ({"adjust": "fdr"}, ArgumentError, r"^adjust must be 'holm' or 'none', got 'fdr'\.$"),
-        ({"alpha": 5}, ArgumentError, r"^alpha must be a number between 0 and 1 \(both excluded\), got 5\."),
         ({"max_steps": 0}, ArgumentError, r"^max_steps must be a whole number of at least 1, got 0\.$"),
         ({"validate": "cv"}, ArgumentError, r"^validate must be 'half', got 'cv'\.$"),
         ({"candidates": ["priors"]}, UnknownColumnError,

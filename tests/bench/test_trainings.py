@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import stats
 
 import lmemtest as lt
@@ -193,8 +193,7 @@ def test_groups_are_studied_by_themselves():
     assert mean.interaction_sd is None
     alone = both.components(algorithm="B")
     assert_allclose(alone.residual_sd, rows.set_index("source").loc["noise", "sd"])
-    with pytest.raises(ArgumentError, match="algorithm must be one of A, B, got 'C'"):
-        both.components(algorithm="C")
+    refuses(ArgumentError, "algorithm must be one of A, B, got 'C'", both.components, algorithm="C")
 
 
 def test_what_is_not_identified_has_no_number():
@@ -266,8 +265,7 @@ def test_tuning_runs_with_everything_else_new_identify_tuning_alone():
 
 def test_new_seeds_of_everything_are_refused_with_a_way_out():
     table = pd.DataFrame({name: range(20) for name in SOURCES}).assign(acc=np.random.default_rng(6).normal(size=20))
-    with pytest.raises(DesignError, match=r"data, init and order are confounded: .* Vary one source at a time"):
-        studied(table)
+    refuses(DesignError, r"data, init and order are confounded: .* Vary one source at a time", studied, table)
 
 
 @pytest.mark.parametrize(

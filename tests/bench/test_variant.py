@@ -114,22 +114,18 @@ def test_a_variant_says_what_is_another_one():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (
-            {"without": {"algorithm": "Z"}},
-            "without: 'Z' does not occur in the column 'algorithm'. Its values: 'A', 'B'",
-        ),
+        ({"without": {"algorithm": "Z"}},
+         "without: 'Z' does not occur in the column 'algorithm'. Its values: 'A', 'B'"),
         ({"only": {"algorithm": "A"}}, "The column 'algorithm' holds one algorithm only, 'A'"),
         ({"without": {"benchmark": [f"b{i:02d}" for i in range(8)]}}, "The table has no rows"),
-        (
-            {"without": 3},
-            "without must be a mapping of columns or roles to values, such as {'benchmark': 'b00'}, got 3",
-        ),
+        ({"without": 3},
+         "without must be a mapping of columns or roles to values, such as {'benchmark': 'b00'}, got 3"),
         ({"only": {"task": 3}}, "only names the column 'task', which is not in the data"),
         ({"formula": "loss ~ 1"}, "formula must have the algorithm 'algorithm' in its fixed part"),
         ({"formula": "loss ~ algorithm", "population": "run"}, "and formula= is one of your own: give one of them"),
         ({"formula": "loss ~ algorithm", "scale": "rank"}, "models 'loss', but the score of these runs is 'loss_rank'"),
         ({"scale": "baseline"}, "scale must be 'minmax' or "),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_left_out_is_refused(options, words):
     assert words in refusal(lambda: lt.variant(runs(), **options), (*KINDS, FormulaError))

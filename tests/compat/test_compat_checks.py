@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from pytest import approx
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.compat.significance_analysis import (
@@ -49,11 +50,9 @@ def test_budgets_of_a_run_are_not_repetitions_whatever_their_name(table):
 
 def test_seeds_that_never_come_back_are_refused(table):
     frame = table("seeded").assign(seed=range(120))
-    with pytest.raises(DesignError, match="seed"):
-        seed_dependency_check(frame)
+    refuses(DesignError, "seed", seed_dependency_check, frame)
     text = "data names the column 'throw', which is not in the data. Columns: benchmark, algorithm, seed, value."
-    with pytest.raises(UnknownColumnError, match=f"^{re.escape(text)}$"):
-        seed_dependency_check(frame, seed_var="throw")
+    refuses(UnknownColumnError, f"^{re.escape(text)}$", seed_dependency_check, frame, seed_var="throw")
 
 
 # ---------------------------------------------------------------- benchmarks
@@ -153,8 +152,7 @@ def test_one_budget_is_refused(table):
     frame = table("real")
     with pytest.raises(DataError):
         fidelity_check(frame[frame["used_fidelity"] == 1.0])
-    with pytest.raises(UnknownColumnError, match="data names the column 'epochs'"):
-        fidelity_check(frame, fidelity_var="epochs")
+    refuses(UnknownColumnError, "data names the column 'epochs'", fidelity_check, frame, fidelity_var="epochs")
 
 
 def test_checks_are_those_of_the_package(table):

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from pytest import approx
+from refusals import refuses
 from scipy import stats
 
 from lmemtest.compat.significance_analysis import cd_diagram, model, post_hoc
@@ -179,24 +180,20 @@ def test_bad_input(table):
         "result must be the two tables of post_hoc or autorank's RankResult, got float. Pass the return value of "
         "post_hoc(...) as it is."
     )
-    with pytest.raises(ArgumentError, match=f"^{re.escape(text)}$"):
-        cd_diagram(3.0)
-    with pytest.raises(UnknownColumnError, match=re.escape("result[0] names the column 'tool'")):
-        cd_diagram(tables(), system_id="tool")
+    refuses(ArgumentError, f"^{re.escape(text)}$", cd_diagram, 3.0)
+    refuses(UnknownColumnError, re.escape("result[0] names the column 'tool'"), cd_diagram, tables(), system_id="tool")
     estimates, contrasts = tables()
     text = (
         "result[1] has the contrast 'X - Y', which is not a difference of two of A, B, C. Pass both tables of the same "
         "post_hoc, and its factor as system_id."
     )
-    with pytest.raises(ArgumentError, match=f"^{re.escape(text)}$"):
-        cd_diagram((estimates, contrasts.assign(Contrast="X - Y")))
+    refuses(ArgumentError, f"^{re.escape(text)}$", cd_diagram, (estimates, contrasts.assign(Contrast="X - Y")))
     grouped = model("value ~ algorithm*prior + (1|benchmark)", table("real")).post_hoc("algorithm", "prior")
     with pytest.raises(
         ArgumentError, match=r"^result has several estimates for one algorithm, so there is one diagram"
     ):
         cd_diagram(grouped)
-    with pytest.raises(ArgumentError, match=r"^width must be a number of inches between 1 and 100, got 0"):
-        cd_diagram(tables(), width=0)
+    refuses(ArgumentError, r"^width must be a number of inches between 1 and 100, got 0", cd_diagram, tables(), width=0)
 
 
 @pytest.mark.parametrize("width", [3.5, 5.0, 9.0])

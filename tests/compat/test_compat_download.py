@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from refusals import refuses
 from study import make_runs
 
 from lmemtest.compat.significance_analysis import download_priorband_data, tables
@@ -36,8 +37,7 @@ def test_what_is_no_table_is_not_saved(network, monkeypatch):  # noqa: ARG001
         raise DownloadError(f"no network for {select}")
 
     monkeypatch.setattr(tables, "fetch_priorband", fail)
-    with pytest.raises(DownloadError, match="no network"):
-        download_priorband_data()
+    refuses(DownloadError, "no network", download_priorband_data)
     assert not FILE.parent.exists()
 
 
@@ -46,6 +46,5 @@ def test_a_disk_that_fails_leaves_nothing(network, monkeypatch):  # noqa: ARG001
         raise OSError("disk full")
 
     monkeypatch.setattr(tables.os, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        download_priorband_data()
+    refuses(OSError, "disk full", download_priorband_data)
     assert list(FILE.parent.iterdir()) == []

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy import stats
 
 import lmemtest as lt
@@ -107,7 +108,5 @@ def test_verbose_says_equal_where_nothing_is_found(table, capsys):
 
 def test_other_things_are_refused(table):
     fit = model("value ~ algorithm", table("real"))
-    with pytest.raises(ArgumentError, match=re.escape("mod2 must be the result of model(), got float.")):
-        glrt(fit, 3.0)
-    with pytest.raises(NestingError, match="They are the same model, so there is nothing to test"):
-        glrt(fit, fit)
+    refuses(ArgumentError, re.escape("mod2 must be the result of model(), got float."), glrt, fit, 3.0)
+    refuses(NestingError, "They are the same model, so there is nothing to test", glrt, fit, fit)

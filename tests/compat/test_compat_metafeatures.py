@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy import stats
 
 import lmemtest as lt
@@ -173,14 +174,12 @@ def test_a_figure_is_drawn(table, plt):
 def test_bad_input(table):
     frame = table("real")
     text = "dataset names the column 'piror', which is not in the data. Columns: benchmark, prior, algorithm, seed, "
-    with pytest.raises(UnknownColumnError, match=re.escape(text)):
-        metafeature_analysis(frame, ("PB", "HB"), "piror")
+    refuses(UnknownColumnError, re.escape(text), metafeature_analysis, frame, ("PB", "HB"), "piror")
     with pytest.raises(ArgumentError, match="'XX'") as caught:
         metafeature_analysis(frame, ("PB", "XX"), "prior")
     assert isinstance(caught.value, ValueError)
     constant = frame[(frame["prior"] == "good") == frame["benchmark"].isin(["svm-0", "mlp-1"])]
-    with pytest.raises(DataError, match="constant"):
-        metafeature_analysis(constant, ("PB", "HB"), "prior")
+    refuses(DataError, "constant", metafeature_analysis, constant, ("PB", "HB"), "prior")
 
 
 def test_names_with_an_operator_count_as_any(table):

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 from scipy import stats
 from study import table_of_scores
 
@@ -134,8 +135,7 @@ def test_two_columns_that_could_be_the_seed():
         f"{INFORMATION}(..., benchmark_var=..., fidelity_var=..., seed_var=...)."
     )
     for table in (frame, frame.reset_index(names="Unnamed: 0")):
-        with pytest.raises(DataError, match=f"^{re.escape(text)}$"):
-            sa.benchmark_information_check(table)
+        refuses(DataError, f"^{re.escape(text)}$", sa.benchmark_information_check, table)
     named = sa.benchmark_information_check(frame, seed_var="nr", fidelity_var="resource", verbose=False)
     assert named == sa.benchmark_information_check(make_table(), verbose=False)
 
@@ -161,8 +161,7 @@ def test_two_columns_that_could_be_the_benchmark():
         "no column has the name of a benchmark, and 'thing', 'quality' could each be it. Name the columns: "
         "seed_dependency_check(..., benchmark_var=..., fidelity_var=..., seed_var=...)."
     )
-    with pytest.raises(DataError, match=f"^{re.escape(text)}$"):
-        sa.seed_dependency_check(frame)
+    refuses(DataError, f"^{re.escape(text)}$", sa.seed_dependency_check, frame)
 
 
 def test_a_name_that_holds_another_is_no_second_benchmark():
@@ -302,8 +301,7 @@ def test_errors_name_arguments_that_the_function_has():
     frame = make_table()
     no_seed = frame.drop(columns="seed")
     text = "runs has no seed column, so runs cannot be distinguished. Name it: metafeature_analysis(..., seed_var=...)."
-    with pytest.raises(ArgumentError, match=f"^{re.escape(text)}"):
-        sa.metafeature_analysis(no_seed, ("A", "B"), "prior")
+    refuses(ArgumentError, f"^{re.escape(text)}", sa.metafeature_analysis, no_seed, ("A", "B"), "prior")
     with pytest.raises(DataError, match=re.escape("Name the seed column: fidelity_check(..., seed_var=...).")):
         sa.fidelity_check(no_seed[no_seed["benchmark"] == "b0"])
     with pytest.raises(DataError, match=r"^loss_var must be a numeric column"):
@@ -311,8 +309,7 @@ def test_errors_name_arguments_that_the_function_has():
     with pytest.raises(DataError, match=r"^fidelity_var must be a column of numbers"):
         sa.fidelity_check(frame.astype({"used_fidelity": str}))
     text = "metafeature_var and benchmark_var both name the column 'benchmark'"
-    with pytest.raises(ArgumentError, match=f"^{text}"):
-        sa.metafeature_analysis(frame, ("A", "B"), "benchmark")
+    refuses(ArgumentError, f"^{text}", sa.metafeature_analysis, frame, ("A", "B"), "benchmark")
     apart = frame.assign(used_fidelity=frame["used_fidelity"] + 10 * (frame["algorithm"] == "A"))
     with pytest.raises(DataError, match=re.escape("reached: data[data['used_fidelity'].isin([...])].")):
         sa.benchmark_information_check(apart)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 
 from lmemtest.compat.significance_analysis import convert_to_autorank, dataframe_validator
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
@@ -53,8 +54,7 @@ def test_text_among_numbers_is_said_aloud():
 
 
 def test_what_is_no_table_is_refused():
-    with pytest.raises(ArgumentError, match="data must be a dataframe"):
-        dataframe_validator("results.parquet")
+    refuses(ArgumentError, "data must be a dataframe", dataframe_validator, "results.parquet")
 
 
 # ---------------------------------------------------------------- autorank
@@ -111,9 +111,6 @@ def test_nothing_to_match_rows_by():
         "the algorithms have different numbers of rows (1 to 2) and no column says which of them belong together. Add "
         "the columns of benchmark and seed."
     )
-    with pytest.raises(DataError, match=f"^{re.escape(text)}$"):
-        convert_to_autorank(frame)
-    with pytest.raises(DataError, match="The column 'algorithm' holds one algorithm only, 'A'"):
-        convert_to_autorank(frame[:2])
-    with pytest.raises(UnknownColumnError, match="data names the column 'loss'"):
-        convert_to_autorank(frame, value_variable="loss")
+    refuses(DataError, f"^{re.escape(text)}$", convert_to_autorank, frame)
+    refuses(DataError, "The column 'algorithm' holds one algorithm only, 'A'", convert_to_autorank, frame[:2])
+    refuses(UnknownColumnError, "data names the column 'loss'", convert_to_autorank, frame, value_variable="loss")

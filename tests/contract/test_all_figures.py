@@ -6,8 +6,10 @@ The figures are those of `examples/gallery.py`, so a new figure must be in the g
 from __future__ import annotations
 
 import functools
+import html
 import importlib.util
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,20 @@ NAMES = lt.plots.gallery().figures["figure"].tolist()
 
 def test_the_gallery_has_every_figure() -> None:
     assert sorted(gallery().calls()) == NAMES
+
+
+def test_the_gallery_is_a_page_of_its_figures(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gallery.py", str(tmp_path / "out"), "--width", "column"])
+    own = loaded()
+    two = {name: functools.partial(result, name) for name in ("qq_plot", "cd_ribbon")}
+    monkeypatch.setattr(own, "calls", lambda: two)
+    own.main()
+    page = (tmp_path / "out" / "gallery.html").read_text(encoding="utf-8")
+    draws = lt.plots.gallery().figures.set_index("figure")["draws"]
+    for name in two:
+        assert f"<h2>{name}</h2>\n<p>{html.escape(draws[name])}" in page
+        assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out == f"2 figures in {tmp_path / 'out' / 'gallery.html'}.\n"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -31,7 +31,10 @@ import lmemtest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/developers").glob("*.md"))]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+# The gallery, which draws every figure, is run by test_all_figures.py.
+EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.name != "gallery.py")
+# With the simulated searches that the figures of the paper need, test_paper_figures.py draws them.
+SHORTER = {"tuning_curves_appendix.py": ["--n-draws", "32"]}
 EXAMPLE_OF_EVERY_DAY = "marginal_means.py"  # run at level 1; a short one
 
 # Case studies are run by test_notebooks.py, where a kernel is there to run them.
@@ -405,12 +408,10 @@ def test_functions_of_formulas_are_those_of_the_allow_list() -> None:
     [pytest.param(p, marks=pytest.mark.level(1 if p.name == EXAMPLE_OF_EVERY_DAY else 2)) for p in EXAMPLES],
     ids=page_id,
 )
-def test_an_example_runs(
-    path: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_example_runs(path, workdir, monkeypatch, capsys):
     """As a script, in this process: starting another one for each takes longer than most of them."""
     monkeypatch.chdir(workdir)
-    monkeypatch.setattr(sys, "argv", [str(path)])
+    monkeypatch.setattr(sys, "argv", [str(path), *SHORTER.get(path.name, [])])
     if path.name == "four_verdicts.py":  # with its table it takes long, and is run by test_default_comparison.py
         monkeypatch.delenv("LMEMTEST_DATA", raising=False)
     runpy.run_path(str(path), run_name="__main__")

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from levels import first
-from refusals import refusal
+from refusals import refusal, refuses
 from study import as_runs, table_of_scores
 
 import lmemtest as lt
@@ -238,8 +238,7 @@ def test_what_could_be_pickled_still_can():
     ],
 )
 def test_a_call_that_leads_nowhere_says_what_was_meant(call, error, text):
-    with pytest.raises(error, match=text):
-        call(objects())
+    refuses(error, text, call, objects())
 
 
 def test_the_variances_can_be_called_as_in_r():
@@ -295,8 +294,7 @@ def test_names_that_tools_of_python_ask_for_are_looked_for_no_further():
 
 
 def test_other_type_errors_are_left_alone():
-    with pytest.raises(TypeError, match="unsupported operand"):
-        hints.guided(lambda number: number + "1")(1)
+    refuses(TypeError, "unsupported operand", hints.guided(lambda number: number + "1"), 1)
     assert list(inspect.signature(lt.Runs).parameters)[:3] == ["frame", "score", "direction"]
 
 
@@ -327,8 +325,7 @@ def test_every_result_is_written_in_every_way(name, tmp_path):
     path = tmp_path / "table.csv"
     text = found.to_csv(path)
     assert path.read_text(encoding="utf-8") == text == found.to_frame().to_csv(index=False)
-    with pytest.raises(ArgumentError, match=r"must end in one of \.csv"):
-        found.to_csv(tmp_path / "table.html")
+    refuses(ArgumentError, r"must end in one of \.csv", found.to_csv, tmp_path / "table.html")
     assert isinstance(found.sentences(), tuple)
 
 
@@ -350,8 +347,7 @@ def test_a_diagram_takes_whatever_holds_decisions():
         given = of[name]
         assert [text.get_text() for text in lt.plots.cd_diagram(given).texts] == want
     assert lt.plots.cd_diagram(of["means"]).texts
-    with pytest.raises(ArgumentError, match="decisions must be"):
-        lt.plots.cd_diagram(of["fit"])
+    refuses(ArgumentError, "decisions must be", lt.plots.cd_diagram, of["fit"])
 
 
 def test_runs_have_a_length_and_columns():
@@ -381,5 +377,4 @@ def _takes_alpha() -> list[Callable[..., Any]]:
 
 @pytest.mark.parametrize("function", _takes_alpha(), ids=lambda function: function.__name__)
 def test_a_level_of_intervals_is_answered_with_alpha(function):
-    with pytest.raises(TypeError, match=r"has no argument 'level'\. It is alpha=1 - level here"):
-        function(level=0.9)
+    refuses(TypeError, r"has no argument 'level'\. It is alpha=1 - level here", function, level=0.9)

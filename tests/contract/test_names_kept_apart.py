@@ -77,9 +77,7 @@ def assert_clean(text: str) -> None:
 
 @pytest.mark.daily(8)
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
-def test_nothing_that_a_command_prints_is_forged(
-    folder: Path, path: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_that_a_command_prints_is_forged(folder, path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setattr("lmemtest.report.serve.until_interrupted", lambda: None)
     monkeypatch.setattr("webbrowser.open", lambda _: True)
@@ -139,9 +137,7 @@ def test_every_command_that_writes_can_leave_formulas_as_they_are(path: tuple[st
 
 
 @pytest.mark.parametrize("command", ["rank", "outperform", "bands", "convert"])
-def test_commands_escape_formulas_unless_told_otherwise(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_escape_formulas_unless_told_otherwise(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table(["=1+1", "B"]).assign(task=lambda t: "@" + t["task"].str[-1]).to_csv("runs.csv", index=False)
     roles = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task"]

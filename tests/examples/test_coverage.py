@@ -15,6 +15,7 @@ from paper_figures.coverage import (
     simulate_coverage,
 )
 from pytest import approx
+from refusals import refuses
 from scipy import stats
 
 from lmemtest import tuning
@@ -79,12 +80,9 @@ def test_bad_arguments_of_simulations_are_refused():
     law = QuadraticDistribution(0.0, 1.0, 2)
     with pytest.raises(ArgumentError, match="from_k is for tuning curves: leave it out for target='cdf'"):
         simulate_coverage(law, 5, target="cdf", from_k=1)
-    with pytest.raises(ArgumentError, match="statistic='mean' needs bounds"):
-        simulate_coverage(law, 5, target="mean", n_draws=2)
-    with pytest.raises(DataError, match="bounds must enclose all scores"):
-        simulate_coverage(law, 5, n_draws=2, bounds=(0.9, 1.0))
-    with pytest.raises(ArgumentError, match="estimator must be"):
-        simulate_bootstrap_coverage(law, 5, k=1, estimator="x")
+    refuses(ArgumentError, "statistic='mean' needs bounds", simulate_coverage, law, 5, target="mean", n_draws=2)
+    refuses(DataError, "bounds must enclose all scores", simulate_coverage, law, 5, n_draws=2, bounds=(0.9, 1.0))
+    refuses(ArgumentError, "estimator must be", simulate_bootstrap_coverage, law, 5, k=1, estimator="x")
 
 
 # ------------------------------------------------------------------------------------------------------ bootstrap

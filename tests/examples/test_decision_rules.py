@@ -15,6 +15,7 @@ from paper_figures.decision_rules import (
     rule_curves,
     rule_curves_plot,
 )
+from refusals import refuses
 from scipy import special, stats
 
 from lmemtest import VarianceComponents
@@ -89,10 +90,8 @@ def test_false_negatives_over_all_advantages_are_the_mean_of_their_closed_form()
 
 
 def test_refusals():
-    with pytest.raises(ArgumentError, match=r"alpha must be below 0.5, since it is of one side, got 0.6"):
-        decision_rules(alpha=0.6)
-    with pytest.raises(ArgumentError, match="threshold must be a positive number"):
-        decision_rules(threshold=-1.0)
+    refuses(ArgumentError, r"alpha must be below 0.5, since it is of one side, got 0.6", decision_rules, alpha=0.6)
+    refuses(ArgumentError, "threshold must be a positive number", decision_rules, threshold=-1.0)
 
 
 def test_curves_over_gamma_have_its_threshold():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from paper_figures.published_improvements import improvement_threshold, published_improvements, published_plot
+from refusals import refuses
 from scipy import stats
 
 from lmemtest.errors import ArgumentError, DataError
@@ -81,13 +82,11 @@ def test_arguments_outside_of_their_domain(options, words):
     ],
 )
 def test_tables_that_cannot_be_compared(table, words):
-    with pytest.raises(DataError, match=words):
-        found(table)
+    refuses(DataError, words, found, table)
 
 
 def test_a_threshold_is_one_of_improvements_and_times_are_numbers():
-    with pytest.raises(ArgumentError, match=r"alpha must be below 0.5"):
-        improvement_threshold(0.01, alpha=0.6)
+    refuses(ArgumentError, r"alpha must be below 0.5", improvement_threshold, 0.01, alpha=0.6)
 
 
 @pytest.mark.level(2)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import stats
 from study import table_of_scores
 
@@ -526,12 +526,9 @@ def test_bad_arguments_are_named(unbalanced):
         cluster_robust(fit, "benchmrk")
     with pytest.raises(ArgumentError, match="kind must be 'CR0' or 'CR1' or 'CR2', got 'CR3'"):
         cluster_robust(fit, "benchmark", kind="CR3")
-    with pytest.raises(ArgumentError, match="cluster must name at least one column"):
-        cluster_robust(fit, [])
-    with pytest.raises(ArgumentError, match=r"^fit must be"):
-        cluster_robust(unbalanced, "benchmark")
-    with pytest.raises(ArgumentError, match=r"^cluster must be a name or several names of columns, got 3\.$"):
-        cluster_robust(fit, 3)
+    refuses(ArgumentError, "cluster must name at least one column", cluster_robust, fit, [])
+    refuses(ArgumentError, r"^fit must be", cluster_robust, unbalanced, "benchmark")
+    refuses(ArgumentError, r"^cluster must be a name or several names of columns, got 3\.$", cluster_robust, fit, 3)
 
 
 def test_the_footer_names_the_residual_variances_of_the_model(unbalanced):
@@ -559,8 +556,7 @@ def test_a_covariance_must_come_from_the_same_fit_and_alone(unbalanced):
         "vcov belongs to another fit (score ~ algorithm + (1|benchmark)) than the one given (score ~ algorithm). Make "
         "it from this fit: cluster_robust(fit, 'benchmark')."
     )
-    with pytest.raises(ArgumentError, match=r"^vcov must be 'moderated' or 'model', got 'CR2'\.$"):
-        fit.emmeans("algorithm", vcov="CR2")
+    refuses(ArgumentError, r"^vcov must be 'moderated' or 'model', got 'CR2'\.$", fit.emmeans, "algorithm", vcov="CR2")
     assert refusal(lambda: fit.emmeans("algorithm", vcov=robust, ddf="residual"), ArgumentError) == (
         "vcov= brings its own degrees of freedom, so ddf='residual' has no use. Leave ddf out."
     )

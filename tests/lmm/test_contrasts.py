@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from study import make_runs
 
 from lmemtest.errors import ArgumentError, UnknownColumnError
@@ -83,10 +83,8 @@ def test_select_keeps_the_p_values_of_a_group(em):
     assert one.by == ()
     assert len(one.estimates.estimate) == len(one.levels)
     assert f"prior = {value}" in one.summary()
-    with pytest.raises(UnknownColumnError, match=r"select names 'pior', not a by factor. By factors: prior."):
-        pw.select(pior="x")
-    with pytest.raises(ArgumentError, match=r"No group has prior='x'. Groups: prior="):
-        pw.select(prior="x")
+    refuses(UnknownColumnError, r"select names 'pior', not a by factor. By factors: prior.", pw.select, pior="x")
+    refuses(ArgumentError, r"No group has prior='x'. Groups: prior=", pw.select, prior="x")
 
 
 def test_level_widens_the_intervals_but_not_the_p_values(em):
@@ -151,8 +149,7 @@ def test_tukey_does_not_fit_free_contrasts_and_is_replaced_with_a_note(em):
     ],
 )
 def test_bad_coefficients_are_refused(em, coefficients, message):
-    with pytest.raises(ArgumentError, match=message):
-        em.contrast(coefficients)
+    refuses(ArgumentError, message, em.contrast, coefficients)
 
 
 def test_pairs_that_are_not_estimable_are_nan_with_a_note(fitted):
@@ -178,13 +175,6 @@ def test_one_mean_cannot_be_compared(fitted):
     level = fit.design.factors["algorithm"][0]
     with pytest.raises(ArgumentError, match=rf"needs at least two means in each group, got one \({level}\)"):
         emmeans(fit, "algorithm", at={"algorithm": level}).pairs()
-
-
-def test_arguments_are_checked(em):
-    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or"):
-        em.pairs(adjust="dunet")
-    with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        em.pairs(alpha=1.0)
 
 
 def test_estimates_scale_with_the_response(fitted, reference_input):
@@ -291,18 +281,14 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "polly",
-            "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
-            "each, got 'polly'. Did you mean 'poly'?",
-        ),
+        ("polly",
+         "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
+         "each, got 'polly'. Did you mean 'poly'?"),
         ("pairwise", "coefficients='pairwise' has its own function, with its adjustment: means.pairs()."),
-        (
-            "trt.vs.ctrl",
-            "coefficients='trt.vs.ctrl' has its own function, with its adjustment: means.against(control).",
-        ),
+        ("trt.vs.ctrl",
+         "coefficients='trt.vs.ctrl' has its own function, with its adjustment: means.against(control)."),
     ],
-)
+)  # fmt: skip
 def test_names_that_are_no_family_are_refused(means_of, name, message):
     with pytest.raises(ArgumentError) as error:
         named_contrasts(name)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy.optimize import brentq, minimize_scalar
 
 import lmemtest as lt
@@ -124,13 +125,11 @@ def test_gradient_and_hessian_at_a_known_variance_are_those_of_differences():
 def test_a_likelihood_ratio_needs_the_same_known_variance():
     null = lt.fit_lmm("y ~ a + (1 | g)", crossed(), residual_variance=0.3)
     other = lt.fit_lmm("y ~ a + (1 | g) + (1 | h)", crossed())
-    with pytest.raises(NestingError, match=r"held at 0.3 and estimated .*same residual_variance"):
-        glrt(null, other)
+    refuses(NestingError, r"held at 0.3 and estimated .*same residual_variance", glrt, null, other)
     found = glrt(null, lt.fit_lmm("y ~ a + (1 | g) + (1 | h)", crossed(), residual_variance=0.3))
     assert (found.df, found.reference) == (1, "mixture")
     alone = lt.fit_lmm("y ~ a", crossed(), residual_variance=0.3)
-    with pytest.raises(ArgumentError, match="needs a residual variance that is estimated"):
-        glrt(alone, null, "exact")
+    refuses(ArgumentError, "needs a residual variance that is estimated", glrt, alone, null, "exact")
 
 
 @pytest.mark.parametrize(
@@ -144,8 +143,7 @@ def test_a_variance_that_is_none_is_refused(value, words):
 def test_what_does_not_go_with_a_known_variance_is_refused():
     with pytest.raises(ArgumentError, match="dispersion='study' asks"):
         lt.fit_lmm("effect ~ 1 + (1 | study)", STUDIES, residual_variance=1.0, dispersion="study")
-    with pytest.raises(ArgumentError, match=r"holds it at 1\. Use ddf='satterthwaite'"):
-        meta().to_frame(ddf="kenward-roger")
+    refuses(ArgumentError, r"holds it at 1\. Use ddf='satterthwaite'", meta().to_frame, ddf="kenward-roger")
     with pytest.raises(lt.errors.DesignError, match="8 levels x 1 effects = 8 columns for 8 rows"):
         lt.fit_lmm("effect ~ 1 + (1 | study)", STUDIES)  # the same design with a variance to estimate
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refuses
 from scipy import stats
 
 from lmemtest.errors import ArgumentError
@@ -147,8 +148,7 @@ def test_results_read_as_text(em):
 
 @pytest.mark.parametrize("margin", [0, -1, np.nan, np.inf, "1", None, True, (1, 2), (-1, np.inf), (1,)])
 def test_margins_that_are_none_are_refused(em, margin):
-    with pytest.raises(ArgumentError, match="margin"):
-        em.pairs().equivalence(margin)
+    refuses(ArgumentError, "margin", em.pairs().equivalence, margin)
 
 
 @pytest.mark.parametrize(
@@ -165,15 +165,12 @@ def test_margins_that_are_none_are_refused(em, margin):
         (lambda e: e.pairs().noninferiority(1),
          r"noninferiority is for the result of against\(\), and this is that of pairs\(\)\."),
         (lambda e: e.against("a0").noninferiority(0), "margin must be a finite number above 0, got 0: "),
-        (lambda e: e.against("a0").noninferiority(1, direction="up"), "direction must be 'minimize' or 'maximize'"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_named(em, call, message):
-    with pytest.raises(ArgumentError, match=message):
-        call(em)
+    refuses(ArgumentError, message, call, em)
 
 
 def test_noninferiority_needs_a_direction(means_of):
     compared = means_of([0.0, 1.0], np.eye(2), df=9, direction=None).against("a0")
-    with pytest.raises(ArgumentError, match="noninferiority must know which end of the response is better"):
-        compared.noninferiority(1)
+    refuses(ArgumentError, "noninferiority must know which end of the response is better", compared.noninferiority, 1)

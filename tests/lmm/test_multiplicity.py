@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy import special, stats
 
 from lmemtest.core.options import ADJUSTMENTS
@@ -94,8 +95,7 @@ def test_arguments_broadcast_and_edges_are_exact():
     ],
 )
 def test_bad_arguments_are_named(call, message):
-    with pytest.raises(ArgumentError, match=message):
-        call()
+    refuses(ArgumentError, message, call)
 
 
 # ---------------------------------------------------------------------- adjustments
@@ -167,8 +167,7 @@ def test_tukey_without_a_set_of_means_becomes_sidak_with_a_note():
 
 
 def test_unknown_adjustment_lists_the_options():
-    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or 'stepdown' or 'singlestep'"):
-        adjust([1.0], 10.0, method="tuckey")
+    refuses(ArgumentError, "adjust must be 'tukey' or 'stepdown' or 'singlestep'", adjust, [1.0], 10.0, method="tuckey")
     assert "dunnett" not in ADJUSTMENTS  # for comparisons with a control only
 
 

@@ -209,52 +209,25 @@ def test_the_errors_of_few_groups_are_said_to_be_small():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda: lt.emmeans(linear_model.OLS(table()["y"], np.ones(180)).fit(), "algorithm"),
-            ArgumentError,
-            "fit is a result of OLS without a formula, so nothing says which columns are factors. Fit it with one: "
-            "statsmodels.formula.api, or OLS.from_formula('y ~ a', data).",
-        ),
-        (
-            lambda: lt.emmeans(smf.ols("y ~ algorithm", table()), "algorithm"),
-            ArgumentError,
-            "fit must be a fitted model, got OLS of statsmodels. Give what its fit() returns.",
-        ),
-        (
-            lambda: lt.emmeans(smf.mnlogit("count ~ algorithm", table().assign(count=[0, 1, 2] * 60)).fit(disp=0), "a"),
-            ArgumentError,
-            "fit is a result of MNLogit, which has more than one coefficient per column of its design.",
-        ),
-        (
-            lambda: lt.emmeans(FITS["ols"](), "algoritm"),
-            UnknownColumnError,
-            "specs names 'algoritm', not in the fixed part of the model. Factors: algorithm, prior.",
-        ),
-        (
-            lambda: lt.emmeans(FITS["ols"](), "algorithm", ddf="kenward-roger"),
-            ArgumentError,
-            "ddf='kenward-roger' is for fits of fit_lmm, and this is a result of statsmodels. Leave ddf out.",
-        ),
-        (
-            lambda: lt.emmeans(FITS["binomial"](), "algorithm", ddf="residual"),
-            ArgumentError,
-            "ddf='residual' needs a result that tests by t, and GLM tests by z.",
-        ),
-        (
-            lambda: lt.emmeans(FITS["ols"](), "algorithm", vcov="moderated"),
-            ArgumentError,
-            "vcov must be left out, since standard errors of a result of statsmodels are the result's own.",
-        ),
-        (
-            lambda: lt.emmeans(FITS["ols"](), "algorithm", type="response"),
-            ArgumentError,
-            "type='response' is for models with a link, and the means of this one are of its response already.",
-        ),
-        (
-            lambda: lt.emmeans(FITS["ols"](), "algorithm", type="odds"),
-            ArgumentError,
-            "type must be 'link' or 'response' or 'log', got 'odds'.",
-        ),
+        (lambda: lt.emmeans(linear_model.OLS(table()["y"], np.ones(180)).fit(), "algorithm"), ArgumentError,
+         "fit is a result of OLS without a formula, so nothing says which columns are factors. Fit it with one: "
+         "statsmodels.formula.api, or OLS.from_formula('y ~ a', data)."),
+        (lambda: lt.emmeans(smf.ols("y ~ algorithm", table()), "algorithm"), ArgumentError,
+         "fit must be a fitted model, got OLS of statsmodels. Give what its fit() returns."),
+        (lambda: lt.emmeans(smf.mnlogit("count ~ algorithm", table().assign(count=[0, 1, 2] * 60)).fit(disp=0), "a"),
+         ArgumentError, "fit is a result of MNLogit, which has more than one coefficient per column of its design."),
+        (lambda: lt.emmeans(FITS["ols"](), "algoritm"), UnknownColumnError,
+         "specs names 'algoritm', not in the fixed part of the model. Factors: algorithm, prior."),
+        (lambda: lt.emmeans(FITS["ols"](), "algorithm", ddf="kenward-roger"), ArgumentError,
+         "ddf='kenward-roger' is for fits of fit_lmm, and this is a result of statsmodels. Leave ddf out."),
+        (lambda: lt.emmeans(FITS["binomial"](), "algorithm", ddf="residual"), ArgumentError,
+         "ddf='residual' needs a result that tests by t, and GLM tests by z."),
+        (lambda: lt.emmeans(FITS["ols"](), "algorithm", vcov="moderated"), ArgumentError,
+         "vcov must be left out, since standard errors of a result of statsmodels are the result's own."),
+        (lambda: lt.emmeans(FITS["ols"](), "algorithm", type="response"), ArgumentError,
+         "type='response' is for models with a link, and the means of this one are of its response already."),
+        (lambda: lt.emmeans(FITS["ols"](), "algorithm", type="odds"), ArgumentError,
+         "type must be 'link' or 'response' or 'log', got 'odds'."),
         (
             lambda: lt.emmeans(
                 smf.glm("z ~ algorithm", table().assign(z=lambda t: -t["y"])).fit(), "algorithm", type="log"
@@ -262,14 +235,11 @@ def test_the_errors_of_few_groups_are_said_to_be_small():
             ArgumentError,
             "type='log' needs positive means, and some of z are not. Take their differences: type='response'.",
         ),
-        (
-            lambda: lt.lmm.emtrends(FITS["ols"](), "algorithm", var="fidelity"),
-            ArgumentError,
-            "emtrends is for fits of fit_lmm, and this is a result of statsmodels. Compare its means at two values: "
-            "emmeans(result, ..., at={'fidelity': [0, 1]}).",
-        ),
+        (lambda: lt.lmm.emtrends(FITS["ols"](), "algorithm", var="fidelity"), ArgumentError,
+         "emtrends is for fits of fit_lmm, and this is a result of statsmodels. Compare its means at two values: "
+         "emmeans(result, ..., at={'fidelity': [0, 1]})."),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_is_refused_with_the_next_step(call, error, message):
     with pytest.raises(error, match=re.escape(message)):
         call()

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from study import make_runs
 
 import lmemtest as lt
@@ -212,30 +213,19 @@ def test_a_plain_table_is_refused(table: Make) -> None:
 @pytest.mark.parametrize(
     ("formula", "error", "message"),
     [
-        (
-            "seed ~ tool + (1 | task)",
-            FormulaError,
-            "formula models 'seed', but the score of these runs is 'loss'. Write 'loss' on the left, or give the runs "
-            "another score.",
-        ),
-        (
-            "loss ~ 1 + (1 | task)",
-            FormulaError,
-            "formula must have the algorithm 'tool' in its fixed part, because its means are compared; got "
-            "'loss ~ 1 + (1 | task)'. Write for instance 'loss ~ tool + (1 | task) + (1 | task:tool) + "
-            "(1 | task:seed)'.",
-        ),
-        (
-            "loss ~ tol + (1 | task)",
-            UnknownColumnError,
-            "formula uses 'tol' (position 8), not in data. Columns: tool, task, seed, loss. Did you mean 'tool'?\n"
-            "    loss ~ tol + (1 | task)\n           ^^^",
-        ),
+        ("seed ~ tool + (1 | task)", FormulaError,
+         "formula models 'seed', but the score of these runs is 'loss'. Write 'loss' on the left, or give the runs "
+         "another score."),
+        ("loss ~ 1 + (1 | task)", FormulaError,
+         "formula must have the algorithm 'tool' in its fixed part, because its means are compared; got "
+         "'loss ~ 1 + (1 | task)'. Write for instance 'loss ~ tool + (1 | task) + (1 | task:tool) + "
+         "(1 | task:seed)'."),
+        ("loss ~ tol + (1 | task)", UnknownColumnError,
+         "formula uses 'tol' (position 8), not in data. Columns: tool, task, seed, loss. Did you mean 'tool'?\n"
+         "    loss ~ tol + (1 | task)\n           ^^^"),
     ],
-)
-def test_formulas_that_do_not_fit_are_refused(
-    formula: str, error: type[Exception], message: str, three: Analysis
-) -> None:
+)  # fmt: skip
+def test_formulas_that_do_not_fit_are_refused(formula, error, message, three):
     with pytest.raises(error) as caught:
         analyze(three.runs, formula=formula)
     assert str(caught.value) == message
@@ -243,15 +233,13 @@ def test_formulas_that_do_not_fit_are_refused(
 
 @pytest.mark.parametrize("options", [{"alpha": 0.0}, {"alpha": 5}, {"adjust": "tuky"}, {"ddf": "kr"}])
 def test_options_are_checked(options: dict[str, Any], three: Analysis) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(options))):
-        analyze(three.runs, **options)
+    refuses(ArgumentError, next(iter(options)), analyze, three.runs, **options)
 
 
 def test_missing_scores_are_refused_with_their_count(table: Make, as_runs: Make) -> None:
     frame = table()
     frame.loc[3, "loss"] = np.nan
-    with pytest.raises(DataError, match="1 "):
-        analyze(as_runs(frame))
+    refuses(DataError, "1 ", analyze, as_runs(frame))
 
 
 # ------------------------------------------------------------------------------------------------------- saving
@@ -264,9 +252,7 @@ def test_saving_writes_the_whole_report_and_nothing_else(three: Analysis, three_
     assert os.listdir(tmp_path) == ["out.html"]
 
 
-def test_a_report_that_fails_leaves_the_old_one(
-    three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_that_fails_leaves_the_old_one(three, tmp_path, monkeypatch):
     path = tmp_path / "out.html"
     path.write_text("old", encoding="utf-8")
 
@@ -275,16 +261,13 @@ def test_a_report_that_fails_leaves_the_old_one(
 
     monkeypatch.setattr("lmemtest.report.analysis.os.replace", fail)
     monkeypatch.setattr("lmemtest.report.render.render_html", lambda *_: "new")
-    with pytest.raises(OSError, match="the disk is full"):
-        three.save(path)
+    refuses(OSError, "the disk is full", three.save, path)
     assert path.read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["out.html"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
-def test_a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_old_one(
-    three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_old_one(three, tmp_path, monkeypatch):
     import resource
 
     path = tmp_path / "out.html"
@@ -293,17 +276,14 @@ def test_a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_old_one(
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
     try:
-        with pytest.raises(OSError, match=r"File too large; nothing was written: '.*out\.html'"):
-            three.save(path)
+        refuses(OSError, r"File too large; nothing was written: '.*out\.html'", three.save, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["out.html"]
 
 
-def test_replacing_keeps_permissions_and_links(
-    three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replacing_keeps_permissions_and_links(three, tmp_path, monkeypatch):
     monkeypatch.setattr("lmemtest.report.render.render_html", lambda *_: "new")
     path, link = tmp_path / "out.html", tmp_path / "link.html"
     path.write_text("old", encoding="utf-8")
@@ -417,8 +397,7 @@ def test_a_text_draws_no_figures(three: Analysis, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(Figure, "savefig", refuse)
     assert three.to_text().count("[Figure:") == html.count("<figure")
-    with pytest.raises(AssertionError, match="a figure was drawn"):
-        three.to_html()
+    refuses(AssertionError, "a figure was drawn", three.to_html)
 
 
 def test_a_pair_without_a_test_is_neither_different_nor_alike(three: Analysis) -> None:

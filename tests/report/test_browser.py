@@ -76,9 +76,7 @@ def test_nothing_is_asked_for_and_nothing_overflows(tab: Tab, page: Path, hostil
         assert tab.run(WIDER) == []
 
 
-def test_on_a_phone_the_ranking_has_names_of_nine_letters_whole_and_all_columns(
-    tab: Tab, tmp_path: Path, table: Make, as_runs: Make
-) -> None:
+def test_on_a_phone_the_ranking_has_names_of_nine_letters_whole_and_all_columns(tab, tmp_path, table, as_runs):
     names = ["SMAC", "HyperBand", "TPE+prior"]
     tab.open(analyze(as_runs(table(names))).save(tmp_path / "report.html"), 390)
     assert tab.run("(({scrollWidth: s, clientWidth: c}) => s - c)(document.querySelector('.front .scroll'))") == 0

@@ -84,9 +84,7 @@ def test_two_unpaired_algorithms_get_welch_intervals(table: Make, effects_of: Ma
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_errors_of_three_algorithms_are_those_of_each_benchmark_by_itself(
-    paired: bool, table: Make, effects_of: Make
-) -> None:
+def test_errors_of_three_algorithms_are_those_of_each_benchmark_by_itself(paired, table, effects_of):
     frame = table()
     if not paired:
         frame = frame.sample(frac=0.85, random_state=3)  # other seeds are missing for each algorithm

@@ -35,9 +35,7 @@ def said(analysis: Analysis) -> str:
 
 @pytest.mark.daily(2)
 @pytest.mark.parametrize(("spread", "seed"), [(0.2, 0), (1.0, 1), (2.5, 2), (6.0, 3)])
-def test_the_verdict_names_who_is_worse_and_who_may_be_as_good(
-    table: Make, as_runs: Make, spread: float, seed: int
-) -> None:
+def test_the_verdict_names_who_is_worse_and_who_may_be_as_good(table, as_runs, spread, seed):
     frame = table(("A", "B", "C", "D"), spread=spread)
     frame["loss"] += np.random.default_rng(seed).normal(size=len(frame))
     analysis = analyze(as_runs(frame))
@@ -108,7 +106,7 @@ def test_nothing_is_said_of_parts_that_were_not_left_out(table: Make, as_runs: M
     assert len(beside) == 2  # other levels
     section = section_of(analysis, "elsewhere")
     assert "variant" not in plain(section.summary)
-    assert "variants='all' leaves out each benchmark" in section.blocks[0].notes[-1]  # type: ignore[union-attr]
+    assert "variants='all' leaves out each benchmark" in section.blocks[0].notes[-1]
 
 
 def test_metafeatures_have_their_leaders_and_what_was_tested(table: Make, as_runs: Make) -> None:
@@ -122,7 +120,7 @@ def test_metafeatures_have_their_leaders_and_what_was_tested(table: Make, as_run
         analysis = analyze(as_runs(frame, metafeatures=["prior"]))
         section = section_of(analysis, "metafeatures")
         assert plain(section.summary).startswith(words)
-        rows = section.blocks[0].frame.set_index("level")  # type: ignore[union-attr]
+        rows = section.blocks[0].frame.set_index("level")
         assert rows.loc[["bad", "good"], "most often first"].tolist() == leaders_of
 
 
@@ -136,9 +134,9 @@ def test_metafeatures_have_their_leaders_and_what_was_tested(table: Make, as_run
 )
 def test_variants_are_of_the_model_of_the_report(table: Make, as_runs: Make, options: dict[str, str]) -> None:
     frame = table(("A", "B", "C"), spread=1.5)
-    analysis = analyze(as_runs(frame), **options)  # type: ignore[arg-type]
+    analysis = analyze(as_runs(frame), **options)
     row = variants(analysis).set_index("analysis").loc["without task0"]
-    part = analyze(as_runs(frame[frame["task"] != "task0"]), **options)  # type: ignore[arg-type]
+    part = analyze(as_runs(frame[frame["task"] != "task0"]), **options)
     same = [
         analysis.decisions.decision.loc[pair] == part.decisions.decision.loc[pair]
         for pair in (("A", "B"), ("A", "C"), ("B", "C"))
@@ -151,12 +149,12 @@ def test_a_figure_that_cannot_be_drawn_says_why() -> None:
     def refuse() -> None:
         raise ArgumentError("too many names.")
 
-    assert plain(figure_or_reason(refuse, alt="", caption=())) == "No figure: too many names."  # type: ignore[arg-type]
+    assert plain(figure_or_reason(refuse, alt="", caption=())) == "No figure: too many names."
 
 
 def test_the_digest_is_of_the_scores_as_they_were_measured(three: Analysis) -> None:
     def digest(analysis: Analysis) -> str:
-        return str(reproduction_section(analysis).blocks[2].text)  # type: ignore[union-attr]
+        return str(reproduction_section(analysis).blocks[2].text)
 
     assert digest(analyze(three.runs.normalize("zscore"))) == digest(three)
     table = three.table.to_frame()

@@ -125,9 +125,7 @@ def test_capitals_of_names_survive_at_the_start_of_a_sentence(table: Make, as_ru
         ("(1 | prior:tool)", "benchmark", 8, False),
     ],
 )
-def test_the_sample_follows_from_the_fitted_terms(
-    terms: str, noun: str, size: int, varies: bool, instances: pd.DataFrame, as_runs: Make
-) -> None:
+def test_the_sample_follows_from_the_fitted_terms(terms, noun, size, varies, instances, as_runs):
     runs = as_runs(instances, metafeatures=("prior",))
     sample = sample_of(lt.fit_lmm(f"loss ~ tool + {terms}", runs), runs)
     assert (sample.noun, sample.size, sample.varies) == (noun, size, varies)
@@ -169,9 +167,7 @@ def test_benchmarks_as_the_sample_keep_instances_apart(instances: pd.DataFrame, 
     ]
 
 
-def test_a_winner_that_depends_on_a_metafeature_is_in_the_headline(
-    instances: pd.DataFrame, table: Make, as_runs: Make
-) -> None:
+def test_a_winner_that_depends_on_a_metafeature_is_in_the_headline(instances, table, as_runs):
     reversed_ = analyze(as_runs(instances, metafeatures=("prior",)))
     assert reversed_.interactions["prior"].result in reversed_.headline()
     assert re.search(
@@ -220,9 +216,7 @@ def test_few_benchmarks_without_variation_are_a_reservation(zero: Analysis) -> N
         (0.3, 0.9, "finds no algorithm worse than A either."),
     ],
 )
-def test_the_cautious_check_has_the_last_word(
-    gap: float, spread: float, verdict: str, table: Make, as_runs: Make
-) -> None:
+def test_the_cautious_check_has_the_last_word(gap, spread, verdict, table, as_runs):
     frame = table(("A", "B"), ("t0", "t1", "t2", "t3"), seeds=6)
     wave = frame["task"].map({"t0": -1.0, "t1": 1.0, "t2": -1.0, "t3": 1.0})
     frame["loss"] = 1e-3 * wave + np.where(frame["seed"] % 2, 1.2, -1.2)
@@ -267,7 +261,7 @@ def test_the_cautious_check_has_one_number_per_benchmark(instances: pd.DataFrame
     runs = as_runs(instances, metafeatures=("prior",))
     effects = lt.analyze(runs, formula="loss ~ tool + (1 | task) + (1 | task:tool)").effects
     means = instances.pivot_table(index="task", columns="tool", values="loss")
-    row = cautious_check(effects, "A").to_frame().iloc[0]  # type: ignore[arg-type]
+    row = cautious_check(effects, "A").to_frame().iloc[0]
     gaps = means["A"] - means["B"]
     assert (row["n_benchmarks"], row["df"]) == (8, 7)
     assert (row["difference"], row["se"]) == (approx(gaps.mean()), approx(gaps.std() / np.sqrt(8)))
@@ -278,7 +272,7 @@ def test_the_cautious_check_survives_gaps(table: Make, as_runs: Make) -> None:
     frame = frame[(frame["tool"] != "C") | (frame["task"] == "x")]
     frame = frame[(frame["tool"] != "A") | (frame["task"] != "z")]
     effects = analyze(as_runs(frame), formula="loss ~ tool + (1 | task)").effects
-    check = cautious_check(effects, "A").to_frame().set_index("algorithm")  # type: ignore[arg-type]
+    check = cautious_check(effects, "A").to_frame().set_index("algorithm")
     assert check["n_benchmarks"].to_dict() == {"B": 2, "C": 1}
     assert check["p_value"].notna().to_dict() == {"B": True, "C": False}
 

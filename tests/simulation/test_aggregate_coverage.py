@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 import pytest
 from harness import about, answers_of, printed
+from study import blocks_of_scores
 
-from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.aggregates import MEASURES, measures_of, middle
 from lmemtest.bench.ranking.resampling import Resampling, intervals
 
@@ -31,12 +31,7 @@ def noise(rng, size, kind):
 
 def table(scores, unit="runs", drawn="n-1", seed=0):
     """Draws of the (benchmarks, runs) scores of one algorithm."""
-    labels = tuple(map(str, range(len(scores))))
-    blocks = Blocks(
-        algorithms=("A",), runs=scores[:, None, :], instances=labels, block=np.arange(len(scores)), names=labels,
-        unit="benchmark", score="score", direction="maximize",
-    )  # fmt: skip
-    return Resampling(blocks, unit, drawn, DRAWS, seed)
+    return Resampling(blocks_of_scores(scores[:, None, :]), unit, drawn, DRAWS, seed)
 
 
 def coverage(kind, runs, unit, drawn, method, n, seed=1):

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from harness import about, at_least, at_most, printed, rate_of
+from study import blocks_of_scores
 
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bayesian import above, bayesian_pairs, differences, posterior
@@ -34,17 +35,7 @@ def blocks(shape: str, n: int, k: int, seeds: int, rng: np.random.Generator) -> 
     """A table of equal algorithms; benchmarks differ as much as advantages do, runs with a standard deviation of 1."""
     scores = rng.normal(size=(n, 1)) + advantages(shape, (n, k), rng)
     noise = rng.normal(size=(n, k, seeds)) if seeds > 1 else np.zeros((n, k, 1))
-    names = tuple(f"benchmark {i}" for i in range(n))
-    return Blocks(
-        algorithms=tuple(f"algorithm {i}" for i in range(k)),
-        runs=scores[..., None] + noise,
-        instances=names,
-        block=np.arange(n),
-        names=names,
-        unit="benchmark",
-        score="accuracy",
-        direction="maximize",
-    )
+    return blocks_of_scores(scores[..., None] + noise)
 
 
 def false_decisions(shape: str, n: int, k: int, tables: int, *, seeds: int = 1, rng: int = 1, **options) -> np.ndarray:

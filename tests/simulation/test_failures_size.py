@@ -112,9 +112,7 @@ def share_dependent(failed: list[np.ndarray], runs: np.ndarray) -> dict[str, flo
 @pytest.mark.parametrize("first", [5, 20])
 @pytest.mark.parametrize("of_algorithm", [False, True])
 @pytest.mark.parametrize(("benchmarks", "rate"), [(5, 0.3), (10, 0.05), (20, 0.3)])
-def test_nor_if_benchmarks_or_algorithms_on_them_have_chances_of_their_own(
-    benchmarks: int, rate: float, of_algorithm: bool, first: int
-) -> None:
+def test_nor_if_benchmarks_or_algorithms_on_them_have_chances_of_their_own(benchmarks, rate, of_algorithm, first):
     """Also where one algorithm has four times as many runs."""
     rng, tables = np.random.default_rng([6, benchmarks, first]), 300
     runs = np.full((benchmarks, 3), 5)
@@ -180,9 +178,7 @@ def kinds_left_out(rng: np.random.Generator, rate: float, by_score: bool) -> boo
 @pytest.mark.parametrize(
     ("rate", "by_score", "low", "high"), [(0.05, False, 0.0, 0.06), (0.3, False, 0.0, 0.06), (0.3, True, 0.06, 1.0)]
 )
-def test_a_kind_that_is_left_out_does_harm_where_it_depends_on_the_score(
-    rate: float, by_score: bool, low: float, high: float
-) -> None:
+def test_a_kind_that_is_left_out_does_harm_where_it_depends_on_the_score(rate, by_score, low, high):
     share = rate_of(lambda rng: kinds_left_out(rng, rate, by_score), 600, [11, int(100 * rate), by_score])
     assert at_most(share, 600, high)
     assert at_least(share, 600, low)

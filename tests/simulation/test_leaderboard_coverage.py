@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from harness import at_least, rate_of
+from study import blocks_of_scores
 
-from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
 from lmemtest.bench.ranking.leaderboard import MEASURES, Standings, leaderboard, wins_on_blocks
 
@@ -18,22 +18,6 @@ DRAWS = {
     "skewed": lambda rng, shape: rng.exponential(size=shape) ** 2,
     "ties": lambda rng, shape: np.round(2 * rng.normal(size=shape)) / 2,
 }
-
-
-def blocks(runs):
-    """Of runs (benchmark, algorithm, run)."""
-    n, k, _ = runs.shape
-    names = tuple(map(str, range(n)))
-    return Blocks(
-        algorithms=tuple(f"{i:02d}" for i in range(k)),
-        runs=runs,
-        instances=names,
-        block=np.arange(n),
-        names=names,
-        unit="benchmark",
-        score="accuracy",
-        direction="maximize",
-    )
 
 
 def truth(gains):
@@ -62,7 +46,7 @@ def over_benchmarks(kind, k, n, spread, tables, *, missing=0.0):
     def study(rng):
         gains = effect + DRAWS[kind](rng, (n, k))
         gains[rng.random((n, k)) < missing] = np.nan
-        return covered(leaderboard(blocks(gains[:, :, None]), n_draws=500, rng=rng), want)
+        return covered(leaderboard(blocks_of_scores(gains[:, :, None]), n_draws=500, rng=rng), want)
 
     return {name: float(np.mean(share)) for name, share in rate_of(study, tables, rng).items()}
 
@@ -76,7 +60,7 @@ def over_runs(k, n, r, noise, tables, *, luck=0.0):
 
     def study(rng):
         runs = level[:, :, None] + noise * rng.normal(size=(n, k, r)) + luck * rng.normal(size=(n, 1, r))
-        table = replace(blocks(runs), seeds=np.broadcast_to(np.arange(r), runs.shape) if luck else None)
+        table = replace(blocks_of_scores(runs), seeds=np.broadcast_to(np.arange(r), runs.shape) if luck else None)
         return covered(leaderboard(table, n_draws=500, resample="runs", rng=rng), want)
 
     return {name: float(np.mean(share)) for name, share in rate_of(study, tables, rng).items()}

@@ -22,13 +22,7 @@ from lmemtest.lmm.means.empirical_bayes import moderation
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
 from lmemtest.lmm.sequential.spending import SPENDING
-from lmemtest.lmm.sequential.successive_t import (
-    boundaries,
-    boundaries_of_spent,
-    level_of_look,
-    repeated_p,
-    score_of,
-)
+from lmemtest.lmm.sequential.successive_t import boundaries, boundaries_of_spent, level_of_look, repeated_p, score_of
 
 DESIGNS = {  # algorithms, looks, what is unusual
     "2 algorithms, 3 to 10 benchmarks, looks every 1": (2, range(3, 11), ""),

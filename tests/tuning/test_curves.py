@@ -300,8 +300,6 @@ BAD = [
     ({"scores": [0.1, None, 0.3]}, DataError,
      "scores must not be missing: 1 of 3 are NaN (position 1). Score a failed run as the worst value: dropping it "
      "would make the search look better than it was."),
-    ({"direction": "maximal"}, ArgumentError,
-     "direction must be 'minimize' or 'maximize', got 'maximal'. Did you mean 'maximize'?"),
     ({"k": 0}, ArgumentError, "k must be positive and finite (how many configurations are tried), got 0."),
     ({"k": [1, -2]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got -2."),
     ({"k": [1, np.inf]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got inf."),
@@ -313,9 +311,6 @@ BAD = [
      "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'."),
     ({"statistic": 90}, ArgumentError,
      "statistic must be a number between 0 and 1 (both excluded), got 90. Write 0.9?"),
-    ({"level": 95}, ArgumentError, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
-    ({"band": "ld"}, ArgumentError,
-     "band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks' or 'dkw', got 'ld'."),
     ({"bounds": (0, 0.5)}, DataError,
      "bounds must enclose all scores, but 1 of 3 lie outside of 0 to 0.5 (the scores go from 0.2 to 0.6). Widen the "
      "bounds, or give a failed run the worst score that can occur."),

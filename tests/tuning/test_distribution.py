@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from pytest import approx
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import integrate, optimize, stats
 
 from lmemtest import tuning
@@ -297,8 +297,7 @@ def test_other_laws_are_seen_at_their_ends():
 
 
 def test_what_is_no_law_is_refused():
-    with pytest.raises(ArgumentError, match=r"^law must have a cdf, such as kernel_density\(...\)"):
-        goodness_of_fit([0.2], "normal")
+    refuses(ArgumentError, r"^law must have a cdf, such as kernel_density\(...\)", goodness_of_fit, [0.2], "normal")
 
     class Wrong:
         def cdf(self, y):
@@ -308,5 +307,4 @@ def test_what_is_no_law_is_refused():
         goodness_of_fit([0.2, 0.4], Wrong())
     with pytest.raises(ArgumentError, match=r"^band must be 'ld_highest_density' or 'ld_equal_tailed' or 'ks'"):
         goodness_of_fit([0.2], UNIFORM, band="dkw")
-    with pytest.raises(DataError, match=r"^scores must not be missing"):
-        goodness_of_fit([0.2, np.nan], UNIFORM)
+    refuses(DataError, r"^scores must not be missing", goodness_of_fit, [0.2, np.nan], UNIFORM)

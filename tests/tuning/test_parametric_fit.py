@@ -332,7 +332,6 @@ def test_the_bootstrap_sees_what_the_band_does_not():
 
 def test_options_are_checked():
     for options, message in [
-        ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"limits": (1, 0)}, "limits must be (low, high) with low < high, got (1, 0)."),
         ({"limits": 3}, "limits must be a (low, high) pair, with None for no limit, got 3."),
         ({"limits": np.array([1j, 2])},
@@ -349,7 +348,6 @@ def test_options_are_checked():
          "constraints['o'] must be at least 0 and not fixed at 0, got (0.0, 0.0). For scores without noise use "
          "law='quadratic'."),
         ({"constraints": 3}, "constraints must be a mapping such as {'c': (1, 4)}, got 3."),
-        ({"level": 95}, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
     ]:  # fmt: skip
         with pytest.raises(ArgumentError) as error:
             fit_noisy(noisy_scores(), **{"direction": "minimize", **options})

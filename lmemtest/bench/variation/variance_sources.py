@@ -390,7 +390,7 @@ def _of_trainings(
     if isinstance(table, Runs):
         score, algorithm, benchmark = score or table.score, algorithm or table.algorithm, benchmark or table.benchmark
         table = table.frame
-    columns = as_frame(table, argument="table").collect_schema().names()
+    columns = as_frame(table, argument="runs").collect_schema().names()
     roles = {"algorithm": algorithm, "benchmark": benchmark} if model is None else {"model": model}
     score, names, by = _columns_of(columns, score, sources, roles)
     if relative_to is None:
@@ -497,9 +497,9 @@ def _columns_of(
 def _read(table: Any, score: str, names: tuple[str, ...], by: Mapping[str, str]) -> pd.DataFrame:
     """Columns by their roles, in memory; refuses what is missing."""
     wanted = list(dict.fromkeys([score, *names, *by.values()]))
-    frame = as_frame(table, argument="table").lazy().select(*wanted).collect().to_pandas().reset_index(drop=True)
+    frame = as_frame(table, argument="runs").lazy().select(*wanted).collect().to_pandas().reset_index(drop=True)
     if frame.empty:
-        raise DataError("table has no rows: give one row per training.")
+        raise DataError("runs has no rows: give one row per training.")
     for name in wanted:
         missing = int(frame[name].isna().sum())
         if missing:

@@ -15,6 +15,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from levels import first
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.bench.checks.subject import overview
@@ -139,8 +140,7 @@ def test_an_analysis_says_the_same(kind):
 @kinds
 def test_a_missing_name_and_a_bad_score_are_counted_in_rows(kind):
     lacking = table().assign(task=lambda d: d["task"].where(d["task"] != "t2"))
-    with pytest.raises(DataError, match=r"The column 'task' has 36 missing values"):
-        lt.Runs(KINDS[kind](lacking), **ROLES)
+    refuses(DataError, r"The column 'task' has 36 missing values", lt.Runs, KINDS[kind](lacking), **ROLES)
     bad = table()
     bad.loc[bad["task"] == "t2", "loss"] = np.inf
     with pytest.raises(DataError, match=r"36 of 144 rows have a score that is missing or infinite"):
@@ -154,8 +154,7 @@ def test_a_missing_name_and_a_bad_score_are_counted_in_rows(kind):
 def test_an_order_within_groups_that_dask_lacks_has_another_way():
     runs = lt.Runs(of_dask(table()), **ROLES)
     for ask in (runs.best_so_far, lambda: runs.normalize("rank")):
-        with pytest.raises(DataError, match=r"dask tables do not offer\. Do it before, .* polars, duckdb, pyspark, or"):
-            ask()
+        refuses(DataError, r"dask tables do not offer\. Do it before, .* polars, duckdb, pyspark, or", ask)
 
 
 def test_more_cells_than_memory_holds_are_refused_with_a_way_to_fewer(monkeypatch):
@@ -209,8 +208,7 @@ def test_files_that_went_away_and_a_full_disk_are_told(tmp_path):
     table().to_parquet(path)
     runs = lt.Runs(pl.scan_parquet(path), **ROLES)
     path.unlink()
-    with pytest.raises(DataError, match=r"Are the files still where they were when the table was opened\?"):
-        lt.recommend(runs)
+    refuses(DataError, r"Are the files still where they were when the table was opened\?", lt.recommend, runs)
     narrow = duckdb.connect()
     narrow.execute("set memory_limit='48MB'; set threads=1; set max_temp_directory_size='0KB'")
     many = narrow.sql("select i % 3 as tool, i as task, random() as loss from range(3_000_000) t(i)")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refusals import refusal
+from refusals import refusal, refuses
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core import codes, frames
@@ -210,8 +210,7 @@ def test_missing_keys_are_refused(backend: str) -> None:
 def test_an_empty_table_is_refused(backend: str) -> None:
     empty = pd.DataFrame({"g": pd.Series([], dtype="str"), "y": pd.Series([], dtype=float)})
     for by in ([], ["g"]):
-        with pytest.raises(DataError, match="The table has no rows"):
-            compress(as_backend(empty, backend), by, score="y")
+        refuses(DataError, "The table has no rows", compress, as_backend(empty, backend), by, score="y")
 
 
 def test_weights_must_be_positive() -> None:
@@ -253,10 +252,8 @@ def test_a_transformation_cannot_write_to_the_data() -> None:
     ],
 )
 def test_columns_that_do_not_exist_are_refused(frame: pd.DataFrame, by: Any, options: Any, words: str) -> None:
-    with pytest.raises(UnknownColumnError, match=words):
-        compress(frame, by, **{"score": "value", **options})
-    with pytest.raises(ArgumentError, match="frame must be a dataframe"):
-        compress([1, 2], ["algorithm"], score="value")
+    refuses(UnknownColumnError, words, compress, frame, by, **{"score": "value", **options})
+    refuses(ArgumentError, "frame must be a dataframe", compress, [1, 2], ["algorithm"], score="value")
 
 
 def test_columns_that_cannot_be_sorted_are_refused() -> None:
@@ -264,8 +261,7 @@ def test_columns_that_cannot_be_sorted_are_refused() -> None:
     with pytest.raises(DataError, match=r"The column 'g' mixes values of type int and str.*astype\(str\)"):
         compress(mixed, ["g"], score="y")
     lists = pd.DataFrame({"g": [[1], [2]], "y": [1.0, 2.0]})
-    with pytest.raises(DataError, match=r"The column 'g' holds values such as \[1\]"):
-        compress(lists, ["g"], score="y")
+    refuses(DataError, r"The column 'g' holds values such as \[1\]", compress, lists, ["g"], score="y")
 
 
 def test_keys_beyond_64_bits_are_renumbered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,8 +283,7 @@ def test_scores_of_any_numeric_type(dtype: str) -> None:
     assert got.mean.tolist() == [1.5, 3.0]
     if dtype[0].isupper():
         frame["y"] = pd.array([1, None, 3], dtype=dtype)
-        with pytest.raises(DataError, match="1 of 3 rows has a score"):
-            compress(frame, ["g"], score="y")
+        refuses(DataError, "1 of 3 rows has a score", compress, frame, ["g"], score="y")
 
 
 def test_runs_and_narwhals_frames_are_accepted(frame: pd.DataFrame) -> None:

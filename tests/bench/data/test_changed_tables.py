@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from refusals import refusal
+from refusals import refusal, refuses
 
 import lmemtest as lt
 from lmemtest.core import frames
@@ -93,8 +93,7 @@ def test_a_file_that_vanished_is_said_when_runs_are_made(tmp_path: Path) -> None
 def test_what_was_dropped_or_closed_is_said_when_runs_are_made(connection: Any, vanish: Any, words: str) -> None:
     table = connection.sql("select * from runs")
     vanish(connection)
-    with pytest.raises(lt.errors.DataError, match=f"^The query of the duckdb table failed with {words}"):
-        lt.Runs(table, **ROLES)
+    refuses(lt.errors.DataError, f"^The query of the duckdb table failed with {words}", lt.Runs, table, **ROLES)
 
 
 @pytest.mark.parametrize(
@@ -112,5 +111,4 @@ def test_what_a_backend_raises_before_it_is_asked_is_said_too(ask: Any, monkeypa
     table = nw.from_native(pl.from_pandas(rows()).lazy())
     monkeypatch.setattr(nw.LazyFrame, "select", select)
     message = r"^The query of the polars table failed with CatalogException: .* Was it dropped or renamed after it was "
-    with pytest.raises(lt.errors.DataError, match=message):
-        ask(table)
+    refuses(lt.errors.DataError, message, ask, table)

@@ -19,7 +19,7 @@ import openpyxl
 import pandas as pd
 import pytest
 from openpyxl.styles import PatternFill
-from refusals import refusal
+from refusals import refusal, refuses
 
 import lmemtest as lt
 from lmemtest.bench.data import delimited, sheets
@@ -77,8 +77,7 @@ def test_no_more_is_unpacked_than_the_limit(monkeypatch):
 
     stream = Endless()
     monkeypatch.setenv("LMEMTEST_MAX_GB", "0.005")
-    with pytest.raises(DataError, match=r"^Standard input holds more than 0\.005 GB"):
-        sheets.within_limit(stream, "Standard input")
+    refuses(DataError, r"^Standard input holds more than 0\.005 GB", sheets.within_limit, stream, "Standard input")
     assert 5e6 < stream.given < 7e6
 
 
@@ -86,11 +85,9 @@ def test_no_more_is_unpacked_than_the_limit(monkeypatch):
 def test_a_file_and_standard_input_have_the_limit(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_bytes(HEADER + LINES)
-    with pytest.raises(DataError, match=r"a\.csv' holds more than 0\.0001 GB"):
-        read_table(path)
+    refuses(DataError, r"a\.csv' holds more than 0\.0001 GB", read_table, path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(HEADER + LINES)))
-    with pytest.raises(DataError, match=r"^Standard input holds more than 0\.0001 GB"):
-        read_table("-")
+    refuses(DataError, r"^Standard input holds more than 0\.0001 GB", read_table, "-")
 
 
 @pytest.mark.parametrize("given", ["many", "0", "-1", "nan"])
@@ -114,8 +111,7 @@ def test_archives_that_unpack_to_more_are_refused_by_their_table_of_contents(tmp
         archive.writestr("header.json", " " * 200_000 + "{}")
     np.savez_compressed(scores, A=np.zeros((100, 250)))
     for read, path in ((read_table, book), (log_of, log), (lt.importers.rliable, scores)):
-        with pytest.raises(DataError, match=r"^The file '.*', unpacked, holds more than 0\.0001 GB"):
-            read(path)
+        refuses(DataError, r"^The file '.*', unpacked, holds more than 0\.0001 GB", read, path)
 
 
 def test_a_parquet_file_and_json_of_few_bytes_and_many_cells_are_refused(tmp_path, monkeypatch):
@@ -126,8 +122,7 @@ def test_a_parquet_file_and_json_of_few_bytes_and_many_cells_are_refused(tmp_pat
     monkeypatch.setenv("LMEMTEST_MAX_GB", "0.0001")
     shapes = {packed: "30,000 rows of 2 columns", sparse: "300 rows of 300 columns", nested: "450 rows of 150 columns"}
     for path, shape in shapes.items():
-        with pytest.raises(DataError, match=rf"holds {shape}, as text more than 0\.0001 GB"):
-            read_table(path)
+        refuses(DataError, rf"holds {shape}, as text more than 0\.0001 GB", read_table, path)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".json", ".jsonl", ".md"])
@@ -159,8 +154,7 @@ def test_a_file_of_one_line_is_no_table(tmp_path, monkeypatch):
         read_table(path)
     assert len(str(error.value)) < 600
     monkeypatch.setattr(delimited, "_LONGEST_HEADER", 1_000)
-    with pytest.raises(DataError, match=r"has a first line of 2,000 characters, so it is no table with a header\."):
-        read_table(path)
+    refuses(DataError, r"has a first line of 2,000 characters, so it is no table with a header\.", read_table, path)
 
 
 # ----------------------------------------------------------------------------------------------------------- sheets
@@ -237,14 +231,12 @@ def test_half_a_character_is_refused_and_a_whole_one_is_read(tmp_path):
     path = tmp_path / "a.jsonl"
     for text in ('{"algo": "A\\ud83d", "loss": 1}', '{"al\\udfffgo": "A", "loss": 1}'):
         path.write_text(text)
-        with pytest.raises(DataError, match=r"holds half of a character, \\ud(83d|fff) in line 1, which no text can"):
-            read_table(path)
+        refuses(DataError, r"holds half of a character, \\ud(83d|fff) in line 1, which no text can", read_table, path)
     path.write_text('{"algo": "A\\ud83d\\ude00", "loss": 1}')
     assert read_table(path)["algo"].tolist() == ["A\N{GRINNING FACE}"]
     other = tmp_path / "a.csv"
     other.write_bytes(b"algo,loss\nA+2AA-,1\n")
-    with pytest.raises(DataError, match=r"is not utf-7 text"):
-        read_table(other, encoding="utf-7")
+    refuses(DataError, r"is not utf-7 text", read_table, other, encoding="utf-7")
     with pytest.raises(ArgumentError, match=r"^encoding must be the name of a text encoding such as .*, got 3\.$"):
         read_table(other, encoding=3)
 

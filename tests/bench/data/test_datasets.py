@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from levels import first
-from refusals import refusal
+from refusals import refusal, refuses
 
 from lmemtest.bench.data import datasets
 from lmemtest.bench.data.datasets import load_pipeline_study
@@ -239,8 +239,7 @@ def test_fetch_selects_the_study_out_of_a_larger_file(study, tmp_path):
 
 
 def test_fetch_rejects_an_unknown_selection(study_file):
-    with pytest.raises(ArgumentError, match=r"select.*study.*all"):
-        datasets.fetch_priorband(study_file, select="most")
+    refuses(ArgumentError, r"select.*study.*all", datasets.fetch_priorband, study_file, select="most")
 
 
 @pytest.mark.parametrize(
@@ -326,8 +325,7 @@ def cut_gzip(study: pd.DataFrame, path: Path) -> None:
 def test_fetch_names_a_damaged_or_foreign_file(make, message, study, tmp_path):
     path = tmp_path / "damaged"
     make(study, path)
-    with pytest.raises(DownloadError, match=message):
-        datasets.fetch_priorband(path)
+    refuses(DownloadError, message, datasets.fetch_priorband, path)
     assert path.exists(), "a file of the user's is never removed"
 
 
@@ -401,8 +399,7 @@ def test_an_interrupted_download_leaves_nothing_in_the_cache(error, study_file, 
 
 def test_a_download_that_fails_its_check_is_not_kept(study_file, cache, connect):
     network = connect(FakeNetwork(study_file.read_bytes()[:5000]))
-    with pytest.raises(DownloadError, match=r"probably cut off"):
-        datasets.fetch_priorband()
+    refuses(DownloadError, r"probably cut off", datasets.fetch_priorband)
     assert len(network.urls) == 1
     assert list(cache.iterdir()) == []
 
@@ -428,8 +425,7 @@ def test_a_damaged_cached_file_is_downloaded_again(study_file, cache, connect):
 def test_a_cache_that_cannot_be_written_names_the_variable_to_set(cache, connect, study_file):
     cache.mkdir(mode=0o500)
     connect(FakeNetwork(study_file.read_bytes()))
-    with pytest.raises(DownloadError, match=r"PermissionError.*LMEMTEST_CACHE"):
-        datasets.fetch_priorband()
+    refuses(DownloadError, r"PermissionError.*LMEMTEST_CACHE", datasets.fetch_priorband)
 
 
 def test_cache_folder_defaults_to_that_of_the_operating_system(monkeypatch):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from levels import first
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.bench.data.column import number_in
@@ -127,9 +128,7 @@ def of_file(path: Path) -> tuple[pd.DataFrame, Tidy]:
     [(suffix, rows, 2 * i + j) for i, suffix in enumerate([".csv", ".xlsx", ".md"]) for j, rows in enumerate(ROWS)],
 )
 @pytest.mark.parametrize("step", first([25, 5]))  # coprime to the number of cells, surroundings and summaries
-def test_every_form_is_read_as_the_table_that_it_was_made_of(
-    tmp_path: Path, suffix: str, rows: str, start: int, step: int
-) -> None:
+def test_every_form_is_read_as_the_table_that_it_was_made_of(tmp_path, suffix, rows, start, step):
     table = truth()
     for cells, around, summaries in list(itertools.product(CELLS, AROUND, SUMMARIES))[start::step]:
         sheet = as_people_have_it(table, cells=cells, rows=rows, around=around, summaries=summaries)
@@ -292,9 +291,9 @@ def test_averages_among_the_rows_of_a_long_table_are_left_out(tmp_path: Path) ->
 def test_data_sets_are_never_compared(label: str) -> None:
     table = truth().T.rename_axis(label).reset_index()
     for methods in (None, "rows"):
-        runs = lt.Runs.from_wide(table, direction="maximize", methods=methods)  # type: ignore[arg-type]
+        runs = lt.Runs.from_wide(table, direction="maximize", methods=methods)
         assert set(runs.algorithms) == set(METHODS), label
-        assert len(runs.levels(runs.benchmark)) == len(DATA_SETS)  # type: ignore[arg-type]
+        assert len(runs.levels(runs.benchmark)) == len(DATA_SETS)
         assert "methods in rows" in runs.notes[0]
     indexed = lt.Runs.from_wide(table.set_index(label), direction="maximize")
     assert set(indexed.algorithms) == set(METHODS)
@@ -322,7 +321,7 @@ def test_the_caller_decides_where_the_methods_are() -> None:
     ):
         lt.Runs.from_wide(table, direction="maximize", methods="rows", benchmark="x")
     with pytest.raises(ArgumentError, match="methods must be 'columns' or 'rows', got 'row'"):
-        lt.Runs.from_wide(table, direction="maximize", methods="row")  # type: ignore[arg-type]
+        lt.Runs.from_wide(table, direction="maximize", methods="row")
     lazy = pytest.importorskip("polars").from_pandas(table).lazy()
     found = lt.Runs.from_wide(lazy, direction="maximize", algorithm="x", methods="rows")
     assert (found.is_lazy, found.algorithms) == (True, ("p", "q", "r"))
@@ -399,8 +398,7 @@ def test_two_rows_of_a_header_are_one(tmp_path: Path) -> None:
     ]
 )  # fmt: skip
 def test_what_is_unclear_is_refused(table: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        lt.Runs.from_wide(pd.DataFrame(table), direction="maximize")
+    refuses(DataError, message, lt.Runs.from_wide, pd.DataFrame(table), direction="maximize")
 
 
 def test_half_of_the_cells_with_a_spread_are_means_all_the_same() -> None:
@@ -427,8 +425,7 @@ def test_words_stand_for_failed_runs(tmp_path: Path) -> None:
     assert runs.score_failures("worst").to_frame()["time"].tolist() == [1.5, 2.0, 3.0, 2.0, 3.0, 2.0]
     with pytest.raises(UnknownColumnError, match=r"names 'TIMEOT', .* nor a word in a cell of scores"):
         lt.read_runs(path, **roles, failed=["TIMEOUT", "oom", "TIMEOT"])
-    with pytest.raises(ArgumentError, match="must be one column, or words"):
-        lt.read_runs(path, **roles, failed=["task", "oom"])
+    refuses(ArgumentError, "must be one column, or words", lt.read_runs, path, **roles, failed=["task", "oom"])
     wide = pd.DataFrame({"task": ["x", "y"], "A": [1.5, None], "B": ["oom", 2]})
     assert lt.Runs.from_wide(wide, direction="minimize", failed="oom").notes[0].endswith("('oom' 1, empty 1).")
 
@@ -452,8 +449,7 @@ def test_the_sheet_with_the_table_is_taken_or_asked_for(tmp_path: Path) -> None:
         lt.read_runs(path, **roles)
     assert lt.read_runs(path, **roles, sheet="old").to_frame()["loss"].tolist() == [2, 2]
     assert lt.read_runs(path, **roles, sheet=2).to_frame()["loss"].tolist() == [1, 2]
-    with pytest.raises(ArgumentError, match="has no sheet 9"):
-        lt.read_runs(path, **roles, sheet=9)
+    refuses(ArgumentError, "has no sheet 9", lt.read_runs, path, **roles, sheet=9)
     del book["old"]
     book.save(path)
     assert lt.read_runs(path, **roles).notes == ("Read as: the sheet 'runs', one of 2.",)
@@ -472,11 +468,9 @@ def test_markdown_has_bars_or_none_at_its_ends_and_may_hold_several_tables(tmp_p
         lt.read_runs(path, score="loss", direction="minimize", algorithm="tool")
     assert open_table(path, sheet="2").read().columns.tolist() == ["x", "y"]
     path.write_text("no table | here")
-    with pytest.raises(DataError, match="has no Markdown table"):
-        open_table(path).read()
+    refuses(DataError, "has no Markdown table", open_table(path).read)
     path.write_text("|a|b|\n|-|-|\n|1|2|3|\n")
-    with pytest.raises(DataError, match="row of 3 cells below a header of 2"):
-        open_table(path).read()
+    refuses(DataError, "row of 3 cells below a header of 2", open_table(path).read)
 
 
 def test_data_rows_at_the_end_are_no_notes(tmp_path: Path) -> None:
@@ -511,15 +505,13 @@ def test_values_within_values_become_columns_or_are_named(tmp_path: Path) -> Non
     mixed = tidied(pd.DataFrame({"m": ["a", "b"], "x": [{"y": 1}, 2], "acc": [0.1, 0.2]}))
     assert mixed.remarks == (Remark("lists", ("x",)),)
     path.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": [{"id": 0}]}))
-    with pytest.raises(DataError, match=r"lists or objects in the column 'samples', and no score for each run"):
-        open_table(path).tidy()
+    refuses(DataError, r"lists or objects in the column 'samples', and no score for each run", open_table(path).tidy)
     table = truth().reset_index()
     for orient in ("columns", "records"):
-        path.write_text(table.to_json(orient=orient, indent=1))  # type: ignore[call-overload]
+        path.write_text(table.to_json(orient=orient, indent=1))
         pd.testing.assert_frame_equal(open_table(path).read(), table, check_dtype=False)
     path.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": [{"id": 0}]}, indent=1))
-    with pytest.raises(DataError, match="lists or objects in the column 'samples'"):
-        open_table(path).tidy()
+    refuses(DataError, "lists or objects in the column 'samples'", open_table(path).tidy)
     kept = tidied(pd.DataFrame({"m": ["a", "b"], "x": [[1], [2]], "acc": [0.1, 0.2]}), kept=["x"]).frame
     with pytest.raises(DataError, match="The column 'x' holds a list in each row"):
         lt.Runs(kept, score="acc", direction="maximize", algorithm="m", seed="x")
@@ -542,25 +534,22 @@ def test_duplicates_are_counted_and_dropped(backend: str) -> None:
         frame = table
     runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
     for keep, last in (("first", 0.2), ("last", 0.4), ("mean", 0.3)):
-        found = runs.drop_duplicates(keep)  # type: ignore[arg-type]
+        found = runs.drop_duplicates(keep)
         scores = found.to_frame().set_index(["tool", "seed"])["loss"].round(12)
         assert scores.to_dict() == {("A", 1): 0.5, ("B", 1): last, ("A", 2): 0.1}
         assert "2 of 5 rows repeat a run (the same tool, task and seed): 1 exact copies and 1 with" in found.notes[0]
     assert runs.drop_duplicates("first").drop_duplicates("last").n_rows == 3
-    with pytest.raises(ArgumentError, match="drop_duplicates must be 'first' or 'last' or 'mean'"):
-        runs.drop_duplicates("any")  # type: ignore[arg-type]
+    refuses(ArgumentError, "drop_duplicates must be 'first' or 'last' or 'mean'", runs.drop_duplicates, "any")
 
 
 def test_no_mean_of_a_failed_run() -> None:
     table = {"tool": ["A", "A", "B"], "task": ["x"] * 3, "loss": [0.5, None, 0.1]}
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", failed="missing")
     assert runs.drop_duplicates("first").score_failures("worst").n_rows == 2
-    with pytest.raises(DataError, match="needs the scores of all rows of a run"):
-        runs.drop_duplicates("mean")
+    refuses(DataError, "needs the scores of all rows of a run", runs.drop_duplicates, "mean")
     polars = pytest.importorskip("polars")
     lazy = lt.Runs(polars.DataFrame(table).lazy(), **runs.roles())
-    with pytest.raises(ArgumentError, match="needs a table in memory"):
-        lazy.drop_duplicates("first")
+    refuses(ArgumentError, "needs a table in memory", lazy.drop_duplicates, "first")
 
 
 def test_rows_that_share_a_label_of_the_index_are_left_out_one_by_one() -> None:
@@ -577,10 +566,7 @@ def test_columns_of_measures_are_not_averaged(names: str, what: str) -> None:
     table = pd.DataFrame({names: list("abcd"), "accuracy": [0.8, 0.7, 0.9, 0.8], "f1": 0.7, "auc": 0.9})
     with pytest.raises(DataError, match=f"^accuracy, f1, auc have the names of measures, not of {what}, "):
         lt.analyze(table, direction="maximize")
-    with (
-        on_command_line(),
-        pytest.raises(DataError, match=rf"if they are {what}, give them other names"),
-    ):
+    with on_command_line(), pytest.raises(DataError, match=rf"if they are {what}, give them other names"):
         lt.Runs.from_wide(table, direction="maximize")
 
 

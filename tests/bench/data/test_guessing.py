@@ -24,6 +24,7 @@ from ordinary_tables import (
     wide,
     with_words,
 )
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.bench.data.guessing import guess
@@ -81,8 +82,7 @@ def test_other_functions_show_the_call_with_their_own_name() -> None:
         with pytest.raises(ArgumentError) as error:
             function(table)
         assert f"By names and structure:\n  {call}" in str(error.value)
-    with pytest.raises(ArgumentError, match=r"lmemtest\.rank\(df, direction='maximize'\)"):
-        lt.rank(wide().frame)
+    refuses(ArgumentError, r"lmemtest\.rank\(df, direction='maximize'\)", lt.rank, wide().frame)
     battles = pd.DataFrame(
         {"model_a": list("ABAB") * 5, "model_b": list("BACC") * 5, "winner": ["model_a", "tie"] * 10}
     )
@@ -224,8 +224,7 @@ def test_python_and_the_command_line_show_the_same_roles(make: Callable[[], Tabl
 
 def test_a_table_as_papers_print_it_is_read_with_the_direction_alone() -> None:
     frame = printed().frame
-    with pytest.raises(ArgumentError, match=r"\n  lmemtest\.analyze\(df, direction='maximize'\)\n"):
-        lt.analyze(frame)
+    refuses(ArgumentError, r"\n  lmemtest\.analyze\(df, direction='maximize'\)\n", lt.analyze, frame)
     runs = first_step(frame, direction="maximize")
     numbers = frame.set_index("dataset").map(lambda cell: float(cell.split()[0]))
     wanted = lt.Runs.from_wide(numbers.reset_index(), direction="maximize")
@@ -238,14 +237,12 @@ def test_levels_of_columns_that_were_pivoted_are_not_lost() -> None:
     pivot = frame.pivot_table(index="dataset", columns=["method", "seed"], values="test_acc")
     message = r"The columns have 2 levels \(method, seed\).* to the rows: df\.stack\('seed'\)\.reset_index\(\)\."
     for call in (lt.analyze, lt.Runs.from_wide):
-        with pytest.raises(DataError, match=message):
-            call(pivot, direction="maximize")
+        refuses(DataError, message, call, pivot, direction="maximize")
     back = pivot.stack("seed").reset_index()
     assert set(first_step(back, direction="maximize", seed="seed").algorithms) == set(frame["method"])
     scores = frame.assign(f1=frame["test_acc"] / 2.0)
     several = scores.pivot_table(index="dataset", columns="method", values=["f1", "test_acc"])
-    with pytest.raises(DataError, match=r"several scores, 'f1', 'test_acc'.*: df\.xs\('f1', axis=1, level=0\)\."):
-        lt.analyze(several)
+    refuses(DataError, r"several scores, 'f1', 'test_acc'.*: df\.xs\('f1', axis=1, level=0\)\.", lt.analyze, several)
     assert first_step(several.xs("f1", axis=1, level=0), direction="maximize").n_rows == 60
     alone = frame.pivot_table(index=["dataset", "seed"], columns="method", values=["test_acc"])
     assert len(lt.Runs.from_wide(alone, seed="seed", direction="maximize").algorithms) == frame["method"].nunique()
@@ -331,14 +328,12 @@ def test_numbers_of_runs_in_names_are_taken_apart_by_what_the_error_says(layout:
     assert runs.n_rows == 180
     assert (runs.budget if layout == "epochs in columns" else runs.seed) is not None
     if layout == "runs in columns":
-        with pytest.raises(DataError, match="which is not what is compared"):
-            lt.Runs.from_wide(frame, direction="maximize")
+        refuses(DataError, "which is not what is compared", lt.Runs.from_wide, frame, direction="maximize")
 
 
 @pytest.mark.parametrize(("table", "step"), [("runs.csv", "lmemtest.read_runs"), (np.eye(3), "pandas.DataFrame")])
 def test_what_is_no_table_is_told_how_to_become_one(table: Any, step: str) -> None:
-    with pytest.raises(ArgumentError, match=step):
-        lt.analyze(table)
+    refuses(ArgumentError, step, lt.analyze, table)
 
 
 @pytest.mark.parametrize(
@@ -351,8 +346,7 @@ def test_a_series_with_a_direction_is_no_table(index: Any) -> None:
 
 def test_a_wide_table_with_a_column_twice_says_which() -> None:
     wide = pd.DataFrame([[1.0, 2.0, 3.0]] * 4, columns=["HB", "RS", "HB"])
-    with pytest.raises(DataError, match=r"frame has more than one column named 'HB'"):
-        lt.analyze(wide, direction="minimize")
+    refuses(DataError, r"frame has more than one column named 'HB'", lt.analyze, wide, direction="minimize")
 
 
 def test_a_dict_with_a_row_for_each_score_is_read_as_its_dataframe() -> None:
@@ -364,8 +358,7 @@ def test_a_dict_with_a_row_for_each_score_is_read_as_its_dataframe() -> None:
 
 def test_columns_of_runs_whose_rows_have_no_names_are_not_read_as_algorithms() -> None:
     frame = pd.DataFrame({"step": range(6), "ppo-s0": np.arange(6.0), "sac-s0": np.arange(6.0)})
-    with pytest.raises(ArgumentError, match="No column has the names of the benchmarks"):
-        lt.analyze(frame)
+    refuses(ArgumentError, "No column has the names of the benchmarks", lt.analyze, frame)
     with pytest.raises(ArgumentError, match="Each algorithm has one curve over 'step' and no second run"):
         lt.rank(frame.rename(columns=lambda name: name.partition("-")[0]))
 
@@ -373,15 +366,13 @@ def test_columns_of_runs_whose_rows_have_no_names_are_not_read_as_algorithms() -
 def test_counts_of_successes_are_scores_where_all_had_as_many_trials() -> None:
     rows = [(model, f"task/{i}", i % 3 + k, 20) for i in range(6) for k, model in enumerate(["gpt", "llama", "qwen"])]
     df = pd.DataFrame(rows, columns=["model", "task_id", "num_correct", "num_samples"])
-    with pytest.raises(ArgumentError, match="score='num_correct', direction='maximize'"):
-        lt.analyze(df)
+    refuses(ArgumentError, "score='num_correct', direction='maximize'", lt.analyze, df)
     df.loc[0, "num_samples"] = 10
     with pytest.raises(ArgumentError, match="differs between rows") as said:
         lt.analyze(df)
     step = str(said.value).rpartition("df = ")[2]
     shares = eval(step, {"df": df})  # what the message proposes
-    with pytest.raises(ArgumentError, match="If a high 'share' is good"):
-        lt.analyze(shares)
+    refuses(ArgumentError, "If a high 'share' is good", lt.analyze, shares)
     with on_command_line(["lmemtest", "analyze", "df.csv"]), pytest.raises(ArgumentError) as said:
         lt.analyze(df)
     assert "write num_correct / num_samples into the file, as a column share instead of both" in str(said.value)
@@ -394,8 +385,7 @@ def test_a_leaderboard_is_read_without_its_ranking_and_with_benchmarks_that_are_
     names = ["MMLU", "GSM8K", "HumanEval", "MT-Bench", "IFEval", "BBH"]
     for name in names:
         board[name] = [f"{x:.1f} ± 0.4" for x in 85 - 3 * np.arange(4) + rng.normal(0, 2, 4)]
-    with pytest.raises(ArgumentError, match=r"  lmemtest\.analyze\(df, direction='maximize'\)\n"):
-        lt.analyze(board)
+    refuses(ArgumentError, r"  lmemtest\.analyze\(df, direction='maximize'\)\n", lt.analyze, board)
     runs = first_step(board, direction="maximize")
     assert (runs.algorithms, runs.benchmarks) == (tuple(sorted(board["Model"])), tuple(sorted(names)))
     assert "'Rank' left out, which ranks the rows" in runs.notes[0]
@@ -458,8 +448,7 @@ NEEDS_RUNS = ("audit", "benchmark_clusters", "benchmark_effects", "check", "fail
 @pytest.mark.parametrize("name", NEEDS_RUNS)
 def test_every_function_of_runs_answers_a_dataframe_with_the_roles_of_its_columns(name: str) -> None:
     roles = "score='test_acc', direction='maximize', algorithm='method', benchmark='dataset', seed='seed'"
-    with pytest.raises(ArgumentError, match=rf"(?s)^runs must be Runs.*lmemtest\.Runs\(df, {roles}\)"):
-        getattr(lt, name)(long().frame)
+    refuses(ArgumentError, rf"(?s)^runs must be Runs.*lmemtest\.Runs\(df, {roles}\)", getattr(lt, name), long().frame)
 
 
 def test_evaluate_shows_how_a_table_without_answers_is_compared() -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from exported import FRAMES, answers, inspect_log, mlflow, optuna_studies, packed, search, trajectories, wandb
 from importing import FILES
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.bench.data.recognised import Recognised, answers_in, pattern_of, recognised, recognised_file
@@ -195,8 +196,7 @@ def test_a_log_says_its_errors_its_parts_and_how_it_ended(tmp_path: Path) -> Non
     assert table["score_score"].tolist()[2] == "C"
     assert table["error"].fillna("").tolist() == ["", "no connection", ""]
     path.write_text(json.dumps(inspect_log("a", status="cancelled", samples=None)))
-    with pytest.raises(DataError, match=r"holds no samples: its status is 'cancelled'"):
-        lt.importers.inspect_ai(path)
+    refuses(DataError, r"holds no samples: its status is 'cancelled'", lt.importers.inspect_ai, path)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,7 @@ def test_a_damaged_log_is_refused_in_words(content: bytes | None, message: str, 
             archive.writestr("other.json", "{}")
     else:
         path.write_bytes(content)
-    with pytest.raises(DataError, match=message):
-        lt.importers.inspect_ai(path)
+    refuses(DataError, message, lt.importers.inspect_ai, path)
 
 
 # ------------------------------------------------------------------------------------------------ studies and searches

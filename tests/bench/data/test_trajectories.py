@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from levels import half
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -287,7 +288,5 @@ def test_failed_evaluations_and_shared_times_are_told():
     ],
 )  # fmt: skip
 def test_refusals_say_what_to_do(columns, options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        make(small(**columns), **{"run": "algorithm", **options})
-    with pytest.raises(DataError, match="logs has no rows"):
-        make(small().head(0), run="algorithm")
+    refuses(error, re.escape(message), make, small(**columns), **{"run": "algorithm", **options})
+    refuses(DataError, "logs has no rows", make, small().head(0), run="algorithm")

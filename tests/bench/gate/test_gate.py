@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 from scipy import integrate, stats
 
 import lmemtest as lt
@@ -127,9 +128,7 @@ def broken(n_tasks: int, n_broken: int) -> Any:
 
 
 @pytest.mark.parametrize(("n_broken", "needed"), [(0, 29), (1, 46), (2, 61)])
-def test_a_share_of_broken_tasks_takes_as_many_tasks_as_the_binomial_distribution_says(
-    n_broken: int, needed: int
-) -> None:
+def test_a_share_of_broken_tasks_takes_as_many_tasks_as_the_binomial_distribution_says(n_broken, needed):
     assert stats.binom.cdf(n_broken, needed, 0.1) <= 0.05 < stats.binom.cdf(n_broken, needed - 1, 0.1)
     for n_tasks in (needed - 1, needed):
         found = gate(*broken(n_tasks, n_broken), seed=None, margin=0.045, max_broken=0.1)
@@ -347,8 +346,7 @@ def test_what_the_new_version_did_not_run_holds_it_back() -> None:
 )
 def test_wrong_arguments_are_told_what_to_write(change: dict[str, Any], error: type, message: str) -> None:
     new, old = (t.assign(value=t["accuracy"]) for t in versions(n_seeds=3))
-    with pytest.raises(error, match=message):
-        gate(new, old, **change)
+    refuses(error, message, gate, new, old, **change)
 
 
 def test_repeated_rows_and_third_algorithms_are_refused() -> None:
@@ -356,10 +354,8 @@ def test_repeated_rows_and_third_algorithms_are_refused() -> None:
     words = new["accuracy"].astype(str).where(new.index != 3, "crash").astype(object)
     with pytest.raises(DataError, match=r"that of the new version holds other values, for example 'crash'\. A failed"):
         gate(new.assign(accuracy=words), old)
-    with pytest.raises(DataError, match="1 row has no 'task'"):
-        gate(new.assign(task=new["task"].where(new.index != 3)), old)
-    with pytest.raises(DataError, match=r"1 row repeats a run .* task = t0, seed = 0"):
-        gate(pd.concat([new, new.iloc[:1]]), old)
+    refuses(DataError, "1 row has no 'task'", gate, new.assign(task=new["task"].where(new.index != 3)), old)
+    refuses(DataError, r"1 row repeats a run .* task = t0, seed = 0", gate, pd.concat([new, new.iloc[:1]]), old)
     three = pd.concat([t.assign(tool=name) for t, name in ((new, "a"), (old, "b"), (old, "c"))])
     roles = {"score": "accuracy", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
     with pytest.raises(ArgumentError, match=r"new must hold two algorithms.* got 3: a, b, c"):
@@ -367,5 +363,4 @@ def test_repeated_rows_and_third_algorithms_are_refused() -> None:
     runs = lt.Runs(three[three["tool"] != "c"], **roles)
     with pytest.raises(ArgumentError, match="old must be the algorithm that is the old version, 'a' or 'b', got 'd'"):
         lt.gate(runs, "d", margin=0.01)
-    with pytest.raises(ArgumentError, match="seed must be left out where new is a Runs"):
-        lt.gate(runs, "a", margin=0.01, seed="seed")
+    refuses(ArgumentError, "seed must be left out where new is a Runs", lt.gate, runs, "a", margin=0.01, seed="seed")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refusal
+from refusals import refusal, refuses
 from scipy import stats
 from study import table_of_scores
 
@@ -96,30 +96,22 @@ def test_a_file_and_a_mapping_say_the_same(tmp_path: Path) -> None:
     ("policy", "message"),
     [
         ({"critcal": {}}, "policy: the key 'critcal' is unknown. Keys: .* Did you mean 'critical'?"),
-        (
-            {"critical": {"f1": {"margn": 1}}},
-            r"\[critical.f1\]: the key 'margn' is unknown. Keys: margin, .* 'margin'?",
-        ),
+        ({"critical": {"f1": {"margn": 1}}},
+         r"\[critical.f1\]: the key 'margn' is unknown. Keys: margin, .* 'margin'?"),
         ({"critical": {"f1": 0.1}}, r"\[critical.f1\] must be a section with margin, or with bar and share, got 0.1"),
         ({"critical": 3}, r"the key 'critical' must have a section for each metric, \[critical.accuracy\], got 3"),
         ({"critical": {"f1": {}}}, r"\[critical.f1\] is empty. Write margin = '2 %'"),
-        (
-            {"critical": {"f1": {"margin": "-2 %"}}},
-            r"\[critical.f1\] the key 'margin' must be a positive .* got '-2 %'",
-        ),
+        ({"critical": {"f1": {"margin": "-2 %"}}},
+         r"\[critical.f1\] the key 'margin' must be a positive .* got '-2 %'"),
         ({"critical": {"f1": {"margin": True}}}, "must be a positive number in the unit of the score, .* got True"),
         ({"critical": {"f1": {"bar": 1}}}, r"\[critical.f1\] has bar = 1 without share"),
         ({"critical": {"f1": {"share": 0.9}}}, r"\[critical.f1\] has share = 0.9 without bar"),
         ({"critical": {"f1": {"bar": "x", "share": 0.9}}}, "the key 'bar' must be a finite number, got 'x'"),
-        (
-            {"critical": {"f1": {"bar": 1, "share": "120 %"}}},
-            "the key 'share' must be a number between 0 and 1 .*'120 %'",
-        ),
+        ({"critical": {"f1": {"bar": 1, "share": "120 %"}}},
+         "the key 'share' must be a number between 0 and 1 .*'120 %'"),
         ({"critical": {"f1": {"bar": 1, "share": 90}}}, "the key 'share' must be a number between 0 and 1 .*got 90"),
-        (
-            {"advisory": {"f1": MARGIN}},
-            "there must be a critical or a supporting check, because nothing else can block",
-        ),
+        ({"advisory": {"f1": MARGIN}},
+         "there must be a critical or a supporting check, because nothing else can block"),
         ({"supporting": {"f1": MARGIN}}, "the key 'supporting_failures' says how many .* is missing, and there are 1."),
         ({"critical": {"f1": MARGIN}, "supporting_failures": 1}, "there is none, got 1"),
         ({"supporting": {"f1": MARGIN}, "supporting_failures": 2}, "must be a whole number from 1 to 1, .* got 2"),
@@ -129,16 +121,13 @@ def test_a_file_and_a_mapping_say_the_same(tmp_path: Path) -> None:
         ({"critical": {"f1": MARGIN}, "allow": ["copies"]}, "the key 'allow' must be 'missing' or 'identical'"),
         ({"critical": {"f1": MARGIN}, "missing": "warn"}, "the key 'missing' must be 'insufficient' or 'error'"),
         ({"critical": {"f1": MARGIN}, "required": "t1"}, "the key 'required' must be a list of tasks"),
-        (
-            {"critical": {"f1": MARGIN}, "direction": {"f2": "max"}},
-            "direction': the key 'f2' is unknown. Metrics with a check: f1.",
-        ),
+        ({"critical": {"f1": MARGIN}, "direction": {"f2": "max"}},
+         "direction': the key 'f2' is unknown. Metrics with a check: f1."),
         ({"critical": {"f1": MARGIN}, "direction": "up"}, "the key 'direction' must be 'minimize' or 'maximize'"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_policy_is_refused_by_key_rule_and_value(policy: Any, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        read_policy(policy)
+    refuses(ArgumentError, message, read_policy, policy)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +143,7 @@ def test_a_wrong_policy_is_refused_by_key_rule_and_value(policy: Any, message: s
 def test_a_wrong_file_is_named(tmp_path: Path, text: Any, message: str) -> None:
     path = tmp_path / "gate.toml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(ArgumentError, match=message):
-        read_policy(path)
+    refuses(ArgumentError, message, read_policy, path)
     assert "No such file" in refusal(lambda: read_policy(tmp_path / "gone.toml"))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 from scipy import optimize, special, stats
 from source import PACKAGE
 from study import runs_of_scores
@@ -310,8 +311,7 @@ def test_a_plan_gives_the_maximum_and_the_looks() -> None:
         (r"plan must be the result of lmemtest\.plan, and maximum left out", {"plan": plan, "maximum": 30}),
         (r"plan must be the result of lmemtest\.plan, .* got 30", {"plan": 30}),
     ):
-        with pytest.raises(ArgumentError, match=words):
-            lt.monitor(runs(8), **options)
+        refuses(ArgumentError, words, lt.monitor, runs(8), **options)
 
 
 # ---------------------------------------------------------------------- a race
@@ -321,10 +321,7 @@ def test_algorithms_that_cannot_change_the_answer_need_no_runs() -> None:
     first = lt.monitor(runs(10), maximum=20, looks=5, goal="best")
     needed = first.next()
     assert needed.to_frame().set_index("algorithm")["run"].to_dict() == {"A": True, "B": True, "C": False}
-    assert needed.sentences() == (
-        "Run A and B on 5 further benchmarks.",
-        "C cannot change the answer any more.",
-    )
+    assert needed.sentences() == ("Run A and B on 5 further benchmarks.", "C cannot change the answer any more.")
     table = runs(15).to_frame()
     raced = table[(table["algorithm"] != "C") | (table["benchmark"].astype(int) < 10)]
     roles = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
@@ -332,16 +329,14 @@ def test_algorithms_that_cannot_change_the_answer_need_no_runs() -> None:
     assert later.to_frame()["n"].tolist() == [15, 10, 10]
     assert later.to_frame()["decided"].tolist() == [False, True, True]
     assert any("C did not run on all benchmarks" in note for note in later.notes)
-    with pytest.raises(ArgumentError, match=r"21 benchmarks are more than the planned maximum of 20"):
-        later.next(6)
+    refuses(ArgumentError, r"21 benchmarks are more than the planned maximum of 20", later.next, 6)
 
 
 def test_nothing_is_to_run_at_the_end_and_without_planned_looks_a_number_is_asked_for() -> None:
     end = study((8, 16), maximum=16).next()
     assert end.sentences() == ("No further runs.",)
     assert end.to_frame()["n_new"].tolist() == [0, 0, 0]
-    with pytest.raises(ArgumentError, match=r"n must be a whole number of at least 1, got None"):
-        study((8,), method="evalue").next()
+    refuses(ArgumentError, r"n must be a whole number of at least 1, got None", study((8,), method="evalue").next)
     assert study((8,), method="evalue").next(4).n == 4
 
 
@@ -365,8 +360,7 @@ def test_what_tells_most_for_its_cost_is_by_the_chance_to_be_decided_at_the_next
         (0, r"costs must be a finite number above 0, got 0"),
         ({"A": "x"}, r"costs must be a finite number above 0, got 'x': of A\."),
     ):
-        with pytest.raises(ArgumentError, match=words):
-            found.next(costs=costs)
+        refuses(ArgumentError, words, found.next, costs=costs)
 
 
 def test_the_numbers_of_seeds_are_those_of_the_least_variance_for_the_cost() -> None:
@@ -434,8 +428,7 @@ def test_further_benchmarks_are_exchangeable_and_the_cheapest_come_first() -> No
     assert alike.sentences()[-1].endswith("and cost the same: draw 1 of them at random.")
     assert "benchmarks" not in found.next().tables
     seeds = lt.monitor(runs_of_scores(scores(3, seeds=8)), unit="seed", maximum=20, looks=10)
-    with pytest.raises(ArgumentError, match=r"benchmarks must be left out where seeds are added"):
-        seeds.next(benchmarks=["y"])
+    refuses(ArgumentError, r"benchmarks must be left out where seeds are added", seeds.next, benchmarks=["y"])
     assert (
         "A further seed has one run on each benchmark: its cost leaves nothing to choose."
         in seeds.next(unit_cost=5.0).sentences()
@@ -469,8 +462,7 @@ def test_a_ledger_says_how_many_looks_it_holds(tmp_path: Path) -> None:
     ledger.write_text("".join(ledger.read_text().splitlines(keepends=True)[:-2]))
     again = lt.monitor(runs(18), maximum=24, looks=6, ledger=ledger)
     assert any(note.startswith("The ledger holds 1 earlier look (at 6 benchmarks).") for note in again.notes)
-    with pytest.raises(ArgumentError, match=r"got 'a{60}\.\.\.'"):
-        lt.monitor(runs(6), maximum=24, ledger="a" * 90)
+    refuses(ArgumentError, r"got 'a{60}\.\.\.'", lt.monitor, runs(6), maximum=24, ledger="a" * 90)
 
 
 @pytest.mark.parametrize(
@@ -488,8 +480,7 @@ def test_a_ledger_says_how_many_looks_it_holds(tmp_path: Path) -> None:
     ids=str,
 )
 def test_benchmarks_that_cannot_be_next_are_refused(benchmarks: Any, words: str) -> None:
-    with pytest.raises(ArgumentError, match=words):
-        lt.monitor(runs(8), maximum=20, looks=4).next(2, benchmarks=benchmarks)
+    refuses(ArgumentError, words, lt.monitor(runs(8), maximum=20, looks=4).next, 2, benchmarks=benchmarks)
 
 
 def test_looks_that_begin_with_too_few_families_do_not_become_looks_by_family() -> None:
@@ -567,8 +558,7 @@ def test_an_extension_is_by_runs() -> None:
 def test_nothing_is_left_to_extend_after_the_end() -> None:
     with pytest.raises(DesignError, match=r"The study ended at look 2 with 16 benchmarks: undecided at the end"):
         study((8, 16), k=2, maximum=16).extension()
-    with pytest.raises(DesignError, match="e-values hold for as many units as one likes"):
-        study((8,), k=2, method="evalue").extension()
+    refuses(DesignError, "e-values hold for as many units as one likes", study((8,), k=2, method="evalue").extension)
 
 
 # ---------------------------------------------------------------------- the ledger
@@ -617,8 +607,7 @@ def test_a_ledger_that_was_rewritten_is_refused_and_stays(tmp_path: Path) -> Non
     }
     for words, text in rewritten.items():
         ledger.write_text(text)
-        with pytest.raises(DataError, match=words):
-            lt.monitor(runs(18), maximum=24, ledger=ledger)
+        refuses(DataError, words, lt.monitor, runs(18), maximum=24, ledger=ledger)
         assert ledger.read_text() == text
     ledger.write_text(whole)
     assert lt.monitor(runs(18), maximum=24, ledger=ledger).sizes == (6, 12, 18)
@@ -642,8 +631,7 @@ def test_errors_leave_the_ledger_as_it_is(tmp_path: Path) -> None:
         (DesignError, r"D came after the first look", runs_of_scores(np.repeat(scores(14), 2, axis=1)[:, :4]), {}),
     ]
     for error, words, table, options in calls:
-        with pytest.raises(error, match=words):
-            lt.monitor(table, **{"maximum": 16, "ledger": ledger, **options})
+        refuses(error, words, lt.monitor, table, **{"maximum": 16, "ledger": ledger, **options})
         assert ledger.read_bytes() == whole
     assert lt.monitor(runs(16), maximum=16, ledger=ledger).decision == "undecided at the end"
     with pytest.raises(DesignError, match="The study ended at look 3 with 16 benchmarks"):
@@ -704,8 +692,7 @@ def test_a_loop_on_the_command_line_that_is_killed_while_it_writes_the_ledger(tm
     ],
 )
 def test_arguments_that_are_refused(error: type[Exception], words: str, options: dict[str, Any]) -> None:
-    with pytest.raises(error, match=words):
-        lt.monitor(runs(8), **options)
+    refuses(error, words, lt.monitor, runs(8), **options)
 
 
 @pytest.mark.parametrize("rng", range(6))
@@ -713,8 +700,7 @@ def test_differences_that_vary_by_rounding_alone_decide_nothing(rng: int) -> Non
     x = 5.0 + np.random.default_rng(rng).normal(size=20)
     for n in (10, 20):
         same = runs_of_scores(np.stack([x, x - 2.0], axis=1)[:n, :, None])
-        with pytest.raises(DesignError, match=r"some difference is the same on every benchmark"):
-            lt.monitor(same, maximum=20)
+        refuses(DesignError, r"some difference is the same on every benchmark", lt.monitor, same, maximum=20)
 
 
 def test_paired_t_tests_keep_their_digits_where_benchmarks_vary_much_more() -> None:
@@ -729,8 +715,7 @@ def test_designs_that_are_refused() -> None:
     x = scores(8)
     kept = np.ones(x.shape, dtype=bool)
     kept[2, 1] = False
-    with pytest.raises(DesignError, match=r"B lacks a score on some benchmark"):
-        lt.monitor(runs_of_scores(x, kept=kept), maximum=20)
+    refuses(DesignError, r"B lacks a score on some benchmark", lt.monitor, runs_of_scores(x, kept=kept), maximum=20)
     with pytest.raises(DesignError, match=r"need 2 benchmarks at least, and these runs have one"):
         lt.monitor(runs_of_scores(x[:1]), maximum=20)
     with pytest.raises(DesignError, match=r"looks by seed need a seed column"):
@@ -781,8 +766,7 @@ def test_planned_looks_of_an_analysis_may_spend_evenly() -> None:
     assert pairs.notes[-1].endswith("is the level that Pocock-like spending of 0.05 gives it.")
     for call in (lambda: lt.analyze(runs(12), spending="pocock"), lambda: means.pairs(spending="pocock"),
                  lambda: lt.analyze(runs(12), looked=2, spending="pocock")):  # fmt: skip
-        with pytest.raises(ArgumentError, match=r"spending is how planned looks spend alpha, and none are planned"):
-            call()
+        refuses(ArgumentError, r"spending is how planned looks spend alpha, and none are planned", call)
 
 
 def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_ledger_its_level(tmp_path: Path) -> None:
@@ -811,18 +795,15 @@ def test_looks_without_a_plan_have_shares_that_add_up_to_alpha_and_those_of_a_le
         lt.analyze(runs(12), looked=ledger, alpha=0.1)
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ledger.read_text().splitlines(keepends=True)[0])
-    with pytest.raises(DataError, match=r"cut.jsonl is not a ledger of such looks"):
-        lt.analyze(runs(12), looked=cut)
+    refuses(DataError, r"cut.jsonl is not a ledger of such looks", lt.analyze, runs(12), looked=cut)
     with pytest.raises(ArgumentError, match=r"looked must be a number of looks, or the path of a file"):
         lt.analyze(runs(12), looked="abc")
     for path in ("a\0.jsonl", "a" * 300 + ".jsonl"):
-        with pytest.raises(ArgumentError, match=r"looked must be a path that the system takes"):
-            lt.analyze(runs(12), looked=path)
+        refuses(ArgumentError, r"looked must be a path that the system takes", lt.analyze, runs(12), looked=path)
     planned = lt.analyze(runs(12), looks=np.array([6, 12, 18]))
     assert planned.alpha == lt.analyze(runs(12), looks=(6, 12, 18)).alpha
     for looked in (0, True):
-        with pytest.raises(ArgumentError, match=r"looked must be a whole number of at least 1"):
-            lt.analyze(runs(12), looked=looked)
+        refuses(ArgumentError, r"looked must be a whole number of at least 1", lt.analyze, runs(12), looked=looked)
 
 
 def shared_luck(k: int) -> lt.Runs:
@@ -889,23 +870,18 @@ def test_with_a_maximum_alone_looks_come_when_they_like() -> None:
         ({"maximum": 18, "looks": (12, 18)}, r"maximum alone plans the end, and looks come when they like: give one"),
         ({"maximum": 18, "looked": 2}, r"looks and maximum are planned, and looked are counted"),
     ):
-        with pytest.raises(ArgumentError, match=words):
-            lt.analyze(runs(12), **options)
+        refuses(ArgumentError, words, lt.analyze, runs(12), **options)
 
 
 def test_pairs_at_a_look_need_errors_that_count_benchmarks() -> None:
     means = lt.analyze(runs(12)).means
     with pytest.raises(ArgumentError, match=r"looks must ascend, .* have that of these means, 12: got \(6, 18\)"):
         means.pairs(looks=(6, 18))
-    with pytest.raises(ArgumentError, match=r"at 12 of 4000 levels of benchmark nothing can be spent yet"):
-        means.pairs(looks=(12, 4000))
-    with pytest.raises(ArgumentError, match=r"needs standard errors that count what is added"):
-        means.by_model().pairs(looks=(6, 12))
+    refuses(ArgumentError, r"at 12 of 4000 levels of benchmark nothing can be spent yet", means.pairs, looks=(12, 4000))
+    refuses(ArgumentError, r"needs standard errors that count what is added", means.by_model().pairs, looks=(6, 12))
 
 
 def test_looks_that_do_not_hold_the_runs_are_refused() -> None:
     for looks in ((6, 18), 6, ()):
-        with pytest.raises(ArgumentError, match=r"looks must"):
-            lt.analyze(runs(12), looks=looks)
-    with pytest.raises(ArgumentError, match=r"at 2 of 400 benchmarks nothing can be spent yet"):
-        lt.analyze(runs(2), looks=(2, 400))
+        refuses(ArgumentError, r"looks must", lt.analyze, runs(12), looks=looks)
+    refuses(ArgumentError, r"at 2 of 400 benchmarks nothing can be spent yet", lt.analyze, runs(2), looks=(2, 400))

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
@@ -62,8 +63,7 @@ def test_scores_that_are_no_numbers_and_items_without_a_baseline_are_refused() -
         stopping = lt.StopWhenDecided(BASELINE, looks=10, **options)
         with pytest.raises(DataError, match=f"scorer must be one of the evaluation's, {known}"):
             asyncio.run(stopping.complete_sample("i00", 1, scores))
-    with pytest.raises(DataError, match=r"baseline has no score of j1"):
-        started([*ITEMS, "j1"])
+    refuses(DataError, r"baseline has no score of j1", started, [*ITEMS, "j1"])
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,7 @@ def test_scores_that_are_no_numbers_and_items_without_a_baseline_are_refused() -
     ],
 )
 def test_bad_arguments_are_refused(words: str, options: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=words):
-        lt.StopWhenDecided(**{"baseline": BASELINE, "looks": 10, **options})
+    refuses(ArgumentError, words, lt.StopWhenDecided, **{"baseline": BASELINE, "looks": 10, **options})
 
 
 class Study:

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 from scipy import optimize, stats
 from study import as_runs, table_of_scores
 
@@ -245,16 +246,13 @@ def test_right_or_wrong_answers_have_a_risk_difference():
     ],
 )  # fmt: skip
 def test_refusals_of_runs(options, words):
-    with pytest.raises(ArgumentError, match=words):
-        lt.outperforming(runs_of(table()), **options)
+    refuses(ArgumentError, words, lt.outperforming, runs_of(table()), **options)
 
 
 def test_runs_that_cannot_be_paired_are_refused():
-    with pytest.raises(DesignError, match="no seed column"):
-        lt.outperforming(runs_of(table(), seed=None))
+    refuses(DesignError, "no seed column", lt.outperforming, runs_of(table(), seed=None))
     apart = table().assign(seed=lambda t: t["seed"] + 100 * (t["algorithm"] == "B"))
-    with pytest.raises(DesignError, match="A and B have no seed that both ran with"):
-        lt.outperforming(runs_of(apart))
+    refuses(DesignError, "A and B have no seed that both ran with", lt.outperforming, runs_of(apart))
 
 
 # ------------------------------------------------------------------------------------------------- replicability

@@ -181,7 +181,6 @@ def test_without_variation_bootstrap_intervals_have_no_length():
         ({"gamma": 75}, ArgumentError, "got 75. Write 0.75?"),
         ({"b": None}, ArgumentError, "b must be given: the scores of the runs"),
         ({"a": [1.0, np.nan, 2.0]}, DataError, "a must be finite, got 1 missing"),
-        ({"method": "logit"}, ArgumentError, "method must be 'auto' or 'score'"),
         ({"method": "percentile", "n_draws": 10}, ArgumentError, "Take n_draws=40 at least"),
         ({"algorithms": ("A", "B")}, ArgumentError, "algorithms belongs to a Runs"),
         ({"measure": "median"}, ArgumentError, "measure must be 'probability' or 'cohen_d'"),

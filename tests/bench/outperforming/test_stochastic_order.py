@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from growth import exponent, peak
 from pytest import approx
+from refusals import refuses
 from scipy import integrate, stats
 
 import lmemtest as lt
@@ -204,23 +205,17 @@ def test_distributions_over_benchmarks_compare_means():
     assert matrix(found, "violation_ratio").loc["A", "B"] == 0.0
     assert matrix(found, "p_raw").loc["A", "B"] == approx(1 / 2001, abs=2 / 2001)  # of 4,096 exchanges
     assert "normalize('minmax')" in found.notes[-1]
-    with pytest.raises(DesignError, match=r"use sample='benchmarks'"):
-        stochastic_order(wide, direction="maximize")
+    refuses(DesignError, r"use sample='benchmarks'", stochastic_order, wide, direction="maximize")
 
 
 def test_what_cannot_be_decided_is_refused():
     runs = runs_of({"t": {"A": [1.0, 2.0, 3.0], "B": [0.0, 0.5, 2.0]}})
     message = "n_draws must be at least 39 for 2 claims at alpha = 0.05 together, got 20."
-    with pytest.raises(ArgumentError, match=re.escape(message)):
-        stochastic_order(runs, n_draws=20)
-    with pytest.raises(ArgumentError, match=r"tau must be a number above 0 and at most 0.5, got 0.7\."):
-        stochastic_order(runs, tau=0.7)
-    with pytest.raises(DesignError, match="Use sample='runs'"):
-        stochastic_order(runs, sample="benchmarks")
-    with pytest.raises(ArgumentError, match=r"^a must be Runs, or a wide table with direction="):
-        stochastic_order([1.0, 2.0])
-    with pytest.raises(ArgumentError, match=r"^b must be left out with measure='stochastic_order'"):
-        stochastic_order(runs, b=[1.0, 2.0])
+    refuses(ArgumentError, re.escape(message), stochastic_order, runs, n_draws=20)
+    refuses(ArgumentError, r"tau must be a number above 0 and at most 0.5, got 0.7\.", stochastic_order, runs, tau=0.7)
+    refuses(DesignError, "Use sample='runs'", stochastic_order, runs, sample="benchmarks")
+    refuses(ArgumentError, r"^a must be Runs, or a wide table with direction=", stochastic_order, [1.0, 2.0])
+    refuses(ArgumentError, r"^b must be left out with measure='stochastic_order'", stochastic_order, runs, b=[1.0, 2.0])
     with pytest.raises(ArgumentError, match=r"^paired is an option of measure='probability' or .*, got paired=False"):
         stochastic_order(runs, paired=False)
 

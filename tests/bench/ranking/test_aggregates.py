@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import refuses
 from scipy import stats
 
 import lmemtest as lt
@@ -249,8 +250,7 @@ WIDE = pd.DataFrame({"HB": [0.3, 0.4, 0.8], "RS": [0.2, 0.5, 0.6]})
     ],
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(make, options, words):
-    with pytest.raises((ArgumentError, DesignError), match=re.escape(words)):
-        aggregate_scores(make(), **options)
+    refuses((ArgumentError, DesignError), re.escape(words), aggregate_scores, make(), **options)
 
 
 def test_small_tables_are_drawn_with_a_note():
@@ -261,5 +261,4 @@ def test_small_tables_are_drawn_with_a_note():
     scores["A"][1:, 0] = np.nan
     found = aggregate_scores(runs_of(scores), "mean", rng=1)
     assert "1 of 8 pairs of algorithm and instance have one run" in found.notes[-1]
-    with pytest.raises(ArgumentError, match="taus must be finite scores"):
-        found.profiles([np.nan])
+    refuses(ArgumentError, "taus must be finite scores", found.profiles, [np.nan])

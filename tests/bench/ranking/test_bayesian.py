@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import integrate, special, stats
+from study import blocks_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.data.blocks import Blocks, blocks_of
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking.bayesian import (
     PRIOR,
     _gamma_weights,
@@ -31,15 +32,6 @@ from lmemtest.errors import ArgumentError
 
 TIED = np.array([2.0, 1.0, 1.0, 0.0, -1.0, 3.0, -2.0])
 P = ["p_left", "p_equal", "p_right"]
-
-
-def make_blocks(scores, direction="maximize", **more):
-    scores = np.asarray(scores, dtype=float)
-    runs = scores[:, :, None] if scores.ndim == 2 else scores
-    n, k = runs.shape[:2]
-    names = tuple(f"b{i}" for i in range(n))
-    facts = {"instances": names, "block": np.arange(n), "names": names, "unit": "benchmark", "score": "accuracy"}
-    return Blocks(algorithms=tuple("ABCDEFGHIJ"[:k]), runs=runs, direction=direction, **facts | more)
 
 
 def with_halves(sums, limit):
@@ -136,15 +128,15 @@ def test_order_direction_and_units_do_not_matter(model):
     rng = np.random.default_rng(5)
     scores = rng.normal(size=(9, 4, 3)) + 0.4 * np.arange(4)[:, None]
     options = {"model": model, "n_draws": 2000, "rng": 6}
-    found = bayesian_pairs(make_blocks(scores), rope=0.1, **options).set_index(["left", "right"])
+    found = bayesian_pairs(blocks_of_scores(scores), rope=0.1, **options).set_index(["left", "right"])
     order = [2, 0, 3, 1]
-    turned = bayesian_pairs(make_blocks(scores).of([list("ABCD")[i] for i in order]), rope=0.1, **options)
+    turned = bayesian_pairs(blocks_of_scores(scores).of([list("ABCD")[i] for i in order]), rope=0.1, **options)
     for row in turned.to_dict("records"):
         straight = (row["left"], row["right"]) in found.index
         mirror = found.loc[(row["left"], row["right"]) if straight else (row["right"], row["left"])]
         want = mirror[P if straight else P[::-1]].astype(float)
         assert [row[name] for name in P] == approx(list(want), abs=1e-12)
-    flipped = bayesian_pairs(make_blocks(-1000.0 * scores, direction="minimize"), rope=100.0, **options)
+    flipped = bayesian_pairs(blocks_of_scores(-1000.0 * scores, direction="minimize"), rope=100.0, **options)
     np.testing.assert_allclose(flipped[P], found[P], atol=1e-9)
     assert flipped["verdict"].tolist() == found["verdict"].tolist()
 
@@ -153,7 +145,7 @@ def test_rope_in_units_of_the_spread():
     rng = np.random.default_rng(7)
     scores = rng.normal(size=(15, 2)) * [1.0, 3.0]
     of = {
-        unit: bayesian_pairs(make_blocks(scores), rope=0.1, rope_unit=unit, rng=1)["rope"][0]
+        unit: bayesian_pairs(blocks_of_scores(scores), rope=0.1, rope_unit=unit, rng=1)["rope"][0]
         for unit in ("effect", "mad")
     }
     mad = 1.482602218505602 * np.median(np.abs(scores - np.median(scores, axis=0)), axis=0)
@@ -165,20 +157,20 @@ def test_a_pair_is_compared_on_the_blocks_of_both():
     scores = np.random.default_rng(8).normal([0.0, 0.5, 1.0], size=(12, 3))
     scores[:4, 2] = np.nan
     scores[:, 0][4:11] = np.nan
-    found = bayesian_pairs(make_blocks(scores), rng=9).set_index(["left", "right"])
+    found = bayesian_pairs(blocks_of_scores(scores), rng=9).set_index(["left", "right"])
     assert found["n_blocks"].tolist() == [5, 1, 8]
     assert found.loc[("A", "C"), P].isna().all()
     assert found.loc[("A", "C"), "verdict"] == Verdict.NOT_SIGNIFICANT
-    alone = bayesian_pairs(make_blocks(scores[4:, 1:]), rng=10)
+    alone = bayesian_pairs(blocks_of_scores(scores[4:, 1:]), rng=10)
     assert found.loc[("B", "C"), "p_right"] == approx(alone["p_right"][0], abs=4 * np.sqrt(2 * 0.25 / 50_000))
-    by_model = bayesian_pairs(make_blocks(scores), model="hierarchical").set_index(["left", "right"])
-    alone = bayesian_pairs(make_blocks(scores[4:, 1:]), model="hierarchical")
+    by_model = bayesian_pairs(blocks_of_scores(scores), model="hierarchical").set_index(["left", "right"])
+    alone = bayesian_pairs(blocks_of_scores(scores[4:, 1:]), model="hierarchical")
     assert by_model.loc[("B", "C"), P].tolist() == approx(alone.loc[0, P].tolist())
     assert by_model.loc[("A", "C"), ["p_mean_left", "advantage_low", "p_new_left"]].isna().all()
 
 
 def test_draws_obey_rng():
-    blocks = make_blocks(np.random.default_rng(10).normal(size=(8, 3)))
+    blocks = blocks_of_scores(np.random.default_rng(10).normal(size=(8, 3)))
     one, same, other = (bayesian_pairs(blocks, n_draws=500, rng=seed)["p_left"] for seed in (1, 1, 2))
     assert one.tolist() == same.tolist()
     assert one.tolist() != other.tolist()
@@ -196,7 +188,7 @@ def test_draws_obey_rng():
 )
 def test_bad_arguments_are_refused(option, message):
     with pytest.raises(ArgumentError, match=message):
-        bayesian_pairs(make_blocks(np.ones((4, 2))), **option)
+        bayesian_pairs(blocks_of_scores(np.ones((4, 2))), **option)
 
 
 # ------------------------------------------------------------------------------------------------- hierarchical
@@ -241,16 +233,16 @@ def test_probabilities_are_those_of_a_grid_over_mean_and_spread():
 
 
 def test_certain_differences():
-    found = bayesian_pairs(make_blocks([[1.0, 1.0, 2.0]] * 4), model="hierarchical", rope=0.5)
+    found = bayesian_pairs(blocks_of_scores([[1.0, 1.0, 2.0]] * 4), model="hierarchical", rope=0.5)
     assert found[P].to_numpy().tolist() == [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
-    found = bayesian_pairs(make_blocks([[1.0, 1.0]] * 4), model="hierarchical")
+    found = bayesian_pairs(blocks_of_scores([[1.0, 1.0]] * 4), model="hierarchical")
     assert found[[*P, "p_mean_left"]].to_numpy().tolist() == [[0.5, 0.0, 0.5, 0.5]]
 
 
 def test_two_tables_of_a_kind_on_new_benchmarks():
     """Known mean 1 and spread 2 of many benchmarks: left is better on most of them for certain, and on 69 %."""
     d = stats.norm(1.0, 2.0).ppf((np.arange(4000) + 0.5) / 4000)
-    found = bayesian_pairs(make_blocks(np.stack([d, np.zeros(4000)], axis=1)), model="hierarchical").iloc[0]
+    found = bayesian_pairs(blocks_of_scores(np.stack([d, np.zeros(4000)], axis=1)), model="hierarchical").iloc[0]
     assert found["p_mean_left"] == approx(1.0)
     assert found["p_left"] == approx(1.0)
     assert found["p_new_left"] == approx(stats.norm.cdf(0.5), abs=0.001)
@@ -282,7 +274,7 @@ def test_variances_without_runs_or_spread_do_no_harm():
     runs[0] = 1.0  # no spread
     runs[1, :, 1:] = np.nan  # one run
     runs[2, 1] = np.nan  # nothing
-    d, v = differences(make_blocks(runs), 0, 1)
+    d, v = differences(blocks_of_scores(runs), 0, 1)
     assert np.isfinite(d).tolist() == [True, True, False, True, True, True]
     assert (v[[0, 1, 3, 4, 5]] > 0).all()
-    assert np.isfinite(bayesian_pairs(make_blocks(runs), model="hierarchical")[P].to_numpy()).all()
+    assert np.isfinite(bayesian_pairs(blocks_of_scores(runs), model="hierarchical")[P].to_numpy()).all()

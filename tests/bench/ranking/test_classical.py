@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from rankings import AGAINST, OF_PAIRS, SHAPES, TESTS, WITH_GAPS, ranking
 from scipy import stats
-from study import as_runs
+from study import as_runs, blocks_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.data.blocks import Blocks, blocks_of
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking import bradley_terry, classical
 from lmemtest.bench.ranking.bradley_terry import estimable, likeliest, linked, ratings, with_virtual_ties
 from lmemtest.bench.ranking.stability import stability_of
@@ -253,20 +253,8 @@ def test_runs_without_blocks_are_refused():
 
 
 def blocks(scores, unit="benchmark"):
-    scores = np.asarray(scores, dtype=float)
-    names = tuple("uvwxyz"[: len(scores)])
-    algorithms = tuple("ABCD"[: scores.shape[1]])
-    found = Blocks(
-        algorithms=algorithms,
-        runs=scores[:, :, None],
-        instances=names,
-        block=np.arange(len(names)),
-        names=names,
-        unit=unit,
-        score="accuracy",
-        direction="maximize",
-    )
-    return found.of(algorithms[::-1])  # best first
+    found = blocks_of_scores(scores, names=tuple("uvwxyz"[: len(scores)]), unit=unit)
+    return found.of(found.algorithms[::-1])  # best first
 
 
 def by_wins(part, *, share=None, control=None):

@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from refusals import refuses
 from scipy import stats
-from study import make_runs
+from study import blocks_of_scores, make_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks
@@ -14,24 +15,13 @@ from lmemtest.bench.ranking.leaderboard import MEASURES, leaderboard
 from lmemtest.errors import ArgumentError, DesignError
 
 
-def blocks_from(runs, direction="maximize", **changes):
-    """Blocks of one instance each, from scores (n, k) or runs (n, k, r)."""
-    runs = np.asarray(runs, dtype=float)
-    runs = runs[:, :, None] if runs.ndim == 2 else runs
-    n, k, _ = runs.shape
-    names = tuple(f"b{i:02d}" for i in range(n))
-    content = {"algorithms": tuple("ABCDEFGHIJKLMNOPQRSTUVWXY"[:k]), "runs": runs, "instances": names, "names": names}
-    content |= {"block": np.arange(n), "unit": "benchmark", "score": "accuracy", "direction": direction}
-    return Blocks(**{**content, **changes})
-
-
 def scores(seed=1, n=12, k=4, spread=0.5):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(n, k)) + spread * np.arange(k)
 
 
 def board(data, **options):
-    return leaderboard(data if isinstance(data, Blocks) else blocks_from(data), n_draws=200, rng=1, **options)
+    return leaderboard(data if isinstance(data, Blocks) else blocks_of_scores(data), n_draws=200, rng=1, **options)
 
 
 def by_name(found):
@@ -62,7 +52,7 @@ def test_measures_are_those_of_brute_force():
 def test_elo_of_two_algorithms_is_the_log_odds_and_its_interval_that_of_jeffreys():
     """Nine wins of twelve; beta(9.5, 3.5) up to the error of 8,000 draws, and widened for 12 benchmarks."""
     values = np.column_stack([np.zeros(12), np.where(np.arange(12) < 9, 1.0, -1.0)])
-    found = leaderboard(blocks_from(values), reference="A", n_draws=8000, rng=1)
+    found = leaderboard(blocks_of_scores(values), reference="A", n_draws=8000, rng=1)
     best = found.to_frame().iloc[0]
     assert best["algorithm"] == "B"
     assert best["elo"] == pytest.approx(1000 + 400 * np.log10(3))
@@ -78,10 +68,10 @@ def test_elo_of_two_algorithms_is_the_log_odds_and_its_interval_that_of_jeffreys
 
 def test_order_of_algorithms_and_sign_of_the_score_do_not_matter():
     values = scores()
-    data = blocks_from(values)
+    data = blocks_of_scores(values)
     plain = by_name(board(data))
     turned = by_name(board(data.of(["C", "A", "D", "B"])))
-    flipped = by_name(board(blocks_from(-values, direction="minimize")))
+    flipped = by_name(board(blocks_of_scores(-values, direction="minimize")))
     assert_allclose(turned[list(MEASURES)], plain[list(MEASURES)], atol=1e-9)
     pd.testing.assert_frame_equal(flipped, plain)
 
@@ -91,7 +81,7 @@ def test_a_benchmark_counts_once_whatever_its_number_of_runs():
     runs = rng.normal(size=(8, 3, 2))
     more = np.concatenate([runs, np.full((8, 3, 4), np.nan)], axis=2)
     more[0] = np.tile(runs[0], 3)  # three copies of the runs of one benchmark
-    pd.testing.assert_frame_equal(by_name(board(blocks_from(more))), by_name(board(blocks_from(runs))))
+    pd.testing.assert_frame_equal(by_name(board(blocks_of_scores(more))), by_name(board(blocks_of_scores(runs))))
 
 
 def test_scores_that_differ_by_rounding_tie():
@@ -139,7 +129,7 @@ def test_runs_of_fixed_benchmarks_move_what_they_leave_open_only():
     """C wins on every benchmark by far; the runs of A and B overlap."""
     rng = np.random.default_rng(4)
     runs = rng.normal(size=(10, 3, 5)) + 50.0 * np.array([0, 0, 1])[:, None]
-    found = by_name(board(blocks_from(runs), resample="runs"))
+    found = by_name(board(blocks_of_scores(runs), resample="runs"))
     assert found.loc["C", ["win_rate_low", "win_rate_high", "p_best_low", "p_first"]].tolist() == [1.0] * 4
     assert found.loc["A", "win_rate_low"] < found.loc["A", "win_rate"] < found.loc["A", "win_rate_high"]
 
@@ -150,7 +140,7 @@ def test_luck_that_runs_of_one_seed_share_cancels_in_every_draw():
     runs = np.stack([luck, luck[:, ::-1] + 0.1], axis=1)
     seeds = np.broadcast_to(np.arange(4), (6, 2, 4)).copy()
     seeds[:, 1] = seeds[:, 1, ::-1]
-    known, unknown = (board(blocks_from(runs, seeds=some), resample="runs") for some in (seeds, None))
+    known, unknown = (board(blocks_of_scores(runs, seeds=some), resample="runs") for some in (seeds, None))
     assert by_name(known).loc["B", ["win_rate_low", "win_rate_high"]].tolist() == [1.0, 1.0]
     assert by_name(unknown).loc["B", "win_rate_low"] < 0.5
     assert any("drawn independently" in note for note in unknown.notes)
@@ -163,14 +153,14 @@ def test_instances_of_a_block_are_averaged_in_every_draw():
     runs = rng.normal(size=(8, 2, 4)) * 1e-3
     runs[:4, 0] += 5.0
     runs[4:, 1] += 3.0
-    data = blocks_from(runs, block=np.tile(np.arange(4), 2), names=("w", "x", "y", "z"))
+    data = blocks_of_scores(runs, block=np.tile(np.arange(4), 2), names=("w", "x", "y", "z"))
     assert by_name(board(data, resample="runs")).loc["A", ["win_rate_low", "win_rate_high"]].tolist() == [1.0, 1.0]
 
 
 def test_draws_depend_on_rng_alone():
     values = scores()
     for resample in ("benchmarks", "runs"):
-        data = blocks_from(np.random.default_rng(6).normal(size=(6, 3, 3)) if resample == "runs" else values)
+        data = blocks_of_scores(np.random.default_rng(6).normal(size=(6, 3, 3)) if resample == "runs" else values)
         one, again = (leaderboard(data, n_draws=100, rng=7, resample=resample).to_frame() for _ in range(2))
         pd.testing.assert_frame_equal(one, again)
         other = leaderboard(data, n_draws=100, rng=8, resample=resample).to_frame()
@@ -180,18 +170,14 @@ def test_draws_depend_on_rng_alone():
 
 def test_refusals():
     values = scores(n=4, k=4)
-    with pytest.raises(DesignError, match="compares algorithms, and there is one: A"):
-        board(blocks_from(values).of(["A"]))
-    with pytest.raises(DesignError, match="needs two benchmarks at least on which algorithms can be compared, got 1"):
-        board(values[:1])
+    refuses(DesignError, "compares algorithms, and there is one: A", board, blocks_of_scores(values).of(["A"]))
+    refuses(DesignError, "needs two benchmarks at least on which algorithms can be compared, got 1", board, values[:1])
     apart = values.copy()
     apart[:2, 2:] = apart[2:, :2] = np.nan
-    with pytest.raises(DesignError, match="no comparison links A and B with C and D, on a benchmark of both or"):
-        board(apart)
+    refuses(DesignError, "no comparison links A and B with C and D, on a benchmark of both or", board, apart)
     with pytest.raises(DesignError, match="two runs of an algorithm on a benchmark at least, and A has one on b00"):
         board(values, resample="runs")
-    with pytest.raises(ArgumentError, match="reference must be 'A' or 'B' or 'C' or 'D', got 'E'"):
-        board(values, reference="E")
+    refuses(ArgumentError, "reference must be 'A' or 'B' or 'C' or 'D', got 'E'", board, values, reference="E")
     with pytest.raises(ArgumentError, match=r"n_draws must be at least [\d,]+ for 99.9 % intervals over 4 benchmarks"):
         board(values, alpha=0.001)
 
@@ -202,7 +188,7 @@ def test_it_says_who_leads_and_what_the_intervals_are_about():
     assert first.startswith("D has the highest rating, ")
     assert "of its comparisons on a benchmark (ties one half), and " in first
     assert "what to expect on other benchmarks of this kind" in found.summary()
-    seeds = board(blocks_from(scores(), unit="seed"))
+    seeds = board(blocks_of_scores(scores(), unit="seed"))
     assert "other seeds on this benchmark, and nothing about others" in seeds.scope
     assert "1,000 is that of B" in board(scores(), reference="B").facts[0]
 
@@ -214,7 +200,7 @@ def test_runs_are_read_by_their_roles():
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="a", benchmark="b", seed="s")
     found = leaderboard(runs, n_draws=100, rng=1).to_frame()
     means = table.pivot_table(index="b", columns="a", values="loss")
-    want = by_name(leaderboard(blocks_from(means, direction="minimize"), n_draws=100, rng=1))
+    want = by_name(leaderboard(blocks_of_scores(means, direction="minimize"), n_draws=100, rng=1))
     assert found["algorithm"].iloc[0] == "0"
     assert_allclose(found.set_index("algorithm").sort_index()["elo"], want["elo"])
 
@@ -228,13 +214,11 @@ def test_a_board_has_the_sets_of_ranks_of_the_ranking_and_takes_a_wide_table() -
     assert shown["rank"].tolist() == [1, 2, 3, 4]
     assert shown["rank_low"].tolist() == list(decisions.rank_low)
     assert shown["rank_high"].tolist() == list(decisions.rank_high)
-    with pytest.raises(ArgumentError, match="leaderboard takes Runs, or a dataframe and the roles of its columns"):
-        lt.leaderboard(table)
+    refuses(ArgumentError, "leaderboard takes Runs, or a dataframe and the roles of its columns", lt.leaderboard, table)
 
 
 def test_a_board_over_runs_claims_no_ranks_on_other_benchmarks() -> None:
     runs = make_runs(algorithms=3, benchmarks=4, seeds=3)
     board = lt.leaderboard(runs, resample="runs", rng=1)
     assert "rank_low" not in board.to_frame()
-    with pytest.raises(ArgumentError, match="needs sets of ranks"):
-        board.plot(measure="rank")
+    refuses(ArgumentError, "needs sets of ranks", board.plot, measure="rank")

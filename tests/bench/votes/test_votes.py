@@ -10,6 +10,7 @@ import pytest
 from figures import beside, words_below
 from numpy.testing import assert_allclose
 from references import values
+from refusals import refuses
 
 import lmemtest as lt
 from lmemtest.bench.ranking.bradley_terry import ELO
@@ -48,9 +49,7 @@ def test_citations_of_journals_have_the_abilities_of_bradleyterry2() -> None:
 
 
 @pytest.mark.parametrize("clusters", [("voter",), ("prompt",), ("voter", "prompt")])
-def test_without_ties_it_is_the_logistic_regression_with_the_sandwich_of_its_clusters(
-    clusters: tuple[str, ...],
-) -> None:
+def test_without_ties_it_is_the_logistic_regression_with_the_sandwich_of_its_clusters(clusters):
     want = values("votes")["logit"]
     table = simulated()
     options = dict.fromkeys(("voter", "prompt")) | {name: name for name in clusters}
@@ -106,9 +105,7 @@ def test_without_ties_ratings_and_errors_are_those_of_arena_rank(case: str, opti
 
 
 @pytest.mark.parametrize(("case", "options"), [("ties", {"position": False}), ("ties_styled", {"style": "length"})])
-def test_ties_as_half_a_win_shrink_ratings_by_the_share_of_ties_and_errors_as_much(
-    case: str, options: dict[str, Any]
-) -> None:
+def test_ties_as_half_a_win_shrink_ratings_by_the_share_of_ties_and_errors_as_much(case, options):
     """arena-rank's: near equal models half a tie moves a logit by 1 - s of Davidson's, s the share of ties."""
     want = values("arena_rank_votes")[case]
     table = simulated()[["model_a", "model_b", "length", "y"]].replace({"y": {1.0: "a", -1.0: "b", 0.0: "tie"}})
@@ -224,11 +221,8 @@ def by_style(table: pd.DataFrame) -> pd.DataFrame:
         (by_style, {"style": "s"}, EstimationError, "decides votes alone"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_rated_is_refused(
-    table: pd.DataFrame, change: Any, options: dict[str, Any], error: type[Exception], words: str
-) -> None:
-    with pytest.raises(error, match=words):
-        lt.rate_votes(change(table), **options)
+def test_what_cannot_be_rated_is_refused(table, change, options, error, words):
+    refuses(error, words, lt.rate_votes, change(table), **options)
 
 
 @pytest.mark.parametrize("verb", ["won", "lost"])
@@ -236,18 +230,15 @@ def test_a_model_that_won_or_lost_every_vote_is_named(verb: str) -> None:
     table = of_pairs({("A", "B"): (9, 5, 3), ("B", "A"): (4, 7, 0), ("new", "A"): (6, 0, 0), ("B", "new"): (0, 3, 0)})
     if verb == "lost":
         table["winner"] = table["winner"].replace({"a": "b", "b": "a"})
-    with pytest.raises(DesignError, match=rf"^new {verb} every vote against the other models.*isin\(\['new'\]\)"):
-        lt.rate_votes(table)
+    refuses(DesignError, rf"^new {verb} every vote against the other models.*isin\(\['new'\]\)", lt.rate_votes, table)
     apart = pd.concat([of_pairs({("A", "B"): (9, 5, 3)}), of_pairs({("C", "D"): (2, 3, 1), ("D", "E"): (2, 3, 1)})])
-    with pytest.raises(DesignError, match=r"^A and B are not connected with the other models by votes"):
-        lt.rate_votes(apart)
+    refuses(DesignError, r"^A and B are not connected with the other models by votes", lt.rate_votes, apart)
 
 
 def test_a_model_that_is_called_as_the_other_side_must_be_declared() -> None:
     table = of_pairs({("b", "x"): (9, 5, 0), ("x", "b"): (6, 7, 0)})
     named = table.assign(winner=np.where(table["winner"] == "a", table["model_a"], table["model_b"]))
-    with pytest.raises(DataError, match=r"'b' at row 0.*both the name of a model and a word for another outcome"):
-        lt.rate_votes(named)
+    refuses(DataError, r"'b' at row 0.*both the name of a model and a word for another outcome", lt.rate_votes, named)
 
 
 # ---------------------------------------------------------------------------------------------------------- the figure

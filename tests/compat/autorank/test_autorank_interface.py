@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refuses
 
 import lmemtest.compat.autorank as module
 from lmemtest.compat.autorank import (
@@ -120,11 +121,9 @@ def test_bad_arguments_raise_what_callers_catch(error, options):
 
 def test_other_things_are_no_results():
     for function in (plot_stats, plot_posterior_maps, create_report, latex_table, latex_report):
-        with pytest.raises(TypeError, match="result must be a RankResult"):
-            function(result="foo")
+        refuses(TypeError, "result must be a RankResult", function, result="foo")
     nothing = RankResult(*[None] * 3, "bayes", *[None] * 9)
-    with pytest.raises(ValueError, match="plot_stats draws frequentist results"):
-        plot_stats(nothing)
+    refuses(ValueError, "plot_stats draws frequentist results", plot_stats, nothing)
     for option in ("effect_size_relation", "posterior_relation"):
         with pytest.raises(ValueError, match=f"{option} must be 'best' or 'above' or 'both', got 'foo'"):
             latex_table(nothing, **{option: "foo"})
@@ -132,12 +131,9 @@ def test_other_things_are_no_results():
         with pytest.raises(kind):
             plot_posterior_maps(nothing, **{option: value})
     for option in ("width", "cmaps", "annot_colors", "axes"):
-        with pytest.raises(TypeError, match=option):
-            plot_posterior_maps(nothing, **{option: "foo"})
-    with pytest.raises(ValueError, match="draws Bayesian results"):
-        plot_posterior_maps(nothing._replace(omnibus="foo"))
-    with pytest.raises(ValueError, match="omnibus must be"):
-        create_report(RankResult(pd.DataFrame({"mean": [1.0]}), *[None] * 12))
+        refuses(TypeError, option, plot_posterior_maps, nothing, **{option: "foo"})
+    refuses(ValueError, "draws Bayesian results", plot_posterior_maps, nothing._replace(omnibus="foo"))
+    refuses(ValueError, "omnibus must be", create_report, RankResult(pd.DataFrame({"mean": [1.0]}), *[None] * 12))
 
 
 def test_names_of_index_and_columns_are_left_out(table):
@@ -205,8 +201,7 @@ def test_sorted_ranks_are_read_by_position_and_by_name():
 def test_a_missing_cell_is_refused_by_each_comparison(function, value):
     data = DATA.assign(C=DATA["A"] ** 2).astype(float)
     data.iloc[3, 1] = value
-    with pytest.raises(ValueError, match=r"are missing or infinite \(in column 'B', for instance"):
-        function(data)
+    refuses(ValueError, r"are missing or infinite \(in column 'B', for instance", function, data)
 
 
 def test_no_p_value_is_printed_as_zero(capsys):

@@ -29,9 +29,7 @@ def table_of(algorithms: int, benchmarks: int, seeds: int, missing: float = 0.0,
 @pytest.mark.parametrize(
     ("missing", "empty", "many"), [(0.0, False, False), (0.0, False, True), (0.25, False, False), (0.2, True, False)]
 )
-def test_the_likelihoods_are_those_of_the_dense_design(
-    monkeypatch: pytest.MonkeyPatch, paired: bool, full: bool, missing: float, empty: bool, many: bool
-) -> None:
+def test_the_likelihoods_are_those_of_the_dense_design(monkeypatch, paired, full, missing, empty, many):
     """`many`: a balanced table is taken seed by seed, as one of many seeds is."""
     if many:
         monkeypatch.setattr(absorbed, "_FEW_OWN", 0)

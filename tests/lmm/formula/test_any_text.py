@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from refusals import refuses
 
 from lmemtest.errors import FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import parse_formula
@@ -59,10 +60,8 @@ def test_a_function_that_is_never_closed(text: str) -> None:
 
 def test_a_list_that_is_never_closed() -> None:
     for text in ("y ~ C(a, levels=[", "y ~ C(a, levels=['b',"):
-        with pytest.raises(FormulaError, match=r"'\[' is never closed; add '\]'\."):
-            parse_formula(text)
+        refuses(FormulaError, r"'\[' is never closed; add '\]'\.", parse_formula, text)
 
 
 def test_an_exponent_without_end() -> None:
-    with pytest.raises(FormulaError, match="the exponent is too large"):
-        parse_formula("y ~ (a + b)**" + "9" * 5000)
+    refuses(FormulaError, "the exponent is too large", parse_formula, "y ~ (a + b)**" + "9" * 5000)

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refusal
+from refusals import refusal, refuses
 
 from lmemtest.errors import ArgumentError, DataError, FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import build_design, parse_formula
@@ -68,8 +68,7 @@ def test_unknown_level_is_named():
 
 
 def test_missing_column_of_new_data_is_named():
-    with pytest.raises(UnknownColumnError, match="formula uses 'budget'"):
-        build("y ~ budget").rows(CELLS.drop(columns="budget"))
+    refuses(UnknownColumnError, "formula uses 'budget'", build("y ~ budget").rows, CELLS.drop(columns="budget"))
 
 
 def test_random_rows_place_known_groups_and_mark_new_ones():
@@ -102,8 +101,7 @@ def test_combination_that_did_not_occur_is_a_new_group():
 
 
 def test_random_term_index_is_checked():
-    with pytest.raises(ArgumentError, match=r"term_index must be from 0 to 0, .* got 1"):
-        build("y ~ (1|seed)").random_rows(1, CELLS)
+    refuses(ArgumentError, r"term_index must be from 0 to 0, .* got 1", build("y ~ (1|seed)").random_rows, 1, CELLS)
 
 
 FILL = "drop these rows or fill them before the fit."
@@ -140,8 +138,7 @@ def test_columns_that_cannot_be_used_are_explained(column, values, message):
 
 def test_doubled_column_names_are_refused():
     cells = pd.DataFrame([[1.0, 2.0]], columns=["x", "x"])
-    with pytest.raises(DataError, match="the table has 2 columns named 'x'; rename all but one"):
-        build("y ~ x", cells)
+    refuses(DataError, "the table has 2 columns named 'x'; rename all but one", build, "y ~ x", cells)
 
 
 def test_values_are_checked_after_functions():
@@ -155,13 +152,11 @@ def test_values_are_checked_after_functions():
 
 @pytest.mark.parametrize("counts", [np.ones(3), np.zeros(12), np.full(12, np.nan), np.ones((12, 1))])
 def test_counts_are_checked(counts):
-    with pytest.raises(ArgumentError, match="counts must"):
-        build_design(parse_formula("y ~ budget"), CELLS, counts)
+    refuses(ArgumentError, "counts must", build_design, parse_formula("y ~ budget"), CELLS, counts)
 
 
 def test_an_empty_table_is_refused():
-    with pytest.raises(DataError, match="the table has no rows"):
-        build("y ~ budget", CELLS.iloc[:0])
+    refuses(DataError, "the table has no rows", build, "y ~ budget", CELLS.iloc[:0])
 
 
 def test_text_as_a_number_is_refused_with_its_place():

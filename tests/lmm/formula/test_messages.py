@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from refusals import refusal
+from refusals import refusal, refuses
 
 from lmemtest.core.sanitize import point
 from lmemtest.errors import ArgumentError, DataError, FormulaError, LmemtestError, UnknownColumnError
@@ -248,10 +248,8 @@ def test_carets_stand_under_wide_characters_and_broken_lines():
 
 @pytest.mark.parametrize("nothing", ["", "   "])
 def test_an_empty_formula_is_refused(nothing):
-    with pytest.raises(FormulaError, match="the formula is empty; write 'response ~ terms'"):
-        parse_formula(nothing)
+    refuses(FormulaError, "the formula is empty; write 'response ~ terms'", parse_formula, nothing)
 
 
 def test_a_formula_is_text():
-    with pytest.raises(ArgumentError, match="formula must be text like 'score ~ algorithm'; got list"):
-        parse_formula(["y ~ x"])  # type: ignore[arg-type]
+    refuses(ArgumentError, "formula must be text like 'score ~ algorithm'; got list", parse_formula, ["y ~ x"])
