@@ -400,7 +400,7 @@ def moderation_of(fit: Any, vcov: Any, specs: Sequence[str], ddf: str) -> Modera
     if not asked:
         if vcov is not None or ddf not in ("satterthwaite", "kenward-roger"):
             return None
-        if hasattr(fit, "family"):
+        if getattr(fit, "distribution", "normal") != "normal":
             return _least(fit, specs)
         if scope is None or scope.cluster is None or scope.compared not in specs:
             return None
