@@ -353,7 +353,7 @@ ADVICE: dict[str, dict[str, str]] = {
             "follows from their mean, and family='negative-binomial' has one of its own",
         ),
         "groups": "a random effect into the formula: right ~ model + (1 | task)",
-        "nAGQ": "method='laplace' (nAGQ=1) or method='quadrature' (25 nodes)",
+        "nAGQ": "method='laplace' (nAGQ=1) or method='quadrature' (100 nodes)",
         "offset": "offset(log(column)) into the formula",
         "reml": "method='pseudo' (restricted) or method='laplace' (maximum likelihood)",
         "weights": "trials= with the column of the number of answers behind each number of successes",

@@ -59,7 +59,7 @@ rspl <- function(data, bars, family, weight) {  # dense: z ~ model.matrix + inte
   list(b = I(as.numeric(b)), sd = I(theta), se = I(sqrt(diag(solve(t(X) %*% inverse %*% X)))), moved = moved)
 }
 
-case <- function(name, data, formula, family, link, trials = NULL, pseudo = NULL, search = list()) {
+case <- function(name, data, formula, family, link, trials = NULL, pseudo = NULL, search = list(), nodes = NULL) {
   cat(name, "")
   R <- sub("^y ~", if (is.null(trials)) "y ~" else paste0("cbind(y, ", trials, " - y) ~"), formula)
   of_lme4 <- NULL
@@ -80,6 +80,12 @@ case <- function(name, data, formula, family, link, trials = NULL, pseudo = NULL
               sd = I(unlist(lapply(VarCorr(of_tmb)$cond, function(S) unname(attr(S, "stddev"))), use.names = FALSE)),
               converged = of_tmb$fit$convergence == 0 && isTRUE(of_tmb$sdr$pdHess))
   if (family == "nbinom2") out$size <- sigma(of_tmb)
+  if (!is.null(nodes)) {  # adaptive Gauss-Hermite quadrature
+    found <- glmer(as.formula(R), data, family = binomial(link), nAGQ = nodes,
+                   control = glmerControl(optimizer = "bobyqa", optCtrl = list(maxfun = 1e5, rhoend = 1e-9)))
+    out$quadrature <- list(llf = as.numeric(logLik(found)), fixef = I(unname(fixef(found))), sd = attr(VarCorr(found)[[1]], "stddev")[[1]],
+                           se = I(unname(sqrt(diag(as.matrix(vcov(found)))))))
+  }
   if (!is.null(pseudo)) {
     weight <- if (is.null(trials)) rep(1, nrow(data)) else data[[trials]]
     out$pseudo <- rspl(data, pseudo, if (family == "binomial") binomial(link) else poisson(), weight)
@@ -138,5 +144,24 @@ children <- with(guImmun, data.frame(y = as.integer(immun == "Y"), model = as.ch
 wheezing <- with(ohio, data.frame(y = resp, model = paste0("smoke", smoke), age = age, child = id))
 add("guImmun", children, "y ~ model + mother + rural + (1 | community) + (1 | mom)", "binomial", "logit")
 add("ohio", wheezing, "y ~ model * age + (1 | child)", "binomial", "logit")
+
+# Toenail fungus (De Backer & al. 1998): one intercept with a variance of 16 (20 by Laplace's approximation)
+patients <- with(mice::toenail, data.frame(y = outcome, model = paste0("t", treatment), time = round(month, 3), id = ID))
+add("toenail", patients, "y ~ model * time + (1 | id)", "binomial", "logit", nodes = 25)
+
+# Matings of salamanders of two populations, summer of 1986 (McCullagh & Nelder 1989, section 14.5): the partners of the 20
+# females on six days, and whether they mated
+partner <- scan(quiet = TRUE, what = "", sep = " ", text = c(
+  "rb1 rb5 rb2 rb4 rb3 ws9 ws8 ws6 ws10 ws7 rb9 rb7 rb8 rb10 rb6 ws5 ws4 ws1 ws3 ws2",
+  "ws4 ws5 ws1 ws2 ws3 rb9 rb8 rb6 rb7 rb10 ws9 ws6 ws7 ws10 ws8 rb2 rb1 rb4 rb3 rb5",
+  "rb5 rb3 rb1 rb2 rb4 ws10 ws9 ws7 ws8 ws6 rb7 rb9 rb6 rb8 rb10 ws3 ws5 ws2 ws1 ws4",
+  "ws1 ws3 ws4 ws5 ws2 rb7 rb9 rb10 rb6 rb8 ws10 ws7 ws9 ws8 ws6 rb4 rb2 rb5 rb1 rb3",
+  "rb4 rb1 rb3 rb5 rb2 ws6 ws7 ws10 ws9 ws8 rb10 rb6 rb7 rb9 rb8 ws2 ws1 ws5 ws4 ws3",
+  "ws5 ws2 ws3 ws4 ws1 rb8 rb6 rb9 rb10 rb7 ws8 ws10 ws6 ws9 ws7 rb1 rb5 rb3 rb4 rb2"))
+mated <- paste0("11111100000000001111", "11011101001001101010", "11111100111001011110", "01101010101101000011",
+                "11111101110000001111", "11111101101011001000")
+matings <- data.frame(y = as.integer(strsplit(mated, "")[[1]]), model = rep(rep(c("rb", "ws"), each = 10), 6), male = substr(partner, 1, 2),
+                      female = rep(paste0(rep(c("rb", "ws"), each = 10), 1:10), 6), partner = partner)
+add("salamander", matings, "y ~ model * male + (1 | female) + (1 | partner)", "binomial", "logit")
 cat("\n")
 write_reference("glmm", cases = cases, glmmTMB = as.character(packageVersion("glmmTMB")), MASS = as.character(packageVersion("MASS")))

@@ -19,7 +19,7 @@ import pandas as pd
 
 FAMILIES = {"nbinom2": "negativebinomial"}
 GROUPS = ("task", "item", "herd", "subject", "id", "location", "brood", "chick", "district", "child", "nest", "site",
-          "community", "mom")  # fmt: skip
+          "community", "mom", "female", "partner")  # fmt: skip
 OFFSET = " + offset(log(size))"
 
 

@@ -151,7 +151,10 @@ GRADED: tuple[Cell, ...] = tuple(
     for cell in ((5, 40, 0.8, 2), (5, 40, 0.95, 2), (8, 40, 0.95, 4), (5, 200, 0.95, 2), (20, 40, 0.95, 2),
                  (3, 40, 0.8, 4), (5, 10, 0.8, 4))
 )  # fmt: skip
-GRID = (*EQUAL, *ERRATIC, *GRADED)
+TEN: tuple[Cell, ...] = (
+    (3, 40, 0.8, 10, "erratic", 0.5), (8, 40, 0.8, 10, "equal", 0.5), (8, 40, 0.8, 10, "graded", 0.5),
+)  # fmt: skip
+GRID = (*EQUAL, *ERRATIC, *GRADED, *TEN)
 
 
 def effects(cell: Cell) -> np.ndarray:
@@ -187,10 +190,12 @@ class Answers:
         return (rng.random(len(eta)) < special.expit(eta)).astype(float)
 
     def p_values(self, rng: np.random.Generator, *, linear: bool, laplace: bool = False) -> dict[str, np.ndarray]:
-        """Of all pairs, step-down, by each method; ones where no answer is wrong, or none is right."""
+        """Of all pairs by each method, step-down ("model": the model's standard errors, with the default's degrees of
+        freedom); ones where no answer is wrong, or none is right.
+        """
         k, y = self.cell[3], self.draw(rng)
-        names = ["default", "satterthwaite", "normal", *["linear", "binomial"] * linear, *["laplace"] * laplace]
-        names += ["moderated"] * (self.cell[4] == "erratic")
+        names = ["default", "model", "satterthwaite", "normal"]
+        names += [*["linear", "binomial"] * linear, *["laplace"] * laplace]
         if not 0 < y.sum() < len(y):
             return dict.fromkeys(names, np.ones(k * (k - 1) // 2))
         fit = self.fit.refit(cells=replace(self.fit.observed, mean=y[self.where]))
@@ -205,14 +210,12 @@ class Answers:
             return adjust(t, df, method="stepdown" if many else "none", n_means=k if many else None)[0]
 
         alone = lt.lmm.LmmFit.df(fit, L, "satterthwaite")
-        out = {"default": by(fit, fit.df(L)), "satterthwaite": by(fit, alone), "normal": by(fit, np.inf * alone)}
+        out = {"default": fit.emmeans("model").pairs().to_frame()["p_value"].to_numpy(), "model": by(fit, fit.df(L))}
+        out |= {"satterthwaite": by(fit, alone), "normal": by(fit, np.inf * alone)}
         for method in ("linear", "binomial") if linear else ():
             roles = {"model": "model", "task": "task", "item": "item", "score": "y"}
             found = lt.evaluate(self.frame.assign(y=y), **roles, method=method).like
             out[method] = found.to_frame().sort_values(["left", "right"])["p_value"].fillna(1.0).to_numpy()
-        if self.cell[4] == "erratic":
-            found = fit.emmeans("model", vcov=fit.moderated("task")).pairs().to_frame()
-            out["moderated"] = found["p_value"].to_numpy()
         if laplace:
             out["laplace"] = by(fit.refit(reml=False), np.inf * alone)
         return out
@@ -238,12 +241,12 @@ def test_equal_models_are_called_different_in_five_percent_over_the_grid():
     assert at_most(share, n * len(EQUAL), 0.05)
 
 
-def test_one_erratic_model_of_ten_calls_for_standard_errors_of_each_pair():
-    """Measured with 600 tables: 9.7 % with a false difference by default, 5.0 % by moderated standard errors."""
-    n = 200
-    found = rates(GRID.index((8, 40, 0.8, 10, "erratic", 0.5)), n, seed=1231)
-    assert at_most(found["moderated"][0], n, 0.05)
-    assert found["default"][0] > found["moderated"][0]
+def test_one_erratic_model_of_ten_makes_no_false_differences():
+    """By the model's standard errors 9.1 % of 800 tables had one."""
+    n = 100
+    found = rates(GRID.index((8, 40, 0.8, 10, "erratic", 0.5)), n, seed=1128)
+    assert at_most(found["default"][0], n, 0.05)
+    assert found["model"][0] > found["default"][0]
 
 
 def test_the_default_finds_nine_tenths_of_what_satterthwaites_degrees_of_freedom_find_and_the_linear_model():

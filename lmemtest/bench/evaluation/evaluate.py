@@ -185,7 +185,7 @@ def evaluate(
 
     With ``method="binomial"`` the model for tasks like these is `fit_glmm` of the same formula, by restricted
     pseudo-likelihood; ``(1 | task:item:model)`` joins it where answers were repeated. Its accuracies are probabilities
-    averaged over the random effects.
+    averaged over the random effects, and standard errors of differences the larger of the model's and moderated ones.
 
     With ``scale="odds"`` every task and model has one empirical logit, log((k + 1/2) / (n - k + 1/2)) of k right of n
     items, and every task counts the same. On these tasks errors are those of the delta method; for tasks like these
@@ -242,7 +242,8 @@ def evaluate(
     if binomial and vcov == "moderated":
         raise ArgumentError(
             f"{named('vcov')} 'moderated' is of the linear model, and accuracies for tasks like these are by the "
-            f"binomial one. Leave out {advice('argument', name='vcov')}, or write "
+            "binomial one, whose standard errors are the larger of the model's and moderated ones. Leave out "
+            f"{advice('argument', name='vcov')}, or write "
             f"{advice('value', name='method', value='linear')}."
         )
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}

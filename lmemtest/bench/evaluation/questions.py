@@ -338,15 +338,17 @@ def on_tasks_like_these(fit: LmmFit, blocks: Blocks, **facts: Any) -> Estimates:
 
     Where the variance of tasks, or of advantages, happens to be estimated as zero, the model takes the degrees of
     freedom of the items. There are not more than those of k models' means over T tasks: k (T - 1), and (k - 1) (T - 1)
-    of differences, whose standard errors are moderated by each pair's own scatter from three tasks on. Accuracies of a
-    binomial model are averaged over its random effects.
+    of differences, whose standard errors are moderated by each pair's own scatter from three tasks on (in a binomial
+    model never below the model's, with its degrees of freedom). Accuracies of a binomial model are averaged over its
+    random effects.
     """
-    found = fit.emmeans("model", **{"type": "response"} if isinstance(fit, GlmmFit) else {}, **facts)
+    binomial = isinstance(fit, GlmmFit)
+    found = fit.emmeans("model", **{"type": "response"} if binomial else {}, **facts)
     units = blocks.names if blocks.family is None else set(blocks.family)
     k, df = len(blocks.algorithms), len(units) - 1.0
     of_differences: Array = found.L[1:] - found.L[:1]
     constant = np.linalg.svd(of_differences)[2][len(of_differences) :]  # what no difference is a function of
-    most = (k - 1.0) * df if found.moderate is None else np.inf, k * df
+    most = (k - 1.0) * df if binomial or found.moderate is None else np.inf, k * df
     return found.with_errors(df_function=OfFunctions(partial(_at_most, found.df_function, most, constant)))
 
 

@@ -51,8 +51,9 @@ _SETTLED, _MOST_NEWTON, _MOST_HALVINGS = 1e-8, 100, 30
 _DECREMENT, _MOST_STEPS, _STEP = 1e-10, 300, 1e-4
 _ZERO = 1e-4  # standard deviations below vary nothing
 _SMALLEST_START = 0.1  # of a standard deviation: the gradient vanishes at zero
-# Nodes of the quadrature, for the weight of the standard normal density.
-_NODES, _LOG_WEIGHTS = np.polynomial.hermite_e.hermegauss(25)
+# Nodes of the quadrature, for the weight of the standard normal density: of toenail fungus (a standard deviation of 4)
+# the log-likelihood is off by 2e-2 with 25 and by 1e-8 with 100.
+_NODES, _LOG_WEIGHTS = np.polynomial.hermite_e.hermegauss(100)
 _LOG_WEIGHTS = np.log(_LOG_WEIGHTS / _LOG_WEIGHTS.sum())
 
 

@@ -58,6 +58,7 @@ _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which a
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
+_SEVERAL = 3  # means whose differences may vary differently
 _ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
@@ -107,7 +108,9 @@ def emmeans(
         `moderated` (which accepts clusters other than the benchmark of `Runs`). "model": the fitted covariance, valid
         if all algorithms vary equally between benchmarks. A `ClusterRobust` of the same fit: its own covariance and
         degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three benchmarks or more;
-        "model" elsewhere.
+        of `fit_glmm` by pseudo-likelihood the larger of the model's and moderated ones, with the model's degrees of
+        freedom, for three means or more whose differences vary between three groups or more, as those of models with
+        ``(1 | task:model)`` do between tasks; "model" elsewhere.
     type : {"link", "response", "log"}, optional
         Scale of the means of a model with a link: its link's (default), on which differences are those of log odds or
         of logarithms given the random effects; or probabilities and expected counts. Of `fit_glmm` these average over
@@ -187,7 +190,7 @@ def emmeans(
     means = marginal_means(fit, *asked, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
     if type in (None, "link"):
         return means
-    if means.errors != "model" and hasattr(fit, "family"):
+    if vcov not in (None, "model") and hasattr(fit, "family"):
         raise ArgumentError(
             f"vcov= is for means on the scale of the link, {fit.score}, and type={type!r} asks for another. Leave one "
             "of them out."
@@ -349,7 +352,7 @@ def marginal_means(
         score=fit.score if along is None else f"slope of {fit.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,
-        errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
+        errors="model" if robust is None else "cluster-robust",
         n_obs=int(fit.nobs),
         estimable_function=OfFunctions(functions.estimable),
         variance_function=None if robust is None else OfFunctions(functions.has_variance),
@@ -363,8 +366,8 @@ def marginal_means(
         ratio_of=_ratio_of(fit),
         subject="" if along is None else f"Slope along {along}: ",
     )
-    if moderation is not None:
-        means = means.with_errors(moderate=ModeratedMeans.of(moderation, means))
+    if moderation is not None and not (moderation.least and min(len(rows) for _, rows in means.groups()) < _SEVERAL):
+        means = means.with_errors(moderate=ModeratedMeans.of(moderation, means), errors="moderated")
     notes = (
         *changes,
         *_held_notes(grid, covariates, at, weights),

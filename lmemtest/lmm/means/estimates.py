@@ -92,6 +92,8 @@ class Estimates(Result):
         Last columns of `L` that have a known coefficient of 1: one for a model with an offset, else none.
     moderate : ModeratedMeans or None
         Takes the place of standard errors from `V` and of `df_function`, which it is given.
+    ends : callable or None
+        Maps estimates and half widths to the ends of their intervals; None: symmetric ones.
     comparable : (m, m) bool or None
         Which two may be compared: those of algorithms that met on a benchmark; None where all may.
     subject : str
@@ -142,6 +144,7 @@ class Estimates(Result):
     largest_se: float = np.inf
     n_known: int = 0
     moderate: ModeratedMeans | None = None
+    ends: Callable[[Array, Array], tuple[Array, Array]] | None = None
     comparable: Mask | None = None
     subject: str = ""
     column: str = "estimate"
@@ -235,7 +238,8 @@ class Estimates(Result):
         changed = replace(self, **changes)
         estimate, se, df = changed.evaluate()
         half = t_quantile(self.alpha / 2.0, df) * se
-        return replace(changed, estimate=estimate, se=se, df=df, ci_low=estimate - half, ci_high=estimate + half)
+        low, high = (estimate - half, estimate + half) if changed.ends is None else changed.ends(estimate, half)
+        return replace(changed, estimate=estimate, se=se, df=df, ci_low=low, ci_high=high)
 
     @property
     def level(self) -> float:
@@ -363,7 +367,7 @@ class Estimates(Result):
         Moderation keeps the error of a whole family. It pulls the variance of the pair that varies most down, so this
         pair by itself would be called different too often.
         """
-        if self.moderate is None or self.errors == "own":
+        if self.moderate is None or self.errors == "own" or self.moderate.level is not None:
             return self
         kept = tuple(note for note in self.notes if note not in self.moderation_notes)
         note = (

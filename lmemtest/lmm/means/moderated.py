@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _ZERO = 1e-9  # coefficients of means below it are rounding
 _CLAIM = 0.05  # level at which a mean is said to vary more than the others
+_FEWEST_CLUSTERS = 3  # with two the scatter of a difference has one degree of freedom
 _FEWEST_MEANS = 4  # with three variances of three differences each could be the odd one
 
 
@@ -48,10 +49,13 @@ class Moderated:
     robust : ClusterRobust
         Own variances of all comparisons: CR2, from the scatter of the clusters; of `fit`, or of the same model without
         the random effects that reach over clusters.
+    least : bool
+        Whether the model's errors are the least, with the model's degrees of freedom: see `ModeratedMeans`.
     """
 
     fit: Any
     robust: ClusterRobust
+    least: bool = False
 
     @property
     def label(self) -> str:
@@ -124,6 +128,14 @@ class ModeratedMeans:
         the fit: what random effects that reach over clusters add to them is left as it is.
     single : bool
         Whether differences have the variance that the clusters show of them, not shrunk towards others.
+    level : float or None
+        Of generalised models by default, else None: how large the variances of pairs that the clusters show are on
+        average relative to the model's, 1 at least. With that as the level moderated variances count where they are
+        above the model's, and degrees of freedom are the model's. So the level of tests is never above that of the
+        model's, whose power they keep where all vary alike.
+    link : Estimates or None
+        Of means on the scale of the answers, those on the scale of the link: errors are longer than the model's by what
+        moderation adds to the same functions of these.
     """
 
     robust: ClusterRobust | CompleteBlocks
@@ -135,6 +147,8 @@ class ModeratedMeans:
     pairs: tuple[tuple[Array, Array], ...]
     within: Callable[[Functions], tuple[Array, Array]] | None
     single: bool = False
+    level: float | None = None
+    link: Estimates | None = None
 
     def alone(self) -> ModeratedMeans:
         """The same for differences that are looked at one by one; of two means nothing changes."""
@@ -161,7 +175,7 @@ class ModeratedMeans:
             within = partial(_errors, part, part.cov_params().to_numpy())
         group = np.zeros(len(L), dtype=np.intp)
         h = np.ones(len(L))
-        families, pairs = [], []
+        own, families, pairs, level = [], [], [], None
         for number, (_, rows) in enumerate(means.groups()):
             group[rows] = number
             i, j = np.triu_indices(len(rows), k=1)
@@ -170,8 +184,13 @@ class ModeratedMeans:
             _, se, _ = means.evaluate(differences)
             if within is not None:
                 se = np.where(np.isfinite(se), within(D)[0], np.nan)
-            ratio, df = _own_ratio(robust, D, se)
-            h[rows] = _of_means(se, i, j, len(rows))
+            own.append((rows, i, j, se, *_own_ratio(robust, D, se)))
+        if isinstance(source, Moderated) and source.least:
+            ratios = np.concatenate([ratio for *_, ratio, _ in own])
+            level = max(1.0, float(ratios[~np.isnan(ratios)].mean())) if not np.isnan(ratios).all() else 1.0
+        for rows, i, j, se, ratio, df in own:
+            ratio = ratio / (level or 1.0)
+            h[rows] = _of_means(se, i, j, len(rows)) * (level or 1.0)
             families.append(moderation(ratio, df, i, j, h[rows]))
             pairs.append((ratio, df))
         return cls(
@@ -183,6 +202,7 @@ class ModeratedMeans:
             families=tuple(families),
             pairs=tuple(pairs),
             within=within,
+            level=level,
         )
 
     def __call__(self, L: Functions, se: Array, df: Array) -> tuple[Array, Array]:
@@ -190,6 +210,15 @@ class ModeratedMeans:
 
         NaN stays NaN, and functions that are not of these means keep theirs.
         """
+        if self.link is not None:
+            rows = Functions.of(L).then(np.nan_to_num(self.link.L))
+            model, larger = (means.evaluate(rows)[1] for means in (self.link.by_model(), self.link))
+            return se * np.divide(larger, model, out=np.ones(len(rows)), where=model > 0.0), df
+        errors, df_found = self._moderated(L, se, df)
+        return (errors, df_found) if self.level is None else (np.maximum(errors, se), df)
+
+    def _moderated(self, L: Functions, se: Array, df: Array) -> tuple[Array, Array]:
+        """The same, where the model's errors are not the least."""
         whole, df_whole = se, df
         if self.within is not None:
             se, df = self.within(L)
@@ -207,7 +236,8 @@ class ModeratedMeans:
 
     def _within_clusters(self, L: Functions, se: Array, df: Array) -> tuple[Array, Array]:
         """The same where no random effect reaches over clusters."""
-        se, df = se.copy(), df.copy()
+        root = np.sqrt(self.level or 1.0)
+        se, df = root * se, df.copy()
         C, identified = self._coefficients(L)
         identified &= np.isfinite(se) & (se > 0)
         of_family = np.eye(len(self.families))[self.group]
@@ -223,7 +253,7 @@ class ModeratedMeans:
                 at = rows[~balanced[rows]]
                 if len(at):
                     se[at], df[at] = self._sums(key, C[at], se[at], df[at])
-        return se, df
+        return se / root, df
 
     def _coefficients(self, L: Functions) -> tuple[Functions, NDArray[np.bool_]]:
         """Coefficients of the means in each function, and which functions are of these means alone."""
@@ -290,6 +320,9 @@ class ModeratedMeans:
             "Standard errors of differences are moderated: the scatter of each difference over the "
             f"{robust.n_clusters} levels of {robust.label}, shrunk towards the model's variance"
             f"{worth}."
+            if self.level is None
+            else "Standard errors of differences are the model's, or larger where a difference scatters more over the "
+            f"{robust.n_clusters} levels of {robust.label} than the others do (moderated)."
         ]
         for number, family in enumerate(self.families):
             members = np.flatnonzero(self.group == number)
@@ -370,15 +403,18 @@ def check_moderated(fit: Any) -> None:
 def moderation_of(fit: Any, vcov: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
     """Moderated standard errors as they were asked for, or by default; None where errors come from elsewhere.
 
-    The default are those of independent units that can be clusters, if the table has them.
+    The default are those of independent units that can be clusters, if the table has them; of a generalised model the
+    larger of these and the model's.
     """
     if isinstance(vcov, Moderated):
         return vcov
     asked, scope = isinstance(vcov, str) and vcov == "moderated", fit.scope
     if not asked:
-        if vcov is not None or scope is None or scope.cluster is None or scope.compared not in specs:
+        if vcov is not None or ddf not in ("satterthwaite", "kenward-roger"):
             return None
-        if fit.distribution != "normal" or ddf not in ("satterthwaite", "kenward-roger"):
+        if getattr(fit, "distribution", "normal") != "normal":
+            return _least(fit, specs)
+        if scope is None or scope.cluster is None or scope.compared not in specs:
             return None
     try:
         by_scope = _by_scope(fit)
@@ -386,7 +422,22 @@ def moderation_of(fit: Any, vcov: Any, specs: Sequence[str], ddf: str) -> Modera
         if asked:
             raise
         return None
-    return by_scope if asked or by_scope.robust.n_clusters > 2 else None
+    return by_scope if asked or by_scope.robust.n_clusters >= _FEWEST_CLUSTERS else None
+
+
+def _least(fit: Any, specs: Sequence[str]) -> Moderated | None:
+    """Of a generalised model: by the groups between which its terms let the differences of `specs` vary, if three."""
+
+    def count(*names: str) -> int:
+        return int(fit.cells.groups([*dict.fromkeys(names)]).max()) + 1
+
+    bars = fit.design.parsed.bars
+    terms = [[*bar.groups, *(name for effect in bar.slopes for name in effect.columns)] for bar in bars]
+    units = [[name for name in term if name not in specs] for term in terms if {*specs} < {*term}]
+    cluster = min(units, key=lambda unit: count(*unit), default=[])
+    crossed = any(count(*unit, *cluster) > count(*unit) for unit in units)
+    few = not cluster or count(*cluster) < _FEWEST_CLUSTERS
+    return None if few or crossed or not fit.reml else replace(moderated(fit, cluster), least=True)
 
 
 def _by_scope(fit: Any) -> Moderated:

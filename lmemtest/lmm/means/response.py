@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.families import Family
 
 # What means of the response have of those of the linear predictor.
-_KEPT = ("specs", "by", "alpha", "ddf", "errors", "n_obs", "column", "averaged_over", "covariates")
+_KEPT = ("specs", "by", "alpha", "ddf", "errors", "moderate", "n_obs", "column", "averaged_over", "covariates")
 _NODES = 60
 _MOST_DF = 1e9  # beyond them a t-test is a normal one
 
@@ -158,6 +158,7 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
     p, n = means.fixed.shape[1], len(means.frame)
     mean, weight, levels = _targets(fit, means, these)
     free = [i for i, codes in enumerate(levels) if codes is None]
+    means = means.by_model() if these else means  # the interactions with these groups are known
     variance, slope_of_variance = _variance_of_answers(fit, free)
     estimable = np.isfinite(means.estimate)
     moved, moved_by_variance = _level(fit, variance, free)
@@ -201,6 +202,7 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
         averaged_over=means.averaged_over,
         covariates=means.covariates,
         column="response",
+        ends=partial(_ends, fit.family),
         ratio_of=what + ", averaged over the random effects" * bool(groups),
         notes=(
             *((f"Means are over the levels of {joined([*these])} in the table, not further ones.",) if these else ()),
@@ -213,9 +215,16 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
             *(note for note in means.notes if note != link),
         ),
     )
-    at = fit.family.predictor(m)
-    half = (found.ci_high - m) / fit.family.slope(at)
-    return replace(found, ci_low=fit.family.mean(at - half), ci_high=fit.family.mean(at + half))
+    if means.moderate is None:
+        return found
+    return found.with_errors(moderate=replace(means.moderate, link=means), errors="moderated")
+
+
+def _ends(family: Family, m: Array, half: Array) -> tuple[Array, Array]:
+    """Of intervals that are symmetric on the scale of the link."""
+    at = family.predictor(m)
+    of_link = half / family.slope(at)
+    return family.mean(at - of_link), family.mean(at + of_link)
 
 
 def _df(fit: Any, ddf: str, by_fixed: Array, rows: Functions) -> Array:

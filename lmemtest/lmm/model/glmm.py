@@ -79,7 +79,7 @@ def fit_glmm(
     method : {"pseudo", "laplace", "quadrature"}
         Restricted pseudo-likelihood, whose tests have degrees of freedom; or the maximum of Laplace's approximation of
         the likelihood, with normal tests, as in lme4 and glmmTMB; or that of the likelihood itself, by adaptive
-        Gauss-Hermite quadrature with 25 nodes, for one random effect of one factor.
+        Gauss-Hermite quadrature with 100 nodes, for one random effect of one factor.
 
     Returns
     -------
@@ -413,7 +413,8 @@ def notes_of_answers(fit: GlmmFit) -> tuple[str, ...]:
         )
     if fit.singular_terms and fit.reml:
         notes.append(
-            "Where a variance is zero, degrees of freedom are at most those between its groups (between-within)."
+            f"The variance of {joined(fit.singular_terms)} is estimated as zero, or a correlation as one: degrees of "
+            "freedom are at most those between the groups there (between-within)."
         )
     if fit.reml and 0.0 < fit.least_df <= _FEW_DF:
         few = min(fit.design.random, key=lambda term: term.n_levels)
