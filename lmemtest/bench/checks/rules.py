@@ -319,7 +319,8 @@ def _proportions(study: Study, kind: ScoreKind) -> Finding:
         else "Name the column of the items (questions, tasks) as the benchmark, if all algorithms met the same ones."
     )
     if (kind.low, kind.high) == (0.0, 1.0):
-        next_step += f" Answers to items of tasks: {advice('answers_of_tasks', score=study.runs.score)}."
+        call = advice("answers_of_tasks", model=study.runs.algorithm, score=study.runs.score)
+        next_step += f" Answers to items of tasks: {call}."
     high = "1" if kind.high == 1 else format_number(kind.high)
     what = "proportions" if (kind.low, kind.high) == (0.0, 1.0) else f"proportions of {high}"
     return Finding(

@@ -134,6 +134,11 @@ class Decisions(Result):
         return self._frame(ahead_or_behind(self.codes))
 
     @property
+    def n_significant(self) -> int:
+        """How many pairs differ significantly."""
+        return int(np.triu(ahead_or_behind(self.codes)).sum())
+
+    @property
     def undecided(self) -> pd.DataFrame:
         """Levels x levels: whether there is no test; nothing is said of such a pair."""
         return self._frame(self.codes == Verdict.NOT_TESTED)
