@@ -144,6 +144,9 @@ def models_table(
         suffix, columns = SUFFIX[question], decisions[question].columns(blocks.algorithms)
         if estimates.score == LOG_ODDS:
             mean, low, high = expit([estimates.estimate, estimates.ci_low, estimates.ci_high])
+            scores = blocks.means.T  # where nothing was wrong, or right, no log odds are too far out
+            low = np.where(np.nanmax(scores, axis=1) == 0.0, 0.0, low)
+            high = np.where(np.nanmin(scores, axis=1) == 1.0, 1.0, high)
         else:
             mean = estimates.estimate if question == LIKE else of_tasks
             items = len(blocks.names) * counts.min(axis=1) if question == THESE else np.inf
