@@ -59,8 +59,8 @@ def unbiased_logits(blocks: Blocks) -> tuple[Array, float, float | None]:
     """Empirical logits without their bias, by how much that stretches their differences, and the standard deviation of
     tasks that it takes.
 
-    None, a stretch of one and the logits as they are, where every task has a wrong and a right answer of every model, so that the bias
-    is small; of repeated attempts, which are no binomial counts; and of a model without an error on any task.
+    None, a stretch of one and the logits as they are, where every task has a wrong and a right answer of every model
+    (the bias is small there); of repeated attempts, which are no binomial counts; and of a model without any error.
     """
     from scipy.optimize import brentq
 

@@ -589,3 +589,73 @@ def test_columns_called_like_measures_are_methods_where_one_says_so() -> None:
     assert len(lt.Runs.from_wide(table, direction="minimize").levels("algorithm")) == 4  # as many others
     named = lt.Runs.from_wide(table, direction="minimize", algorithms=["log_loss", "focal loss"])
     assert [*named.levels("algorithm")] == ["focal loss", "log_loss"]
+
+
+# ---------------------------------------------------------------------- true and false; names of rows beside algorithms
+
+RIGHT = pd.DataFrame({"task": ["a", "b", "c"], "A": [True, False, True], "B": [False, False, True]})
+
+
+def as_given(table: pd.DataFrame, library: str) -> Any:
+    if library == "pandas":
+        return table
+    frame = pytest.importorskip("polars").from_pandas(table)
+    return frame.lazy() if library == "lazy" else frame
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "lazy"])
+def test_wide_answers_that_are_true_or_false_are_ones_and_zeros(library):
+    runs = lt.Runs.from_wide(as_given(RIGHT, library), direction="maximize")
+    of_numbers = lt.Runs.from_wide(RIGHT.astype({"A": int, "B": int}), direction="maximize")
+    keys = ["task", "algorithm"]
+    got, want = (r.to_frame().sort_values(keys).reset_index(drop=True) for r in (runs, of_numbers))
+    pd.testing.assert_frame_equal(got, want, check_dtype=False)
+    assert runs.is_lazy == (library == "lazy")
+    assert runs.notes == ("Read as: true and false as 1 and 0 in 'A' and 'B'.",)
+
+
+def test_a_missing_answer_beside_true_and_false_is_a_missing_score():
+    table = RIGHT.astype(object)
+    table.loc[1, "B"] = None
+    scores = lt.Runs.from_wide(table, direction="maximize").to_frame()["score"]
+    np.testing.assert_array_equal(scores, [1, 0, 1, 0, np.nan, 1])
+
+
+def test_true_and_false_beside_other_scores_is_no_algorithm_unless_it_is_named():
+    table = RIGHT.assign(C=[0.1, 0.2, 0.3])
+    with pytest.raises(DataError, match="The column 'A' holds no numbers, so it is no algorithm"):
+        lt.Runs.from_wide(table, direction="maximize")
+    runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "C"])
+    assert runs.to_frame()["score"].tolist() == [1.0, 0.0, 1.0, 0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "lazy"])
+@pytest.mark.parametrize("names", [["a", "b", "c"], [10, 20, 30]])
+def test_beside_named_algorithms_the_one_column_that_names_every_row_is_taken_and_said(names, library):
+    table = as_given(RIGHT.assign(task=names, A=[0.1, 0.2, 0.3], B=[0.2, 0.3, 0.5]), library)
+    runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "B"])
+    assert (runs.benchmark, list(runs.study.names("benchmark"))) == ("task", names)
+    assert runs.notes == ("Read as: rows by their names in 'task'.",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"task": ["a", "a", "b"]}, {"more": ["x", "y", "z"]}, {"task": [0.5, 1.5, 2.5]}],
+    ids=["twice", "two columns", "numbers"],
+)
+def test_rows_are_numbered_where_no_column_plainly_names_them(change):
+    table = RIGHT.assign(A=[0.1, 0.2, 0.3], B=[0.2, 0.3, 0.5], **change)
+    assert lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "B"]).benchmark == "row"
+
+
+def test_named_algorithms_stay_in_columns_where_the_names_of_rows_are_those_of_methods():
+    table = pd.DataFrame({"model": ["a", "b", "c"], "iris": [0.1, 0.2, 0.3], "wine": [0.2, 0.3, 0.5]})
+    runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["iris", "wine"])
+    assert (runs.algorithms, runs.benchmark) == (("iris", "wine"), "row")
+
+
+@pytest.mark.parametrize("roles", [{"benchmark": "task"}, {}, {"algorithms": ["A", "B"], "benchmark": "task"}])
+def test_a_lazy_table_of_cells_as_in_papers_says_how_it_is_read(roles):
+    cells = {"task": ["a", "b"], "A": ["0.81 ± 0.02", "0.7 ± 0.1"], "B": ["0.8 ± 0.02", "0.72 ± 0.1"]}
+    with pytest.raises(DataError, match=r"Bring it to memory, as by df\.collect\(\)"):
+        lt.Runs.from_wide(as_given(pd.DataFrame(cells), "lazy"), direction="maximize", **roles)
