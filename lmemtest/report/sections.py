@@ -420,6 +420,7 @@ def _ranking(analysis: Analysis) -> Section | None:
     text = sentence_of(
         "sections.ranking",
         width=width,
+        out_of_reach=sep.out_of_reach,
         groups=groups,
         one_group=one_group,
         many=sum(map(len, groups)) > MOST_NAMES,
