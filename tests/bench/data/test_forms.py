@@ -458,8 +458,70 @@ def test_the_sheet_with_the_table_is_taken_or_asked_for(tmp_path: Path) -> None:
     book.save(path)
     assert lt.read_runs(path, **roles).notes == ("Read as: the sheet 'runs', one of 2.",)
     (tmp_path / "a.csv").write_text("tool,task,loss\nA,x,1\nB,x,2\n")
-    with pytest.raises(ArgumentError, match=r"sheet is for \.xlsx and \.md"):
+    with pytest.raises(ArgumentError, match=r"sheet is for \.xlsx, \.md and \.tex"):
         lt.read_runs(tmp_path / "a.csv", **roles, sheet=1)
+
+
+TEX = r"""
+\begin{table} % of the paper
+\begin{tabular*}{\textwidth}{@{\extracolsep{\fill}}lcc}
+\toprule
+Method & \multicolumn{2}{c}{skipped} \\
+Method & CIFAR-10 (\%) & SVHN \\ \cmidrule(lr){2-3}
+ERM~\cite[p.~2]{x} & 91.2 $\pm$ 0.3 & 95.1 \\[2pt]
+\rowcolor{gray!10} \textbf{Our \emph{best}} & \textbf{93.1}$_{\pm 0.2}$ & $\mathbf{96.0}$ \\
+A \& B & 90.0 & -- \\
+\bottomrule
+\end{tabular*}
+\end{table}
+"""
+
+
+def test_a_latex_table_is_read_as_it_is_pasted(tmp_path: Path) -> None:
+    path = tmp_path / "t.tex"
+    path.write_text(TEX.replace(r"Method & \multicolumn{2}{c}{skipped} \\" + "\n", ""))
+    runs = lt.Runs.from_wide(open_table(path).read(), direction="maximize", failed="missing")
+    scores = runs.to_frame().set_index(["Method", "benchmark"])["score"]
+    assert runs.algorithms == ("A & B", "ERM", "Our best")
+    assert scores["Our best"].to_dict() == {"CIFAR-10 (%)": 93.1, "SVHN": 96.0}
+    assert (scores["ERM", "CIFAR-10 (%)"], scores["ERM", "SVHN"]) == (91.2, 95.1)
+    assert np.isnan(scores["A & B", "SVHN"])
+    two = (
+        r"\begin{tabular}{lrrrr} & \multicolumn{2}{c}{RF} & \multicolumn{2}{c}{NN} \\ data & mean & std & mean & std \\"
+    )
+    rows = "".join(rf"\hline {name} & 0.{i} & 0.01 & 0.{i + 1} & 0.02 \\" for i, name in enumerate("abc"))
+    path.write_text(two + rows + r"\end{tabular}")
+    assert lt.Runs.from_wide(open_table(path).read(), direction="maximize").algorithms == ("NN", "RF")
+    path.write_text(r"\section{none}")
+    with pytest.raises(DataError, match="has no LaTeX table"):
+        open_table(path).read()
+    path.write_text(r"\begin{tabular}{lr} tool & y \\ a & 1 & 2 \\ b & 1 \\ \end{tabular}")
+    with pytest.raises(
+        DataError, match=r"has a row of 3 cells below a header of 2: 'a \| 1 \| 2'\. Write & within a cell"
+    ):
+        open_table(path).read()
+
+
+def test_names_in_markdown_are_without_the_marks_that_make_them_bold(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("**tool** | loss\n--|--\n**Ours** | **0.5**\n_A_B | 1\n")
+    assert open_table(path).read().iloc[:, 0].tolist() == ["Ours", "_A_B"]
+
+
+def test_two_rows_of_names_of_which_the_upper_ones_are_scores_are_said(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["data", "accuracy", None, "f1", None],
+        [None, "A", "B", "A", "B"],
+        ["x", 1, 2, 3, 4],
+        ["y", 1, 2, 3, 4],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(DataError, match="two rows of names, 'accuracy', 'f1' above A, B, A, B") as error:
+        open_table(tmp_path / "a.xlsx").read()
+    assert "keep the columns below 'accuracy'" in str(error.value)
 
 
 def test_markdown_has_bars_or_none_at_its_ends_and_may_hold_several_tables(tmp_path: Path) -> None:
