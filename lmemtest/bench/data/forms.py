@@ -521,7 +521,8 @@ def _wide(
         remarks = (*remarks, Remark("row_names", (label,)))
         methods = methods or METHODS[0]
     answers = [name for name in wanted if columns[name].is_true_or_false]
-    if answers and (algorithms is not None or all(c.is_right_or_wrong for c in map(columns.get, wanted) if _scores(c))):
+    others = [columns[name] for name in wanted if name not in answers and not columns[name].is_text]
+    if answers and (algorithms is not None or all(column.is_right_or_wrong for column in others)):
         table = table.assign(**{name: columns[name].values.astype(float) for name in answers})
         columns = {**columns, **{name: Column(table[name]) for name in answers}}
         remarks = (*remarks, Remark("booleans", tuple(answers)))
@@ -574,11 +575,6 @@ def _wide(
         remarks = (*remarks, Remark(code, (label or "", *scores)))
     roles = {} if label is None else {"algorithm" if said == "rows" else "benchmark": label}
     return Tidy(table, remarks, said, certain, label, roles)
-
-
-def _scores(column: Column) -> bool:
-    """Whether a column of a wide table holds scores, or true and false, rather than names."""
-    return column.is_true_or_false or not column.is_text
 
 
 def _names_of_rows(columns: dict[str, Column], taken: Sequence[str]) -> str | None:
