@@ -521,8 +521,8 @@ def _wide(
         remarks = (*remarks, Remark("row_names", (label,)))
         methods = methods or METHODS[0]
     answers = [name for name in wanted if columns[name].is_true_or_false]
-    others = [columns[name] for name in wanted if name not in answers and not columns[name].is_text]
-    if answers and (algorithms is not None or all(column.is_right_or_wrong for column in others)):
+    beside = [columns[name] for name in wanted if name not in answers and not columns[name].is_text]
+    if answers and (algorithms is not None or all(column.is_right_or_wrong for column in beside)):
         table = table.assign(**{name: columns[name].values.astype(float) for name in answers})
         columns = {**columns, **{name: Column(table[name]) for name in answers}}
         remarks = (*remarks, Remark("booleans", tuple(answers)))

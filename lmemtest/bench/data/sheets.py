@@ -391,7 +391,7 @@ def _without_notes(text: str, sep: str, remarks: tuple[Remark, ...]) -> tuple[st
     )
 
 
-_TABULAR = re.compile(r"\\begin\{(tabular[*xy]?|longtable|tabularray|tblr)\}(.*?)\\end\{\1\}", re.DOTALL)
+_TABULAR = re.compile(r"\\begin\{(tabular[*xy]?|longtable|tblr)\}")
 _COMMENT = re.compile(r"(?<!\\)%.*")
 _LINES = re.compile(  # lines and colours of a table, and what stands in square brackets behind a row
     r"\\(?:top|mid|bottom)rule(?:\[[^\]]*\])?|\\hline|\\addlinespace(?:\[[^\]]*\])?|\\end(?:first)?head|\\endfoot"
@@ -399,7 +399,7 @@ _LINES = re.compile(  # lines and colours of a table, and what stands in square 
 )
 _ROW_END = re.compile(r"\\\\(?:\*?\[[^\]]*\])?|\\tabularnewline")
 _REFERENCE = re.compile(r"~?\\(?:cite\w*|footnote(?:mark)?|ref|label)\*?(?:\[[^\]]*\])*\{[^{}]*\}")
-_SPAN = re.compile(r"\\multicolumn\{(\d+)\}\{[^{}]*\}\{(.*)\}", re.DOTALL)
+_SPAN = re.compile(r"\\multicolumn\{(\d{1,3})\}\{[^{}]*\}\{(.*)\}", re.DOTALL)
 _ROWS_SPAN = re.compile(r"\\multirow(?:\[[^\]]*\])?\{[^{}]*\}(?:\[[^\]]*\])?\{[^{}]*\}\{(.*)\}", re.DOTALL)
 _STYLED = re.compile(r"\\(?:text(?:bf|it|sc|tt|rm|sf)|emph|underline|mbox|text|makecell)\{([^{}]*)\}")
 _ESCAPED = re.compile(r"\\([%_&#$])")
@@ -411,17 +411,22 @@ def latex_tables(text: str) -> list[Rows]:
     >>> latex_tables(r"\begin{tabular}{lr} Tool & y \\ \hline \textbf{A}~\cite{a} & $0.9_{\pm 0.1}$ \\ \end{tabular}")
     [[['Tool', 'y'], ['A', '$0.9_{\\pm 0.1}$']]]
     """
-    tables = []
-    for match in _TABULAR.finditer(_COMMENT.sub("", text)):
-        body = _LINES.sub("", _without_groups(match[2]))
+    text, tables, end = _COMMENT.sub("", text), list[Rows](), 0
+    while begin := _TABULAR.search(text, end):
+        end = text.find(f"\\end{{{begin[1]}}}", begin.end())
+        if end < 0:
+            break
+        body = _LINES.sub("", _without_groups(text[begin.end() : end]))
         rows = [_cells_of_latex(line) for line in _ROW_END.split(body) if line.strip()]
         tables.append([row for row in rows if _filled(row)])
     return [rows for rows in tables if rows]
 
 
 def _without_groups(body: str) -> str:
-    """What follows the width and the columns of a table, which are groups in brackets, one within another."""
-    while (rest := body.lstrip())[:1] in ("{", "["):
+    """What follows the width, place and columns of a table, which are groups in brackets, one within another."""
+    for _ in range(3):
+        if (rest := body.lstrip())[:1] not in ("{", "["):
+            break
         ends, depth, place = {"{": "}", "[": "]"}[rest[0]], 1, 1
         while depth and place < len(rest):
             depth += (rest[place] == rest[0]) - (rest[place] == ends)
@@ -439,8 +444,8 @@ def _cells_of_latex(line: str) -> list[str]:
         span, rows = _SPAN.fullmatch(text), _ROWS_SPAN.fullmatch(text)
         text = span[2] if span else rows[1] if rows else text
         if number_in(text) is None:  # a name: its style is no part of it
-            while (plain := _STYLED.sub(r"\1", text)) != text:
-                text = plain
+            for _ in range(3):  # one within another
+                text = _STYLED.sub(r"\1", text)
             text = _ESCAPED.sub(r"\1", text).replace("~", " ").strip()
         cells += [text, *[""] * (int(span[1]) - 1 if span else 0)]
     return cells

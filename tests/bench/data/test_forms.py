@@ -492,7 +492,7 @@ def test_a_latex_table_is_read_as_it_is_pasted(tmp_path: Path) -> None:
     rows = "".join(rf"\hline {name} & 0.{i} & 0.01 & 0.{i + 1} & 0.02 \\" for i, name in enumerate("abc"))
     path.write_text(two + rows + r"\end{tabular}")
     assert lt.Runs.from_wide(open_table(path).read(), direction="maximize").algorithms == ("NN", "RF")
-    path.write_text(r"\section{none}")
+    path.write_text(r"\begin{tabular}{l} a & b \\ " * 3)  # without an end
     with pytest.raises(DataError, match="has no LaTeX table"):
         open_table(path).read()
     path.write_text(r"\begin{tabular}{lr} tool & y \\ a & 1 & 2 \\ b & 1 \\ \end{tabular}")
