@@ -91,8 +91,8 @@ def best_first(pairs: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
     ends = {f"ci_{end}_{suffix}": f"ci_{other}_{suffix}" for suffix in SUFFIX.values()
             for end, other in (("low", "high"), ("high", "low"))}  # fmt: skip
     other = pairs.rename(columns={"left": "right", "right": "left", **ends})
-    odds = any(name.startswith("odds_ratio") for name in pairs)
-    signed = [name for name in other if name.startswith(("estimate_", "odds_ratio_", "ci_"))]
+    odds = any(name.startswith("odds_ratio") for name in pairs.columns)
+    signed = [name for name in other.columns if name.startswith(("estimate_", "odds_ratio_", "ci_"))]
     other[signed] = 1.0 / other[signed] if odds else -other[signed]
     turned = pairs["left"].map(place).to_numpy() > pairs["right"].map(place).to_numpy()
     both = pd.concat([pairs[~turned], other.loc[turned, pairs.columns]])
