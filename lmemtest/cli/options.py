@@ -15,7 +15,9 @@ from typing import Any
 import typer
 
 POLICIES = "How failed runs count: worst, baseline=NAME, a number, drop, retry."
-FILES = "csv, tsv, txt, xlsx, md, json, jsonl, parquet or feather, or compressed (.gz, .bz2, .xz, .zip); - for stdin."
+FILES = (
+    "csv, tsv, txt, xlsx, md, tex, json, jsonl, parquet or feather, or compressed (.gz, .bz2, .xz, .zip); - for stdin."
+)
 TYPED = "lmemtest.core.words"  # where the context of a command keeps what was typed
 
 

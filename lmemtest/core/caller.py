@@ -185,8 +185,8 @@ ADVICE = {
         "--failed missing --score-failures 0 (or drop; or --failed KIND=0 for each kind of failure).",
     ),
     "answers_of_tasks": (
-        "lmemtest.evaluate(table, model=..., task=..., item=..., score={score!r}, method='auto')",
-        "lmemtest evaluate FILE --score {score!r} --method auto",
+        "lmemtest.evaluate(table, model={model!r}, task=..., item=..., score={score!r}, method='auto')",
+        "lmemtest evaluate FILE --model {model!r} --task COLUMN --item COLUMN --score {score!r} --method auto",
     ),
     "failures_model": (
         "lmemtest.fit_glmm('n_failed ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)', "
@@ -258,6 +258,10 @@ ADVICE = {
     "mcnemar": ("lmemtest.mcnemar(table, ...)", "lmemtest mcnemar"),
     "n_differ": ("n_differ counts them.", "n_differ, in the json, counts them."),
     "to_frame": ("to_frame({part!r})", "a .json file"),
+    "power": (
+        "lmemtest.power has the power of any other study, lmemtest.plan the cheapest one.",
+        "lmemtest plan finds the cheapest study, with --effect the one that finds the difference that matters.",
+    ),
     "all_rows": ("; to_frame() has all", ""),
     "all_limits": ("to_frame() has all.", "the table in the folder has all."),
     "all_means": (

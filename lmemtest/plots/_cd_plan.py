@@ -116,7 +116,7 @@ def board_of(
         open=tuple(bool(undecided[np.ix_(group, group)].any()) for group in groups),
         missing=tuple(_style.one_line(level) for level in means if level not in index),
         differences=None
-        if cd is None or not all(math.isfinite(value) and value > 0 for value in cd)
+        if cd is None or decisions.out_of_reach or not all(math.isfinite(value) and value > 0 for value in cd)
         else (float(cd[0]), float(cd[1])),
         direction=decisions.direction,
         subject=_subject(decisions) + (f" at {_style.one_line(where)}" if where else ""),

@@ -232,6 +232,11 @@ def _measured(*font: object) -> dict[tuple[str, ...], float]:  # noqa: ARG001 - 
     return {}
 
 
+@lru_cache(maxsize=16)
+def _agg_at(dpi: float) -> RendererAgg:
+    return RendererAgg(1, 1, dpi)
+
+
 class Ruler:
     """Measures texts of one font size as Agg will draw them at the resolution of the figure.
 
@@ -248,10 +253,11 @@ class Ruler:
 
     def __init__(self, ax: Axes, size: float, **style: Any) -> None:
         self._figure = ax.figure.figure  # the root: a SubFigure has no renderer of its own
-        self._probe = Text(0, 0, "", **text_style(size, **style))
-        self._probe.set_figure(self._figure)
-        self._font = self._probe.get_fontproperties()
-        self._agg = RendererAgg(1, 1, self._figure.dpi)
+        self._style = style
+        self._font = font_manager.FontProperties(
+            family=style.get("fontfamily"), weight=style.get("fontweight"), style=style.get("fontstyle"), size=size
+        )
+        self._agg = _agg_at(self._figure.dpi)
         path = font_manager.findfont(self._font)
         names = tuple(self._font.get_family()), self._font.get_weight(), mpl.rcParams["text.hinting"]
         self._known = _measured(path, *names, size, self._figure.dpi)
@@ -294,8 +300,9 @@ class Ruler:
 
     def height(self, text: str) -> float:
         """Return the height of `text`, of one line or more, in points; 0 for none."""
-        self._probe.set_text(text)
-        pixels = self._probe.get_window_extent().height if text else 0.0
+        probe = Text(0, 0, text, **text_style(self.size, **self._style))
+        probe.set_figure(self._figure)
+        pixels = probe.get_window_extent().height if text else 0.0
         return HINTING_SLACK * pixels * 72 / self._figure.dpi
 
     def widest(self, texts: Sequence[str]) -> float:

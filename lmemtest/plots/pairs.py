@@ -326,7 +326,7 @@ def _reading(cells: Mapping[str, Array], what: str) -> str:
 def _note(decisions: Decisions, direction: str | None) -> str:
     """Which side is better, and what was not decided."""
     sentences = []
-    if not decisions.significant.to_numpy(dtype=bool).any():
+    if not decisions.n_significant:
         sentences.append(f"No pair is {'decided' if decisions.posterior else 'significant'} ({decided_by(decisions)}).")
     if direction is not None:
         sentences.append("Blue: the row is better.")

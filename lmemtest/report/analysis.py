@@ -607,12 +607,12 @@ def analyze(
         table = runs.with_named_algorithms()
         whole = table.study.without_properties
         used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
-        check = check_rules(whole, _modelled(parsed), known=sorted(used))
+        check = check_rules(whole, _modelled(parsed), known=sorted(used), dispersion=dispersion)
         refuse_unnamed(check.findings)
         per_run = table if parsed is not None else reduced(table, curves, dispersion)
         runs = whole if per_run is table else per_run.study.without_properties
         if per_run is not table:
-            check = of_reduced(check, runs)
+            check = of_reduced(check, runs, dispersion)
     with step("choosing the model"):
         # monitor, whose ledger it is, has what seeds share in its errors without a test
         hold_seeds = look is not None and look.in_ledger

@@ -309,6 +309,23 @@ def _advantage_table(answer: Answer, best: str, rows: pd.DataFrame) -> ResultTab
 # ---------------------------------------------------------------------- evaluations
 
 
+# What stands above the columns of further tables.
+_HEADS = {
+    "question": "population",
+    "se": "SE of a difference",
+    "critical": "critical t",
+    "smallest": "smallest found",
+    "n_epochs": "epochs",
+    "sd_run": "sd of a run",
+    "sd_difference": "sd of two runs",
+    "largest_usual": "95 % below",
+    "sd_here": "sd of two means here",
+    "n_failed": "failed",
+    "n_answers": "answers",
+    "count": "counted as",
+}
+
+
 def evaluation_document(evaluation: Evaluation) -> Document:
     """The answers to both questions, and what they rest on."""
     head, *rest = evaluation.sentences()
@@ -342,7 +359,7 @@ def evaluation_document(evaluation: Evaluation) -> Document:
         ("to_repeat", "Answers to be run again", "Left out until then"),
     ]
     for part, title, caption in further:
-        table = ResultTable(caption, evaluation.to_frame(part))
+        table = ResultTable(caption, evaluation.to_frame(part).rename(columns=_HEADS))
         if len(table.frame):
             sections.append(Section(part, title, (table,), summary=(gists.get(part, f"{caption}."),)))
     if evaluation.notes:
@@ -386,7 +403,7 @@ def _largest(evaluation: Evaluation) -> str:
 
 def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
     """Mean scores with their intervals, best first; and all pairs."""
-    from lmemtest.bench.evaluation.tables import groups_column
+    from lmemtest.bench.evaluation.tables import best_first, groups_column
     from lmemtest.bench.evaluation.words import MOST_PAIRS as MOST_EVALUATED_PAIRS
 
     models = pd.DataFrame(
@@ -399,13 +416,14 @@ def _question(evaluation: Evaluation, suffix: str) -> tuple[ResultTable, Block]:
         }
     )
     effect = {"estimate": "difference", "odds_ratio": "odds ratio"}[evaluation.effect]
+    compared = best_first(evaluation.pairs, evaluation.models["model"])
     pairs = pd.DataFrame(
         {
-            "left": evaluation.pairs["left"],
-            "right": evaluation.pairs["right"],
-            effect: evaluation.pairs[f"{evaluation.effect}_{suffix}"],
-            "interval": _intervals(evaluation.pairs, suffix),
-            "p": evaluation.pairs[f"p_value_{suffix}"],
+            "left": compared["left"],
+            "right": compared["right"],
+            effect: compared[f"{evaluation.effect}_{suffix}"],
+            "interval": _intervals(compared, suffix),
+            "p": compared[f"p_value_{suffix}"],
         }
     )
     level = percent(1.0 - evaluation.alpha)

@@ -48,7 +48,7 @@ def bare_verdict(analysis: Analysis) -> tuple[Text, ...]:
         untested=untested,
         unidentified=[name for name in analysis.decisions.levels if compared and name not in analysis.comparable],
         incomparable=wording.why_incomparable(analysis) if analysis.incomparable else "",
-        some_differ=analysis.decisions.significant.to_numpy().any(),
+        some_differ=analysis.decisions.n_significant > 0,
     )
     if not compared or analysis.incomparable:
         return answer

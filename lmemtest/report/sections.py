@@ -277,7 +277,7 @@ def _pairs(analysis: Analysis) -> Section:
     pairs, k, names = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
     content: list[Block] = []
     sentence, untested, n = wording.pairs_sentence(analysis), _untested(analysis), len(pairs.to_frame())
-    undecided = len(pairs.to_frame()) > int(np.triu(analysis.decisions.significant.to_numpy()).sum())
+    undecided = len(pairs.to_frame()) > analysis.decisions.n_significant
     text = paragraph(f"{sentence}{' ' * bool(untested)}{untested}{_NOT_EQUAL * bool(undecided)}{best_only(analysis)}")
     check = wording.cautious(analysis)
     if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
@@ -297,7 +297,7 @@ def _pairs(analysis: Analysis) -> Section:
     title = f"Table of all {n} differences of {k} algorithms"
     if names is not analysis:
         title = f"Table of the {len(names.pairs.to_frame())} differences of the {len(names.decisions.levels)} best"
-    some = names.decisions.significant.to_numpy().any()  # else nothing in the matrix has a colour
+    some = names.decisions.n_significant > 0  # else nothing in the matrix has a colour
     blocks = (text, *([drawn] if some else []), folded(title, table), *content)
     return Section("pairs", "All pairs", blocks, summary=_pairs_gist(analysis))
 
@@ -319,7 +319,7 @@ def _pairs_gist(analysis: Analysis) -> Text:
     (gist,) = texts(
         "verdict.pairs",
         incomparable=analysis.incomparable,
-        significant=int(np.triu(codes.significant.to_numpy()).sum()),
+        significant=codes.n_significant,
         n_pairs=len(table),
         n_open=len(open_ones),
         alpha=wording.alpha_text(analysis),
@@ -420,6 +420,7 @@ def _ranking(analysis: Analysis) -> Section | None:
     text = sentence_of(
         "sections.ranking",
         width=width,
+        out_of_reach=sep.out_of_reach,
         groups=groups,
         one_group=one_group,
         many=sum(map(len, groups)) > MOST_NAMES,
@@ -639,7 +640,7 @@ def _variation(analysis: Analysis) -> Section:
 def study_size_section(analysis: Analysis) -> Section | None:
     """The smallest difference that is found with 80 % power; None where all is decided or the model tells nothing."""
     k, n_benchmarks = len(analysis.decisions.levels), analysis.n_benchmarks
-    n_open = k * (k - 1) // 2 - int(np.triu(analysis.decisions.significant.to_numpy(dtype=bool), 1).sum())
+    n_open = k * (k - 1) // 2 - analysis.decisions.n_significant
     if analysis.incomparable or n_benchmarks < 2 or n_open == 0:
         return None
     if analysis.runs.study.crossed:  # its benchmarks are in several families, those of a planned study in one
@@ -677,6 +678,7 @@ def study_size_section(analysis: Analysis) -> Section | None:
         power=POWER,
         nouns=_nouns(size),
         needed=_families_for(0.5 * effects[0], components, size, k, analysis.alpha) if families else None,
+        planned=advice("power"),
     )
     (gist,) = texts(
         "verdict.size", effects=[format_number(effect) for effect in effects], power=POWER, noun=_nouns(size)[0]

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from itertools import compress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders, turns
 from lmemtest.bench.data.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
@@ -174,7 +172,7 @@ def _answer(analysis: Analysis) -> tuple[Text, ...]:
         why_incomparable=why_incomparable(analysis) if analysis.incomparable else "",
         few_decide=few_decide(analysis),
         on_ranks=analysis.on_ranks,
-        some_differ=analysis.decisions.significant.to_numpy().any(),
+        some_differ=analysis.decisions.n_significant > 0,
         most_named=IN_SENTENCE,
     )
 
@@ -463,7 +461,7 @@ def _mind_the_families(analysis: Analysis) -> tuple[Text, ...]:
         nouns=plural(str(analysis.runs.benchmark)),
         names=joined(names, most=_MOST_FAMILIES),
         significant=groups.significant,
-        here=int(np.triu(analysis.decisions.significant.to_numpy()).sum()),
+        here=analysis.decisions.n_significant,
         n_pairs=len(analysis.pairs.to_frame()),
         role=advice("role_of", role="family", column=groups.column or "..."),
     )
@@ -498,7 +496,7 @@ def joint_sentence(analysis: Analysis) -> str:
         df_den="" if test is None else "∞" if math.isinf(test.df_den) else written(test.df_den, ".1f"),
         p=p_joint,
         all_equal=all_equal,
-        disagree=bool(analysis.decisions.significant.to_numpy().any()) == all_equal,
+        disagree=(analysis.decisions.n_significant > 0) == all_equal,
     )
 
 
@@ -509,7 +507,7 @@ def pairs_sentence(analysis: Analysis) -> str:
         "differences.significant",
         incomparable=analysis.incomparable,
         n_pairs=len(pairs.to_frame()),
-        significant=int(np.triu(analysis.decisions.significant.to_numpy()).sum()),
+        significant=analysis.decisions.n_significant,
         alpha=alpha_text(analysis),
         errors=ERROR_NAMES.get(pairs.errors),
         adjustment=ADJUSTMENT_NAMES[pairs.adjust],

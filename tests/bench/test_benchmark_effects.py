@@ -487,3 +487,17 @@ def test_more_benchmarks_than_fit_into_memory_are_refused_before_anything_is_mad
         DesignError, match=r"3 differences on 10 benchmarks of 3 .* Look at up to 9 benchmarks at a time"
     ):
         benchmark_effects(runs)
+
+
+def test_a_difference_that_was_seen_has_two_degrees_of_freedom_at_least_and_one_that_was_not_its_own():
+    table = study(16, k=2, b=5, n=5, interaction=0.15)  # 0.61 of its own, and intervals of 52
+    runs = as_runs(table)
+    options = {"formula": "loss ~ tool + (1|task) + (1|task:tool)", "dispersion": None, "simultaneous": False}
+    found = benchmark_effects(runs, contrast="pairs", **options).to_frame()
+    assert (found["df"] == 2.0).all()
+    half = stats.t.isf(0.025, 2.0) * found["se"]
+    assert (found["ci_high"] - found["estimate"]).to_numpy() == approx(half.to_numpy())
+    gone = table[~((table["task"] == "t0") & (table["tool"] == "A1"))]
+    gaps = benchmark_effects(as_runs(gone), contrast="pairs", **options).to_frame().set_index("benchmark")
+    assert gaps.loc["t0", "extrapolated"]
+    assert gaps.loc["t0", "df"] < 2.0

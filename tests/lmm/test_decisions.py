@@ -365,3 +365,17 @@ def test_sets_of_ranks_are_those_of_the_step_down_procedure_of_csranks(case):
     assert (high <= reference["high"]).all()
     assert wider.max() <= 1
     assert wider.tolist().count(0) == {"countries": 26, "equal": 10, "correlated": 12}[case]
+
+
+def test_a_critical_difference_beyond_any_that_helps_is_no_number():
+    """t with 0.03 degrees of freedom, where a benchmark or two leave almost no interaction."""
+    means = {"A": 0.1, "B": 0.2, "C": 0.4}
+    p = pd.DataFrame(np.ones((3, 3)), index=list(means), columns=list(means))
+    near, far = (Decisions.of(means, p, direction="minimize", critical_difference=cd) for cd in (0.5, 1.3e48))
+    assert (near.out_of_reach, far.out_of_reach) == (False, True)
+    assert "critical difference 0.5" in near.facts[0]
+    assert "1.3e" not in far.facts[0]
+    assert far.facts[0].endswith("no difference can be told with so few degrees of freedom: add benchmarks.")
+    texts = [text.get_text() for text in far.plot().texts]
+    assert not any("CD" in text or "beyond" in text for text in texts)
+    assert (near.n_significant, Decisions.of(means, p * 0.01).n_significant) == (0, 3)

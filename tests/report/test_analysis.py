@@ -160,6 +160,14 @@ def test_residual_variances_by_benchmark_are_told(table: Make, as_runs: Make) ->
     assert "Residual variance by task" in text
     assert "Each level of task has its own residual variance" in text
     assert "every row the same residual variance" not in text
+    finding = next(f for f in analysis.check.findings if f.kind == "score_scale")
+    assert finding.severity == "note"
+    assert finding.message.endswith(
+        "for which the model gives each benchmark a variance of its own; advantages have one."
+    )
+    assert "noisiest" not in analysis.headline()
+    of_rows = next(f for f in analyze(as_runs(frame)).check.findings if f.kind == "score_scale")
+    assert (of_rows.severity, "noisiest benchmarks would decide" in of_rows.message) == ("warning", True)
 
 
 def test_effects_on_different_scales_are_drawn_in_units_of_their_scatter(table: Make, as_runs: Make) -> None:

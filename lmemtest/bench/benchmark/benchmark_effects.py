@@ -61,6 +61,7 @@ _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as z
 _UNEQUAL = 3.0  # ratio of the noise of two benchmarks from which on a note says so
 _SELECT_P = 0.05  # of the tests that choose between one variance and several
 _FEWEST_DF = 2.0  # of the scatter of a benchmark that is compared with that of others
+_LEAST_DF = 2.0  # of a shrunken difference that was observed; see the page of benchmark effects
 _CONSTANT = 1e-12  # of the largest sum of squares: below it scores are constant
 
 
@@ -260,7 +261,9 @@ def benchmark_effects(
     -----
     The estimate is the best linear unbiased prediction ``L b + K u``, its se the root of Henderson's variance of the
     prediction's error at the estimated variances, and the degrees of freedom match the spread of its estimate
-    (Satterthwaite). Intervals cover the true difference on that benchmark. In a balanced study with two algorithms the
+    (Satterthwaite), 2 at least where the difference was observed: where little interaction is left they fall towards
+    zero, and intervals beyond any that the runs of the benchmark alone give would follow. Intervals cover the true
+    difference on that benchmark. In a balanced study with two algorithms the
     estimate is ``overall + k (observed - overall)`` with ``k = v / (v + w / n)``, v and w the variances of the
     difference between benchmarks and between runs.
 
@@ -471,6 +474,8 @@ def _predicted(
     with one_blas_thread():  # each comparison by itself, as its intervals are
         errors = [comparisons[rows].error(fit, fit.optim.theta, fit.optim.criterion) for rows in of_pairs]
         df = comparisons.df(fit, np.concatenate([error.diagonal() for error in errors]))
+    units = len(set(table["benchmark"]))
+    df = np.where(table["observed"].isna(), df, np.maximum(df, min(_LEAST_DF, units - 1.0)))
     estimate, notes = overall + modes, list[str]()
     zero = variance <= _ZERO * fit.mean_residual_variance
     table = table.assign(overall=overall, estimate=estimate, se=np.nan, df=np.nan, ci_low=np.nan, ci_high=np.nan)

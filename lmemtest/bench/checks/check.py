@@ -209,11 +209,13 @@ def check_rules(
     modelled: tuple[str, Callable[[Any], Any]] | None = None,
     *,
     known: Sequence[str] = (),
+    dispersion: str | None = None,
     names: Sequence[str] = RULES,
 ) -> RunsCheck:
     """The rules alone, or some of them, for a model of one's own: with the scales of what it takes of the score, a
-    function and how it is written, and the columns that it uses (`known`)."""
-    subject = Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled, known=tuple(known))
+    function and how it is written, the columns that it uses (`known`), and that of its residual variances."""
+    model: dict[str, Any] = {"modelled": modelled, "known": tuple(known), "dispersion": dispersion}
+    subject = Subject(runs=runs, alpha=0.05, form="auto", rng=None, **model)
     return _checked(subject, names, None)
 
 
@@ -227,12 +229,12 @@ def refuse_unnamed(findings: Iterable[Finding]) -> None:
             raise ArgumentError(f"{finding.message} {finding.advice}")
 
 
-def of_reduced(table: RunsCheck, runs: Runs) -> RunsCheck:
+def of_reduced(table: RunsCheck, runs: Runs, dispersion: str | None = None) -> RunsCheck:
     """The rules of a table whose curves were reduced to these runs, by which what concerns scales is judged.
 
     What a mean over rows would do is settled, so it is not found again.
     """
-    of_runs, outcomes = check_rules(runs, names=("scales",)), list[CheckOutcome]()
+    of_runs, outcomes = check_rules(runs, dispersion=dispersion, names=("scales",)), list[CheckOutcome]()
     for found in table.outcomes:
         found = of_runs["scales"] if found.check == "scales" else found
         kept = tuple(finding for finding in found.findings if finding.kind not in _SETTLED)

@@ -222,11 +222,17 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
 
 
 def scale_findings(
-    study: Study, judged: Study, kind: ScoreKind, scales: pd.DataFrame, modelled: tuple[str, object] | None
+    study: Study,
+    judged: Study,
+    kind: ScoreKind,
+    scales: pd.DataFrame,
+    modelled: tuple[str, object] | None,
+    *,
+    allowed: bool = False,
 ) -> list[Finding]:
     """Whether scores, or the values `judged` of a function of them, are on other scales on other benchmarks.
 
-    0 or 1 and ranks have one scale by nature.
+    0 or 1 and ranks have one scale by nature. `allowed`: the model gives each benchmark a residual variance.
     """
     if kind.kind in ("two-valued", "ranks") or unlike_units(study):
         return []
@@ -234,15 +240,17 @@ def scale_findings(
     if (scales["df"] > 0).sum() > 1:
         spread = scales["residual_sd"]
         ratio = scale_ratio(spread.to_numpy())
-        message = (
-            f"{what} scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, "
-            f"so the noisiest benchmarks would decide the comparison."
+        message = f"{what} scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, " + (
+            "for which the model gives each benchmark a variance of its own; advantages have one."
+            if allowed
+            else "so the noisiest benchmarks would decide the comparison."
         )
     else:  # nothing was repeated: whether the differences between algorithms are on other scales, beyond chance
         scales = effect_scales(judged)
         scales = scales[scales["sd"] > 0]
         spread, df = scales["sd"], scales["df"].to_numpy()
         ratio = scale_ratio(spread.to_numpy())
+        allowed = False  # differences between algorithms, of which no residual variance tells
         if not (ratio > SCALE_RATIO and bartlett(df * spread.to_numpy() ** 2, df) < CHANCE):
             return []
         message = (
@@ -258,7 +266,7 @@ def scale_findings(
     found = [(method, after) for method, after in study.remedies if after < ratio]
     return [
         Finding(
-            "warning",
+            "note" if allowed else "warning",
             "score_scale",
             message.format(*ends),
             remedy_text(tuple(found), ratio, study.runs.benchmark),
@@ -319,7 +327,8 @@ def _proportions(study: Study, kind: ScoreKind) -> Finding:
         else "Name the column of the items (questions, tasks) as the benchmark, if all algorithms met the same ones."
     )
     if (kind.low, kind.high) == (0.0, 1.0):
-        next_step += f" Answers to items of tasks: {advice('answers_of_tasks', score=study.runs.score)}."
+        call = advice("answers_of_tasks", model=study.runs.algorithm, score=study.runs.score)
+        next_step += f" Answers to items of tasks: {call}."
     high = "1" if kind.high == 1 else format_number(kind.high)
     what = "proportions" if (kind.low, kind.high) == (0.0, 1.0) else f"proportions of {high}"
     return Finding(
@@ -513,5 +522,7 @@ def judge_scales(subject: Subject) -> CheckOutcome:
         return left_out(f"such scores have one scale by nature. {subject.study.kind.evidence}")
     if len(subject.scales) < 2:
         return left_out("there are no two benchmarks, so there are no scales to compare.")
-    found = scale_findings(subject.study, subject.judged, subject.study.kind, subject.scales, subject.modelled)
+    allowed = subject.dispersion is not None and subject.dispersion == subject.study.runs.benchmark
+    scales = subject.study.kind, subject.scales, subject.modelled
+    found = scale_findings(subject.study, subject.judged, *scales, allowed=allowed)
     return outcome(found, "No sign that benchmarks are on different scales.")

@@ -34,6 +34,7 @@ class Subject:
     rng: int | np.random.Generator | None
     modelled: tuple[str, Callable[[Any], Any]] | None  # a function of the score: scales are those of its values
     known: tuple[str, ...] = ()  # columns without a role that a model uses
+    dispersion: str | None = None  # a column whose levels have residual variances of their own in it
 
     @cached_property
     def study(self) -> Study:

@@ -271,6 +271,19 @@ class Column:
         return self.is_numeric and not pd.api.types.is_bool_dtype(self.values.dtype)
 
     @cached_property
+    def is_true_or_false(self) -> bool:
+        """Whether its cells, but for missing ones, are true and false."""
+        known = self.values.dropna()
+        return len(known) > 0 and all(isinstance(value, (bool, np.bool_)) for value in known.unique())
+
+    @property
+    def is_right_or_wrong(self) -> bool:
+        """Whether its cells, but for missing ones, are true and false, or 1 and 0."""
+        if self.is_true_or_false:
+            return True
+        return self.is_numeric and bool(np.isin(self.floats[np.isfinite(self.floats)], (0.0, 1.0)).all())
+
+    @cached_property
     def is_text(self) -> bool:
         """Whether it holds neither numbers nor dates."""
         dtype = self.values.dtype

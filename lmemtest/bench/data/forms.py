@@ -68,6 +68,8 @@ _WORDING: dict[str, Any] = {
     "footer": lambda r: f"{counted(r.count, 'row')} below the table ({r.shown!r}) left out",
     "unread": lambda r: f"whatever stands below {counted(r.count, 'empty row')} left unread",
     "header": lambda _: "names of columns from two rows",
+    "booleans": lambda r: f"true and false as 1 and 0 in {joined(map(repr, r.names), most=3)}",
+    "row_names": lambda r: f"rows by their names in {r.names[0]!r}",
     "empty": lambda r: f"{counted(r.count, 'empty row')} left out",
     "nested": lambda r: f"values within {joined(map(repr, r.names))} as columns of their own ({r.shown!r})",
     "lists": lambda r: f"{_left_out(r.names)}, which hold{'s' if len(r.names) == 1 else ''} lists or objects",
@@ -250,7 +252,10 @@ def is_wide(table: Any) -> bool:
         frame = as_frame(table, argument="frame")
     except ArgumentError:
         return True
-    if sum(not dtype.is_numeric() for dtype in frame.collect_schema().values()) < 2:
+    kinds = list(frame.collect_schema().values())
+    if not any(dtype.is_numeric() for dtype in kinds):  # answers that are true or false are scores
+        kinds = [dtype for dtype in kinds if dtype != nw.Boolean()]
+    if sum(not dtype.is_numeric() for dtype in kinds) < 2:
         return True
     if isinstance(frame, nw.LazyFrame):
         return False
@@ -510,6 +515,15 @@ def _wide(
         remarks = (*remarks, Remark("numbering", tuple(numbering[:1])))
     wanted = [name for name in (table.columns if algorithms is None else algorithms) if name in table.columns]
     wanted = [name for name in wanted if name not in kept and name != label]
+    if algorithms is not None and label is None and (label := _names_of_rows(columns, (*kept, *wanted))):
+        remarks = (*remarks, Remark("row_names", (label,)))
+        methods = methods or METHODS[0]
+    answers = [name for name in wanted if columns[name].is_true_or_false]
+    beside = [columns[name] for name in wanted if name not in answers and not columns[name].is_text]
+    if answers and (algorithms is not None or all(column.is_right_or_wrong for column in beside)):
+        table = table.assign(**{name: columns[name].values.astype(float) for name in answers})
+        columns = {**columns, **{name: Column(table[name]) for name in answers}}
+        remarks = (*remarks, Remark("booleans", tuple(answers)))
     text, of_numbers = list[str](), list[str]()
     for column in [columns[name] for name in wanted if columns[name].is_text]:
         others = [word for word in column.words if not _among(word, failed)]
@@ -559,6 +573,14 @@ def _wide(
         remarks = (*remarks, Remark(code, (label or "", *scores)))
     roles = {} if label is None else {"algorithm" if said == "rows" else "benchmark": label}
     return Tidy(table, remarks, said, certain, label, roles)
+
+
+def _names_of_rows(columns: dict[str, Column], taken: Sequence[str]) -> str | None:
+    """The one column left that names every row once, and not by a method: of texts, or called a benchmark."""
+    free = [column for name, column in columns.items() if name not in taken and not column.is_true_or_false]
+    named = [c for c in free if c.role != "algorithm" and (c.is_text or (c.role == "benchmark" and c.is_whole))]
+    once = [c.name for c in named if c.values.notna().all() and c.values.is_unique]
+    return once[0] if len(once) == len([c for c in free if c.is_text or c in named]) == 1 else None
 
 
 def _without_summary_rows(

@@ -30,7 +30,15 @@ from lmemtest.bench.data.column import (
 )
 from lmemtest.bench.data.failures import WELL
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
-from lmemtest.bench.data.roles import MANY, command_of, keywords_of, unnamed_columns, with_roles
+from lmemtest.bench.data.roles import (
+    MANY,
+    answer_roles,
+    command_of,
+    is_solved_or_not,
+    keywords_of,
+    unnamed_columns,
+    with_roles,
+)
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED
@@ -192,6 +200,7 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
     rest = [column for column in free if column.name not in scores]
     algorithms, reason = ([roles["algorithm"]], "") if roles["algorithm"] is not None else _algorithms(frame, rest)
     found = [_with_structure(frame, columns, roles, algorithm, scores) for algorithm in algorithms]
+    found = [_of_answers(frame, roles, scores, *structure) for structure in found]
     of_text = [columns[name] for name in found[0][0]["metafeatures"] if not columns[name].is_numeric] if found else []
     parts = (c.name for c in of_text if c.role == "choice" or _divides(frame, c.name, algorithms[0]))
     choice = next(parts, None)
@@ -452,6 +461,23 @@ def _with_structure(
             verb = "groups" if len(families) == 1 else "group"
             reasons.append(f"{joined(map(repr, families))} {verb} the {plural(str(found['benchmark']))}: families.")
     return found, reasons
+
+
+def _of_answers(
+    table: pd.DataFrame, given: Mapping[str, Any], scores: Sequence[str], structure: dict[str, Any], reasons: list[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The same, where models answered the items of tasks: then tasks are the benchmarks, on which items repeat."""
+    item = structure["benchmark"]
+    if len(scores) != 1 or item is None or given["benchmark"] is not None or structure["seed"] is not None:
+        return structure, reasons
+    answers = answer_roles(table) if is_solved_or_not(table[scores[0]]) else None
+    asked = {"model": structure["algorithm"], "item": item, "score": scores[0]}
+    if answers is None or "task" not in answers or not asked.items() <= answers.items():
+        return structure, reasons
+    task = answers["task"]
+    rest = {name: tuple(n for n in structure[name] if n != task) for name in ("family", "metafeatures")}
+    reason = f"{item!r} names the items of each {task!r}: tasks are the benchmarks, and items what repeats on them."
+    return {**structure, **rest, "benchmark": task, "seed": item}, [reason]
 
 
 def _best_so_far(

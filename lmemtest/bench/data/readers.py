@@ -73,8 +73,8 @@ def read_runs(
     ----------
     path : path
         A file ending in ``.csv``, ``.tsv`` or ``.txt``; ``.parquet``, ``.pq`` or ``.feather`` (needs pyarrow:
-        ``pip install 'lmemtest[parquet]'``); ``.xlsx`` (needs openpyxl: ``pip install 'lmemtest[excel]'``); ``.md``;
-        ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of records). Each may be compressed:
+        ``pip install 'lmemtest[parquet]'``); ``.xlsx`` (needs openpyxl: ``pip install 'lmemtest[excel]'``); ``.md`` or
+        ``.tex``; ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of records). Each may be compressed:
         ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
     score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
         The roles of the columns; see `Runs`.
@@ -196,9 +196,9 @@ def open_table(
     sep, decimal = check_layout(sep, decimal)
     data, origin, kind = _content(path)
     source = Source(data, origin, kind, sep, decimal, encoding, sheet)
-    if sheet is not None and source.kind not in ("excel", "markdown"):
+    if sheet is not None and source.kind not in ("excel", "markdown", "latex"):
         raise ArgumentError(
-            f"{named('sheet')} is for .xlsx and .md, where a file may hold several tables, got {sheet!r} for "
+            f"{named('sheet')} is for .xlsx, .md and .tex, where a file may hold several tables, got {sheet!r} for "
             f"{source.origin}. Leave it out."
         )
     return source
@@ -296,7 +296,7 @@ def _of_decimals(values: list[Any], names: bool) -> list[Any]:
 
 
 def _read_text(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-    from lmemtest.bench.data.sheets import markdown_tables
+    from lmemtest.bench.data.sheets import latex_tables, markdown_tables
 
     for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
         if source.data.startswith(magic):
@@ -304,43 +304,51 @@ def _read_text(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFram
     text = decoded(source.data, source.encoding, source.origin)
     if not text.strip():
         raise DataError(f"The file {source.origin} is empty.")
-    tables = markdown_tables(text) if source.kind == "markdown" or "|" in text[:4096] else []
+    latex = source.kind == "latex" or "\\begin{tab" in text[:4096]
+    looked_at = source.kind == "markdown" or "|" in text[:4096]
+    tables = latex_tables(text) if latex else markdown_tables(text) if looked_at else []
     if source.kind == "markdown" and not tables:
         raise DataError(
             f"The file {source.origin} has no Markdown table: a header, a rule such as |---|---|, and rows."
         )
+    if source.kind == "latex" and not tables:
+        raise DataError(f"The file {source.origin} has no LaTeX table: \\begin{{tabular}} ... \\end{{tabular}}.")
     if tables:
-        return _read_markdown(tables, source, labels, seeds)
+        return _read_marked(tables, source, labels, seeds, latex=latex)
     return read_delimited(text, source.origin, labels, seeds, source.sep, source.decimal)
 
 
-def _read_markdown(
-    tables: list[list[list[str]]], source: Source, labels: Names, seeds: Names
+def _read_marked(
+    tables: list[list[list[Any]]], source: Source, labels: Names, seeds: Names, *, latex: bool
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-    """One of the tables of a Markdown text, through the reader of delimited text."""
+    """One of the tables of a text in Markdown or LaTeX, through the reader of delimited text."""
     import csv
     import io
 
     from lmemtest.bench.data.forms import Remark
-    from lmemtest.bench.data.sheets import chosen
+    from lmemtest.bench.data.sheets import body_of, chosen
 
     by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
     if len(by_name) < len(tables):
         by_name = {f"table {place}": list(rows) for place, rows in enumerate(tables, start=1)}
     name, rows = chosen(by_name, source.sheet, source.origin, "table")
+    of_header: tuple[Remark, ...] = ()
+    if latex:  # which may have a header of two rows, and lines of text across all columns
+        rows, of_header = body_of(rows)
     width = len(rows[0])
     ragged = next((row for row in rows if len(row) > width), None)
     if ragged is not None:
+        sign = "&" if latex else "|"
         raise DataError(
             f"The file {source.origin} has a row of {len(ragged)} cells below a header of {width}: "
-            f"{' | '.join(map(str, ragged))[:60]!r}. Write a bar within a cell as \\|."
+            f"{' | '.join(map(str, ragged))[:60]!r}. Write {sign} within a cell as \\{sign}."
         )
     refuse_repeated([str(cell) for cell in rows[0] if cell], source.origin)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
     table, remarks = read_delimited(text.getvalue(), source.origin, labels, seeds, ",", source.decimal, framed=False)
     several = (Remark("sheet", count=len(tables), shown=name),) if len(tables) > 1 and source.sheet is None else ()
-    return table, (*several, *remarks)
+    return table, (*several, *of_header, *remarks)
 
 
 def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
@@ -349,7 +357,7 @@ def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     import zipfile
 
     from lmemtest.bench.data.forms import Remark
-    from lmemtest.bench.data.sheets import body_of, cells_of, chosen
+    from lmemtest.bench.data.sheets import body_of, cells_of, chosen, header_of
 
     openpyxl = extra_package(
         "openpyxl", extra="excel", purpose=f"read {source.origin}", otherwise="Or save the sheet as .csv."
@@ -369,8 +377,10 @@ def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
         raise DataError(f"The file {source.origin} is empty.")
     title, rows = chosen(sheets, source.sheet, source.origin)
     several = (Remark("sheet", count=n_full, shown=title),) if n_full > 1 and source.sheet is None else ()
-    unread = cells[title][1]
+    unread, above = cells[title][1], rows[: header_of(rows)][-1:]
     (header, *rows), remarks = body_of(rows)
+    for upper, lower in (*((row, header) for row in above), *((header, row) for row in rows[:1])):
+        _refuse_two_rows(upper, lower, source.origin)
     remarks = (*remarks, *([Remark("unread", count=unread)] if unread else []))
     kept = [i for i, name in enumerate(header) if name is not None]
     first = next((i for i in range(len(header)) if any(row[i] is not None for row in rows)), 0)
@@ -387,6 +397,19 @@ def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFra
     refuse_repeated(names, source.origin)
     table = _of_cells(names, [[row[i] for i in kept] for row in rows], (*labels, *seeds), source.decimal)
     return table, (*several, *remarks)
+
+
+def _refuse_two_rows(upper: list[Any], lower: list[Any], shown: str) -> None:
+    """Several scores above the names of the same methods."""
+    places = [place for place, cell in enumerate(lower) if isinstance(cell, str)]
+    names = [lower[place].strip() for place in places]
+    groups = [str(upper[place]).strip() for place in places if place < len(upper) and upper[place] is not None]
+    if len(names) == sum(cell is not None for cell in lower) and 1 < len(groups) < len(names) > len(set(names)):
+        raise DataError(
+            f"The file {shown} has two rows of names, {listed(map(repr, groups))} above {listed(names)}. If the upper "
+            f"ones are scores, compare one at a time: keep the columns below {groups[0]!r} in a sheet of their own, "
+            "with the column that names the rows and one row of names."
+        )
 
 
 def _of_cells(names: list[str], rows: list[list[Any]], labels: Names, decimal: str | None) -> pd.DataFrame:
@@ -511,6 +534,7 @@ _READERS: dict[str, Callable[[Source, Names, Names], tuple[pd.DataFrame, tuple[R
     "feather": _read_arrow,
     "csv": _read_text,
     "markdown": _read_text,
+    "latex": _read_text,
     "excel": _read_excel,
     "json": _read_json,
 }
@@ -523,6 +547,7 @@ _KINDS = {
     ".txt": "csv",
     ".xlsx": "excel",
     ".md": "markdown",
+    ".tex": "latex",
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",

@@ -42,7 +42,7 @@ class Recognised:
     code : str
         "mlflow", "wandb", "wandb_chart", "optuna", "sklearn", "inspect_ai", "lm_eval", "amlb", "hpob", "carps",
         "rliable", "promptfoo", "deepeval", "tensorboard", "sb3"; "items", "ratings" (answers of models to items),
-        "battles", "trajectories".
+        "battles", "trajectories", "smac", "lm_eval_results".
     what : str
         The same in a sentence.
     columns : tuple of str
@@ -269,7 +269,22 @@ def _of_content(content: Any, file: str) -> Recognised | None:
 
 
 def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
-    return _in_file(_of_tool("of_record", record, file) or _trajectories(record), file)
+    return _in_file(_of_tool("of_record", record, file) or _trajectories(record) or _smac(record), file)
+
+
+def _smac(record: Mapping[str, Any]) -> Recognised | None:
+    """The trials of one run of SMAC."""
+    if not {"stats", "data", "configs"} <= set(record):
+        return None
+    return Recognised(
+        code="smac",
+        what="the run history of SMAC, the trials of one run",
+        columns=("stats", "data", "configs"),
+        advice="It does not say of which run. Make one table of all runs with a row per trial, whose columns are "
+        "algorithm, benchmark, seed, trial (their number in 'data') and cost, and then:\n  lmemtest report runs.csv "
+        "--score cost --direction minimize --algorithm algorithm --benchmark benchmark --seed seed --budget trial "
+        "--best-so-far",
+    )
 
 
 def _trajectories(record: Mapping[str, Any]) -> Recognised | None:
@@ -376,7 +391,8 @@ def name_runs(arguments: dict[str, Any], names: Iterable[str]) -> None:
     if pattern is not None:
         arguments["options"]["names"] = pattern
         return
-    sign = next((sign for sign in "-_/ ." if names[0].count(sign) == 2), "_")
+    signs = sorted("-_/ .", key=lambda sign: (abs(names[0].count(sign) - 2), -names[0].count(sign)))
+    sign = signs[0] if names[0].count(signs[0]) > 1 else "_"
     arguments["lacking"]["names"] = f"{{algorithm}}{sign}{{benchmark}}{sign}{{seed}}"
     arguments["advice"] = f"What is the algorithm, the benchmark and the seed in names such as {names[0]!r}?"
 

@@ -1,4 +1,4 @@
-"""The table within a sheet of cells: below its title, above its notes, in Markdown between other text.
+"""The table within a sheet of cells: below its title, above its notes, in Markdown or LaTeX between other text.
 
 The bytes of a file or of standard input, unpacked, within a limit.
 A few megabytes may unpack to many gigabytes, and a stream need not end. So content is read in parts, and refused as
@@ -230,6 +230,8 @@ def body_of(rows: Rows) -> tuple[Rows, tuple[Remark, ...]]:
     from lmemtest.bench.data.forms import Remark
 
     start = header_of(rows)
+    if start and _filled(rows[start - 1]) > 1 and _one_header(rows[start - 1 :])[1]:  # methods above their statistics
+        start -= 1
     titles = [row for row in rows[:start] if _filled(row)]
     rows = rows[start:]
     end = footer_of(rows)
@@ -384,6 +386,66 @@ def _without_notes(text: str, sep: str, remarks: tuple[Remark, ...]) -> tuple[st
     )
 
 
+_TABULAR = re.compile(r"\\begin\{(tabular[*xy]?|longtable|tblr)\}")
+_COMMENT = re.compile(r"(?<!\\)%.*")
+_LINES = re.compile(  # lines and colours of a table, and what stands in square brackets behind a row
+    r"\\(?:top|mid|bottom)rule(?:\[[^\]]*\])?|\\hline|\\addlinespace(?:\[[^\]]*\])?|\\end(?:first)?head|\\endfoot"
+    r"|\\c(?:mid)?(?:rule|line)(?:\[[^\]]*\])?(?:\([^)]*\))?\{[^}]*\}|\\(?:row|cell)color(?:\[[^\]]*\])?\{[^}]*\}"
+)
+_ROW_END = re.compile(r"\\\\(?:\*?\[[^\]]*\])?|\\tabularnewline")
+_REFERENCE = re.compile(r"~?\\(?:cite\w*|footnote(?:mark)?|ref|label)\*?(?:\[[^\]]*\])*\{[^{}]*\}")
+_SPAN = re.compile(r"\\multicolumn\{(\d{1,3})\}\{[^{}]*\}\{(.*)\}", re.DOTALL)
+_ROWS_SPAN = re.compile(r"\\multirow(?:\[[^\]]*\])?\{[^{}]*\}(?:\[[^\]]*\])?\{[^{}]*\}\{(.*)\}", re.DOTALL)
+_STYLED = re.compile(r"\\(?:text(?:bf|it|sc|tt|rm|sf)|emph|underline|mbox|text|makecell)\{([^{}]*)\}")
+_ESCAPED = re.compile(r"\\([%_&#$])")
+
+
+def latex_tables(text: str) -> list[Rows]:
+    r"""The tables of a LaTeX text, without lines, colours, references and styles of names; none without a tabular.
+
+    >>> latex_tables(r"\begin{tabular}{lr} Tool & y \\ \hline \textbf{A}~\cite{a} & $0.9_{\pm 0.1}$ \\ \end{tabular}")
+    [[['Tool', 'y'], ['A', '$0.9_{\\pm 0.1}$']]]
+    """
+    text, tables, end = _COMMENT.sub("", text), list[Rows](), 0
+    while begin := _TABULAR.search(text, end):
+        end = text.find(f"\\end{{{begin[1]}}}", begin.end())
+        if end < 0:
+            break
+        body = _LINES.sub("", _without_groups(text[begin.end() : end]))
+        rows = [_cells_of_latex(line) for line in _ROW_END.split(body) if line.strip()]
+        tables.append([row for row in rows if _filled(row)])
+    return [rows for rows in tables if rows]
+
+
+def _without_groups(body: str) -> str:
+    """What follows the width, place and columns of a table, which are groups in brackets, one within another."""
+    for _ in range(3):
+        if (rest := body.lstrip())[:1] not in ("{", "["):
+            break
+        ends, depth, place = {"{": "}", "[": "]"}[rest[0]], 1, 1
+        while depth and place < len(rest):
+            depth += (rest[place] == rest[0]) - (rest[place] == ends)
+            place += 1
+        body = rest[place:]
+    return body
+
+
+def _cells_of_latex(line: str) -> list[str]:
+    from lmemtest.bench.data.column import number_in
+
+    cells: list[str] = []
+    for cell in re.split(r"(?<!\\)&", line):
+        text = " ".join(_REFERENCE.sub("", cell).split())
+        span, rows = _SPAN.fullmatch(text), _ROWS_SPAN.fullmatch(text)
+        text = span[2] if span else rows[1] if rows else text
+        if number_in(text) is None:  # a name: its style is no part of it
+            for _ in range(3):  # one within another
+                text = _STYLED.sub(r"\1", text)
+            text = _ESCAPED.sub(r"\1", text).replace("~", " ").strip()
+        cells += [text, *[""] * (int(span[1]) - 1 if span else 0)]
+    return cells
+
+
 def markdown_tables(text: str) -> list[Rows]:
     """The tables of a Markdown text, with or without outer bars; none where no line is a rule below a header."""
     lines, tables, place = text.splitlines(), [], 1
@@ -408,4 +470,12 @@ def _is_rule(line: str) -> bool:
 def _cells_of(line: str) -> list[str]:
     line = line.strip().removeprefix("|")
     line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
-    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
+    return [_without_bold(cell.strip().replace("\\|", "|")) for cell in re.split(r"(?<!\\)\|", line)]
+
+
+def _without_bold(cell: str) -> str:
+    """A name without the marks that make it bold or slanted; numbers keep them, so that it can be said."""
+    from lmemtest.bench.data.column import number_in
+
+    match = re.fullmatch(r"(\*\*|__|\*|_)(.*\w.*)\1", cell)
+    return match[2] if match is not None and number_in(cell) is None else cell

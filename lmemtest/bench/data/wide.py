@@ -20,6 +20,7 @@ from lmemtest.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
+_AS_IT_STANDS = {"methods_in_rows", "methods_in_columns", "booleans", "row_names"}  # what a lazy table may be read as
 ROW = "row"  # the benchmark of a table whose rows have no names
 
 
@@ -55,14 +56,16 @@ def from_wide(
         What to call the two columns that the long table gets; with methods in rows `algorithm` is the column that
         names these.
     benchmark : str, optional
-        The column that names the rows; by default the only one of text, else the index of a pandas frame, else
-        the rows are numbered. With methods in rows, what to call the column of the data sets.
+        The column that names the rows; by default the only one of text (beside `algorithms` the only one left that
+        names every row once), else the index of a pandas frame, else the rows are numbered. With methods in rows, what
+        to call the column of the data sets.
     seed, budget : str, optional
         Columns of numbers that are not scores.
     family, metafeatures : sequence of str
         Further columns that are not scores; see `Runs`.
     algorithms : sequence of str, optional
-        The columns of scores; by default all that have no other role.
+        The columns of scores; by default all that have no other role. True and false are 1 and 0, where the table has
+        no other scores or these columns are named.
     seed_shared : bool, default True
         As in `Runs`.
     failed : str or sequence of str, optional
@@ -126,10 +129,16 @@ def from_wide(
     elif isinstance(table, nw.LazyFrame):
         rows_by_name = label is not None and methods is None and label == algorithm
         tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
-        if label is None:
-            tidy = _of_first_rows(
-                tidy, table, wide=True, methods=methods, failed=words, kept=kept, algorithms=algorithms
-            )
+        schema = table.collect_schema()
+        scored = [name for name in algorithms or names if name != label and name not in kept]
+        if label is None or not all(schema[name].is_numeric() for name in scored):
+            layout = methods if label is None else tidy.methods
+            asked = {"failed": words, "kept": kept, "algorithms": algorithms, "label": label}
+            tidy = _of_first_rows(tidy, table, wide=True, methods=layout, **asked)
+            answers = [name for remark in tidy.remarks if remark.code == "booleans" for name in remark.names]
+            table = table.with_columns(nw.col(name).cast(nw.Int8) for name in answers)
+            given = nw.to_native(table)
+            tidy = replace(tidy, frame=given)
     else:
         tidy = tidied(
             given if hasattr(given, "set_axis") else table.to_pandas(),
@@ -221,7 +230,7 @@ def from_wide(
 def _of_first_rows(tidy: Tidy, table: nw.LazyFrame[Any], **asked: Any) -> Tidy:
     """A lazy table as its first rows are read: by the same rules, as long as these rows can stay what they are."""
     first = tidied(collected(table.head(LOOKED_AT)).to_pandas(), **asked)
-    if not {remark.code for remark in first.remarks} <= {"methods_in_rows", "methods_in_columns"}:
+    if not {remark.code for remark in first.remarks} <= _AS_IT_STANDS:
         raise DataError(
             f"A lazy table is used as it stands, but this one must be read first. {read_as(first.remarks)} "
             "Bring it to memory, as by df.collect(), and call again."

@@ -190,9 +190,10 @@ def evaluate(
     With ``scale="odds"`` every task and model has one empirical logit, log((k + 1/2) / (n - k + 1/2)) of k right of n
     items, and every task counts the same. On these tasks errors are those of the delta method; for tasks like these
     the model is ``log(odds) ~ model + (1 | task)``. Pairs have odds ratios, geometric means over tasks; accuracies are
-    those at the mean log odds. Where a model has no error on some task, half an answer draws odds ratios towards one;
-    for tasks like these that is corrected, with log odds of tasks taken for normal, but not of repeated attempts. On
-    exactly these items there is no answer: an item always solved shows no noise.
+    those at the mean log odds. Where a model has no error on some task, half an answer draws odds towards one; that is
+    corrected, with log odds of tasks taken for normal, but not of repeated attempts, nor of a model without any error,
+    of whose accuracy the interval goes to the end then. On exactly these items there is no answer: an item always
+    solved shows no noise.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Log odds of right answers by model and task: empirical ones, and those without their bias for tasks like these.
+"""Log odds of right answers by model and task: empirical ones, and those without their bias.
 
 Of k right answers of n the empirical logit z = log((k + 1/2) / (n - k + 1/2)) is defined where all are right, and its
 mean is the log odds but where few errors are expected: half an error is added to all, so that odds are drawn towards
@@ -55,17 +55,18 @@ def without_errors(blocks: Blocks) -> int:
     return int(((of_tasks == 0.0) | (of_tasks == 1.0)).sum())
 
 
-def unbiased_logits(blocks: Blocks) -> tuple[Array, float | None]:
-    """Empirical logits without their bias for tasks like these, and the standard deviation of tasks that this takes.
+def unbiased_logits(blocks: Blocks) -> tuple[Array, float, float | None]:
+    """Empirical logits without their bias, by how much that stretches their differences, and the standard deviation of
+    tasks that it takes.
 
-    None, and the logits as they are, where every task has a wrong and a right answer of every model, so that the bias
-    is small; of repeated attempts, which are no binomial counts; and of a model without an error on any task.
+    None, a stretch of one and the logits as they are, where every task has a wrong and a right answer of every model
+    (the bias is small there); of repeated attempts, which are no binomial counts; and of a model without any error.
     """
     from scipy.optimize import brentq
 
     z, n = empirical_logits(blocks)[0], answered(blocks)
     if not without_errors(blocks) or (n == 0).any() or z.shape[1] < 2 or blocks.n_runs.max() > 1:
-        return z, None
+        return z, 1.0, None
     sizes, share = np.unique(n, axis=1, return_counts=True)
     of_size = {int(size): _moments(int(size)) for size in np.unique(n)}
     centre, scatter = z.mean(axis=1), float(z.var(axis=1, ddof=1).mean())
@@ -92,8 +93,9 @@ def unbiased_logits(blocks: Blocks) -> tuple[Array, float | None]:
         tau = float(brentq(lambda tau: float(at(tau)[2].mean()) - scatter, 0.0, _MOST))
     mu, slope, _ = at(tau)
     if np.abs(mu).max() > _FARTHEST:
-        return z, None
-    return mu[:, None] + (z - centre[:, None]) / slope.mean(), tau
+        return z, 1.0, None
+    stretch = 1.0 / float(slope.mean())
+    return mu[:, None] + stretch * (z - centre[:, None]), stretch, tau
 
 
 def _moments(n: int) -> tuple[Array, Array]:

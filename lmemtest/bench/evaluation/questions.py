@@ -48,7 +48,9 @@ the sample, and their tasks with them. Where there are enough judges, they are a
 (Gart & Zweifel 1967, Biometrika 54, 181-187). On these tasks the mean of z_t has the errors of the delta method: with
 the slopes g_t = n v_t of the models in the diagonal of G_t, G_t C_t G_t stands for C_t. Its diagonal gets what v_t has
 more than the binomial g_t^2 k (n - k) / n^3, so that a model without an error has a variance, too. For tasks like these
-``z ~ model + (1 | task)`` is fitted to one z by task and model. With epochs k is the sum of the means of items.
+``z ~ model + (1 | task)`` is fitted to one z by task and model. With epochs k is the sum of the means of items. Where
+few errors are expected the half answers draw z towards zero, by several of its standard errors on many tasks of two
+items: for either question that is taken away (`log_odds`), and errors are stretched with what remains.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def on_these_tasks(
 ) -> Estimates:
     """Accuracies as means over these tasks, with errors from their items, and from judges who are a sample.
 
-    With `odds` the means of their empirical logits, where judges are no sample.
+    With `odds` the means of their empirical logits without their bias, where judges are no sample.
     """
     counts, n_tasks = answered(blocks), len(blocks.names)
     complete, known = (np.all(n > least, axis=1) for n, least in ((counts, 0), (sampled(blocks, cluster), 1)))
@@ -107,10 +109,12 @@ def on_these_tasks(
         root = np.sqrt(_borrowed(counts.T, freedom))
         parts = parts * root[:, :, None] * root[:, None, :]
     else:
-        p, (centre, binomial) = centre, empirical_logits(blocks)
+        p, binomial = centre, empirical_logits(blocks)[1]
+        centre, stretch, _ = unbiased_logits(blocks)
         slope = counts * binomial
         more = np.nan_to_num(binomial - slope**2 * p * (1.0 - p) / counts)  # of half an answer right, half a wrong one
         parts = np.einsum("it,jt,tij->tij", slope, slope, np.nan_to_num(parts)) + np.eye(len(p)) * more.T[:, None]
+        parts = stretch**2 * parts
     parts = np.nan_to_num(parts) / n_tasks**2
     if judges:
         of_judge = judge_means(blocks, judges)  # (J, k)

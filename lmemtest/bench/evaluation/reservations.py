@@ -143,20 +143,16 @@ def notes_on(
         )
     no_errors = without_errors(blocks) if about["odds"] else 0
     if no_errors:
-        sd = unbiased_logits(blocks)[1]
-        here = "" if sd is None else " on these tasks"
+        sd = unbiased_logits(blocks)[2]
         rest = (
-            ""
+            "Tests hold; accuracies may be nearer to their end, and large odds ratios larger, than their intervals say."
             if sd is None
-            else (
-                " For tasks like these that is corrected, with log odds of tasks taken for normal (standard deviation "
-                f"{written(sd, '.2g')})."
-            )
+            else "That is corrected, with log odds of tasks taken for normal (standard deviation "
+            f"{written(sd, '.2g')})."
         )
         notes.append(
             f"{counted(no_errors, 'pair')} of model and task without a wrong, or without a right, answer: half an "
-            "answer added to each draws odds ratios towards one. Tests hold; large odds ratios may be larger than "
-            f"their intervals say{here}.{rest}"
+            f"answer added to each draws odds towards one. {rest}"
         )
     if about["odds"] and has_runs_of_items(blocks):
         notes.append(NO_ODDS_OF_RUNS)

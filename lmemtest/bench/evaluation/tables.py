@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,7 @@ _MEANING = {
     "item:model": "advantages of models that change from item to item of one task",
     "epoch": "one attempt against another of the same model at the same item",
 }
+_CHANCE_TOO = ", and chance: each answer was given once"
 
 
 def pairs_table(
@@ -65,6 +66,29 @@ def pairs_table(
         out[f"differ_{suffix}"] = pd.array(below(p.to_numpy(), alpha), dtype="boolean")
         out.loc[p.isna(), f"differ_{suffix}"] = pd.NA
     return out
+
+
+def best_first(pairs: pd.DataFrame, models: Iterable[str]) -> pd.DataFrame:
+    """A table of pairs in the order of these models, each of the better one against the other.
+
+    Examples
+    --------
+    >>> pairs = pd.DataFrame({"left": ["A"], "right": ["B"], "estimate_these": [-0.2], "ci_low_these": [-0.3],
+    ...                       "ci_high_these": [-0.1], "p_value_these": [0.01]})
+    >>> best_first(pairs, ["B", "A"]).to_dict("list")
+    {'left': ['B'], 'right': ['A'], 'estimate_these': [0.2], 'ci_low_these': [0.1], 'ci_high_these': [0.3],
+    'p_value_these': [0.01]}
+    """
+    place = {name: rank for rank, name in enumerate(models)}
+    ends = {f"ci_{end}_{suffix}": f"ci_{other}_{suffix}" for suffix in SUFFIX.values()
+            for end, other in (("low", "high"), ("high", "low"))}  # fmt: skip
+    other = pairs.rename(columns={"left": "right", "right": "left", **ends})
+    odds = any(name.startswith("odds_ratio") for name in pairs.columns)
+    signed = [name for name in other.columns if name.startswith(("estimate_", "odds_ratio_", "ci_"))]
+    other[signed] = 1.0 / other[signed] if odds else -other[signed]
+    turned = pairs["left"].map(place).to_numpy() > pairs["right"].map(place).to_numpy()
+    both = pd.concat([pairs[~turned], other.loc[turned, pairs.columns]])
+    return both.iloc[np.lexsort([both["right"].map(place), both["left"].map(place)])].reset_index(drop=True)
 
 
 def differing(y: Array, i: Index, j: Index) -> tuple[Index, Index]:
@@ -112,6 +136,9 @@ def models_table(
         suffix, columns = SUFFIX[question], decisions[question].columns(blocks.algorithms)
         if estimates.score == LOG_ODDS:
             mean, low, high = expit([estimates.estimate, estimates.ci_low, estimates.ci_high])
+            scores = blocks.means.T  # where nothing was wrong, or right, no log odds are too far out
+            low = np.where(np.nanmax(scores, axis=1) == 0.0, 0.0, low)
+            high = np.where(np.nanmin(scores, axis=1) == 1.0, 1.0, high)
         else:
             mean = estimates.estimate if question == LIKE else of_tasks
             items = len(blocks.names) * counts.min(axis=1) if question == THESE else np.inf
@@ -179,9 +206,11 @@ def variances_of(fit: LmmFit, blocks: Blocks, judges: Mapping[str, Array], per_r
 
 
 def sources_table(variances: Mapping[str, float], has_epochs: bool) -> pd.DataFrame:
+    """Standard deviations by source with what each is; without repeated answers chance is part of the last one."""
     kept = {name: value for name, value in variances.items() if name != "epoch" or has_epochs}
+    meaning = _MEANING if has_epochs else {**_MEANING, "item:model": f"{_MEANING['item:model']}{_CHANCE_TOO}"}
     return pd.DataFrame(
-        {"source": list(kept), "sd": np.sqrt(list(kept.values())), "meaning": [_MEANING[name] for name in kept]}
+        {"source": list(kept), "sd": np.sqrt(list(kept.values())), "meaning": [meaning[name] for name in kept]}
     )
 
 

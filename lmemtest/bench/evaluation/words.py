@@ -12,6 +12,7 @@ import numpy as np
 from lmemtest.bench.evaluation.evaluation_result import Evaluation
 from lmemtest.bench.evaluation.failed import on_failures
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
+from lmemtest.bench.evaluation.tables import best_first
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted, format_number, joined, percent, plural
@@ -36,7 +37,9 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]], rea
     evaluation = replace(evaluation, values=said)
     facts = [*(f"_{suffix}: {text}" for suffix, text in evaluation.samples.items()), intervals]
     numbers = (evaluation.effect, "ci_low", "ci_high", "p_value")
-    printed = pairs[["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]]
+    printed = best_first(pairs, evaluation.models["model"])[
+        ["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]
+    ]
     if len(pairs) > MOST_PAIRS:
         printed = evaluation.models.drop(columns=["n_tasks"])
         groups = "letters shared by models that cannot be distinguished"

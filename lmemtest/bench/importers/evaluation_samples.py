@@ -567,7 +567,14 @@ def of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
         said = record.get("metrics") or [n for n, v in record.items() if n not in _OF_SAMPLE and type(v) is float]
         return _lm_eval(file, keys, list(map(str, said)))
     if {"results", "configs"} <= set(record) and ("n-shot" in record or "versions" in record):
-        return _lm_eval(file, ["results", "configs"], [])
+        return Recognised(
+            code="lm_eval_results", what="results of the lm-evaluation-harness, one mean of each task",
+            columns=("results", "configs"),
+            advice="Compare the answers behind them, which it writes with lm_eval --log_samples: then lmemtest convert "
+            "lm_eval FOLDER. Of means alone, one table of all models, in pandas: pd.DataFrame({'small': {task: "
+            "row['acc,none'] for task, row in json.load(open('FILE'))['results'].items()}, ...})"
+            ".rename_axis('task').to_csv('means.csv'), and then lmemtest rank means.csv --wide --direction maximize.",
+        )  # fmt: skip
     return None
 
 

@@ -284,7 +284,7 @@ def _notes(
         notes.append(
             f"With {counted(most_pairs, 'pair')} on a benchmark at most, no sign test of one benchmark can reach "
             f"{0.5 * alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
-            "(to_frame('replicability'))."
+            f"({advice('to_frame', part='replicability')})."
         )
     if binary.all() and not (of_one_sign & counts[1].any(axis=1)).all():
         notes.append(

@@ -11,6 +11,7 @@ from lmemtest.bench.outperforming.effect_size import check_samples, effect_sizes
 from lmemtest.bench.outperforming.intervals import FEW, PAIRED, UNPAIRED, counts_of, paired_interval, unpaired_interval
 from lmemtest.bench.outperforming.verdict import conclusions, in_words, meaning
 from lmemtest.core.arrays import Array
+from lmemtest.core.caller import advice
 from lmemtest.core.proportions import worth_in_pairs
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, tolerance, written
@@ -98,7 +99,7 @@ def _notes(signs: Array, paired: bool, binary: bool, alpha: float, method: str) 
         notes.append(
             f"Scores are 0 and 1, and {percent(tied)} of the pairs are tied and count half: the probability is "
             "(1 + difference of the shares) / 2, and gamma = 0.75 means a difference of 50 points. Read the risk "
-            "difference in to_frame('effects')."
+            f"difference in {advice('to_frame', part='effects')}."
         )
     if not paired and method != "percentile" and abs(signs.mean()) == 1.0:
         worth = worth_in_pairs(*signs.shape)

@@ -629,7 +629,7 @@ def _significant_with(
         decided = pairs.decisions(alpha=options["alpha"], direction=runs.direction)
     except LmemtestError:
         return None
-    return int(np.triu(decided.significant.to_numpy()).sum())
+    return decided.n_significant
 
 
 def _groupings(runs: Runs, benchmarks: list[object]) -> dict[str, dict[object, str]]:

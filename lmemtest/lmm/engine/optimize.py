@@ -41,6 +41,7 @@ from lmemtest.lmm.engine.sweep import LARGE
 _DECREMENT, _DECREMENT_EXPENSIVE = 1e-14, 1e-9
 # Enough to see which of several starts is best; that one is then polished.
 _COARSE = 1e-6
+NO_RESIDUAL = 1e-14  # residual variance over that of the score, below which it is rounding error
 # Standard deviation of an effect that a search begins with alone, in units of the residual's.
 _ALONE = 4.0
 # Steps in a row that hardly lower what is promised, after which the search also learns from the gradients it meets.
@@ -425,6 +426,8 @@ def optimise(
         result = _search(counter, theta, max_steps, _COARSE if restarts and not once else tolerance)
         if result is not None:
             searches.append(result)
+            if isinstance(result[0].at, Criterion) and result[0].at.sigma2 < NO_RESIDUAL:
+                restarts = 0  # the criterion falls without end, from whatever start
             if once and not _at_boundary(counter, result[0]):
                 restarts = 0
             once = False

@@ -41,6 +41,7 @@ _MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a gra
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+OUT_OF_REACH = 1000.0  # ranges of the means, beyond which a critical difference is no number that helps
 MOST_NAMED = 8  # levels in a sentence
 MOST_LETTERED = 12  # levels in tables and figures; of more levels each would be in many groups
 
@@ -132,6 +133,20 @@ class Decisions(Result):
     def significant(self) -> pd.DataFrame:
         """Levels x levels: whether the difference is significant."""
         return self._frame(ahead_or_behind(self.codes))
+
+    @property
+    def n_significant(self) -> int:
+        """How many pairs differ significantly."""
+        return int(np.triu(ahead_or_behind(self.codes)).sum())
+
+    @property
+    def out_of_reach(self) -> bool:
+        """Whether no difference could be told: a critical difference is a thousand times as large as any between the
+        means, which happens where hardly a degree of freedom is left.
+        """
+        known = [mean for mean in self.means if math.isfinite(mean)]
+        span, largest = (max(known) - min(known) if known else 0.0), self.critical_difference[1]
+        return math.isfinite(largest) and largest > OUT_OF_REACH * span > 0.0
 
     @property
     def undecided(self) -> pd.DataFrame:
@@ -395,7 +410,8 @@ class Decisions(Result):
         facts = [
             f"Response {self.score}{where}, {order}",
             ", ".join(part for part in how if part),
-            f"critical difference {width}" if math.isfinite(low) else "no critical difference",
+            "no critical difference" if not math.isfinite(low) or self.out_of_reach else f"critical difference {width}",
+            "no difference can be told with so few degrees of freedom: add benchmarks" * self.out_of_reach,
         ]
         return ("; ".join(part for part in facts if part) + ".",)
 

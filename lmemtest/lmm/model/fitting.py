@@ -19,7 +19,7 @@ from lmemtest.core.validate import as_frame, check_columns, check_flag, check_nu
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.lmm.cells import Cells, compressed
-from lmemtest.lmm.engine.optimize import Optimum, evaluation_cost, optimise
+from lmemtest.lmm.engine.optimize import NO_RESIDUAL, Optimum, evaluation_cost, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.structure import PER_LEVEL
 from lmemtest.lmm.formula import build_design, parse_formula
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 2
 # Variance of the scores of a level, over their mean square or the largest such variance, that is rounding error.
 _CONSTANT = 1e-24
-# Residual variance over that of the score, below which it is rounding error; and below which it has gone to zero
-# where the effects reach every row (a search stops there for rounding).
-_NO_RESIDUAL, _NO_RESIDUAL_SATURATED = 1e-14, 1e-7
+# Residual variance over that of the score, below which it has gone to zero where the effects reach every row (a search
+# stops there for rounding).
+_NO_RESIDUAL_SATURATED = 1e-7
 
 
 MOST_RESTARTS = 1_000  # starts of one search: two optima that differ are found in tens of them
@@ -511,7 +511,7 @@ def _refuse_same_order(design: Design, cells: Cells, data: Any) -> None:
 def _constant_within(cells: Cells, codes: Index) -> bool:
     """Whether rows that share a group have identical scores, as far as the scores vary at all."""
     within = np.bincount(codes, cells.n) @ _mean_and_spread(cells, codes)[1]
-    return bool(within <= _NO_RESIDUAL * len(cells.n) * _mean_and_spread(cells, np.zeros_like(codes))[1][0])
+    return bool(within <= NO_RESIDUAL * len(cells.n) * _mean_and_spread(cells, np.zeros_like(codes))[1][0])
 
 
 def _explained() -> DesignError:
@@ -525,9 +525,9 @@ def _explained() -> DesignError:
 def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: Index | None) -> bool:
     """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
     if stratum is None:
-        return optim.criterion.sigma2 < _NO_RESIDUAL
+        return optim.criterion.sigma2 < NO_RESIDUAL
     left = problem.residual_variances(optim.theta, optim.criterion) / _mean_and_spread(cells, stratum)[1]
-    return bool(np.median(left) < _NO_RESIDUAL)
+    return bool(np.median(left) < NO_RESIDUAL)
 
 
 # ------------------------------------------------------------------------------------------- how long the search takes

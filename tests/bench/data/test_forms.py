@@ -454,8 +454,70 @@ def test_the_sheet_with_the_table_is_taken_or_asked_for(tmp_path: Path) -> None:
     book.save(path)
     assert lt.read_runs(path, **roles).notes == ("Read as: the sheet 'runs', one of 2.",)
     (tmp_path / "a.csv").write_text("tool,task,loss\nA,x,1\nB,x,2\n")
-    with pytest.raises(ArgumentError, match=r"sheet is for \.xlsx and \.md"):
+    with pytest.raises(ArgumentError, match=r"sheet is for \.xlsx, \.md and \.tex"):
         lt.read_runs(tmp_path / "a.csv", **roles, sheet=1)
+
+
+TEX = r"""
+\begin{table} % of the paper
+\begin{tabular*}{\textwidth}{@{\extracolsep{\fill}}lcc}
+\toprule
+Method & \multicolumn{2}{c}{skipped} \\
+Method & CIFAR-10 (\%) & SVHN \\ \cmidrule(lr){2-3}
+ERM~\cite[p.~2]{x} & 91.2 $\pm$ 0.3 & 95.1 \\[2pt]
+\rowcolor{gray!10} \textbf{Our \emph{best}} & \textbf{93.1}$_{\pm 0.2}$ & $\mathbf{96.0}$ \\
+A \& B & 90.0 & -- \\
+\bottomrule
+\end{tabular*}
+\end{table}
+"""
+
+
+def test_a_latex_table_is_read_as_it_is_pasted(tmp_path: Path) -> None:
+    path = tmp_path / "t.tex"
+    path.write_text(TEX.replace(r"Method & \multicolumn{2}{c}{skipped} \\" + "\n", ""))
+    runs = lt.Runs.from_wide(open_table(path).read(), direction="maximize", failed="missing")
+    scores = runs.to_frame().set_index(["Method", "benchmark"])["score"]
+    assert runs.algorithms == ("A & B", "ERM", "Our best")
+    assert scores["Our best"].to_dict() == {"CIFAR-10 (%)": 93.1, "SVHN": 96.0}
+    assert (scores["ERM", "CIFAR-10 (%)"], scores["ERM", "SVHN"]) == (91.2, 95.1)
+    assert np.isnan(scores["A & B", "SVHN"])
+    two = (
+        r"\begin{tabular}{lrrrr} & \multicolumn{2}{c}{RF} & \multicolumn{2}{c}{NN} \\ data & mean & std & mean & std \\"
+    )
+    rows = "".join(rf"\hline {name} & 0.{i} & 0.01 & 0.{i + 1} & 0.02 \\" for i, name in enumerate("abc"))
+    path.write_text(two + rows + r"\end{tabular}")
+    assert lt.Runs.from_wide(open_table(path).read(), direction="maximize").algorithms == ("NN", "RF")
+    path.write_text(r"\begin{tabular}{l} a & b \\ " * 3)  # without an end
+    with pytest.raises(DataError, match="has no LaTeX table"):
+        open_table(path).read()
+    path.write_text(r"\begin{tabular}{lr} tool & y \\ a & 1 & 2 \\ b & 1 \\ \end{tabular}")
+    with pytest.raises(
+        DataError, match=r"has a row of 3 cells below a header of 2: 'a \| 1 \| 2'\. Write & within a cell"
+    ):
+        open_table(path).read()
+
+
+def test_names_in_markdown_are_without_the_marks_that_make_them_bold(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("**tool** | loss\n--|--\n**Ours** | **0.5**\n_A_B | 1\n")
+    assert open_table(path).read().iloc[:, 0].tolist() == ["Ours", "_A_B"]
+
+
+def test_two_rows_of_names_of_which_the_upper_ones_are_scores_are_said(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["data", "accuracy", None, "f1", None],
+        [None, "A", "B", "A", "B"],
+        ["x", 1, 2, 3, 4],
+        ["y", 1, 2, 3, 4],
+    ):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(DataError, match="two rows of names, 'accuracy', 'f1' above A, B, A, B") as error:
+        open_table(tmp_path / "a.xlsx").read()
+    assert "keep the columns below 'accuracy'" in str(error.value)
 
 
 def test_markdown_has_bars_or_none_at_its_ends_and_may_hold_several_tables(tmp_path: Path) -> None:
@@ -575,3 +637,73 @@ def test_columns_called_like_measures_are_methods_where_one_says_so() -> None:
     assert len(lt.Runs.from_wide(table, direction="minimize").levels("algorithm")) == 4  # as many others
     named = lt.Runs.from_wide(table, direction="minimize", algorithms=["log_loss", "focal loss"])
     assert [*named.levels("algorithm")] == ["focal loss", "log_loss"]
+
+
+# ---------------------------------------------------------------------- true and false; names of rows beside algorithms
+
+RIGHT = pd.DataFrame({"task": ["a", "b", "c"], "A": [True, False, True], "B": [False, False, True]})
+
+
+def as_given(table: pd.DataFrame, library: str) -> Any:
+    if library == "pandas":
+        return table
+    frame = pytest.importorskip("polars").from_pandas(table)
+    return frame.lazy() if library == "lazy" else frame
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "lazy"])
+def test_wide_answers_that_are_true_or_false_are_ones_and_zeros(library):
+    runs = lt.Runs.from_wide(as_given(RIGHT, library), direction="maximize")
+    of_numbers = lt.Runs.from_wide(RIGHT.astype({"A": int, "B": int}), direction="maximize")
+    keys = ["task", "algorithm"]
+    got, want = (r.to_frame().sort_values(keys).reset_index(drop=True) for r in (runs, of_numbers))
+    pd.testing.assert_frame_equal(got, want, check_dtype=False)
+    assert runs.is_lazy == (library == "lazy")
+    assert runs.notes == ("Read as: true and false as 1 and 0 in 'A' and 'B'.",)
+
+
+def test_a_missing_answer_beside_true_and_false_is_a_missing_score():
+    table = RIGHT.astype(object)
+    table.loc[1, "B"] = None
+    scores = lt.Runs.from_wide(table, direction="maximize").to_frame()["score"]
+    np.testing.assert_array_equal(scores, [1, 0, 1, 0, np.nan, 1])
+
+
+def test_true_and_false_beside_other_scores_is_no_algorithm_unless_it_is_named():
+    table = RIGHT.assign(C=[0.1, 0.2, 0.3])
+    with pytest.raises(DataError, match="The column 'A' holds no numbers, so it is no algorithm"):
+        lt.Runs.from_wide(table, direction="maximize")
+    runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "C"])
+    assert runs.to_frame()["score"].tolist() == [1.0, 0.0, 1.0, 0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "lazy"])
+@pytest.mark.parametrize("names", [["a", "b", "c"], [10, 20, 30]])
+def test_beside_named_algorithms_the_one_column_that_names_every_row_is_taken_and_said(names, library):
+    table = as_given(RIGHT.assign(task=names, A=[0.1, 0.2, 0.3], B=[0.2, 0.3, 0.5]), library)
+    runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "B"])
+    assert (runs.benchmark, list(runs.study.names("benchmark"))) == ("task", names)
+    assert runs.notes == ("Read as: rows by their names in 'task'.",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"task": ["a", "a", "b"]}, {"more": ["x", "y", "z"]}, {"task": [0.5, 1.5, 2.5]}],
+    ids=["twice", "two columns", "numbers"],
+)
+def test_rows_are_numbered_where_no_column_plainly_names_them(change):
+    table = RIGHT.assign(A=[0.1, 0.2, 0.3], B=[0.2, 0.3, 0.5], **change)
+    assert lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "B"]).benchmark == "row"
+
+
+def test_named_algorithms_stay_in_columns_where_the_names_of_rows_are_those_of_methods():
+    table = pd.DataFrame({"model": ["a", "b", "c"], "iris": [0.1, 0.2, 0.3], "wine": [0.2, 0.3, 0.5]})
+    runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["iris", "wine"])
+    assert (runs.algorithms, runs.benchmark) == (("iris", "wine"), "row")
+
+
+@pytest.mark.parametrize("roles", [{"benchmark": "task"}, {}, {"algorithms": ["A", "B"], "benchmark": "task"}])
+def test_a_lazy_table_of_cells_as_in_papers_says_how_it_is_read(roles):
+    cells = {"task": ["a", "b"], "A": ["0.81 ± 0.02", "0.7 ± 0.1"], "B": ["0.8 ± 0.02", "0.72 ± 0.1"]}
+    with pytest.raises(DataError, match=r"Bring it to memory, as by df\.collect\(\)"):
+        lt.Runs.from_wide(as_given(pd.DataFrame(cells), "lazy"), direction="maximize", **roles)

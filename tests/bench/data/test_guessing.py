@@ -455,3 +455,22 @@ def test_evaluate_shows_how_a_table_without_answers_is_compared() -> None:
     with pytest.raises(ArgumentError, match="If these are runs of algorithms on benchmarks") as error:
         lt.evaluate(long("others").frame)
     assert "\n  lmemtest.analyze(df, score='f1', direction='maximize', algorithm='clf'" in str(error.value)
+
+
+def test_where_items_belong_to_tasks_the_tasks_are_the_benchmarks() -> None:
+    rng = np.random.default_rng(14)
+    items = pd.DataFrame([(m, t, q) for m in "abc" for t in ("law", "bio", "art") for q in range(20)])
+    items.columns = ["model", "task", "item"]
+    for named in (items, items.assign(item=items["task"] + items["item"].astype(str))):
+        answers = named.assign(correct=(rng.random(len(items)) < 0.6).astype(int))
+        (reading,) = guess(answers).readings
+        roles = {name: value for name, value in reading.roles.items() if value not in (None, ())}
+        assert roles == {"score": "correct", "direction": "maximize", "algorithm": "model", "benchmark": "task",
+                         "seed": "item"}  # fmt: skip
+        assert "'item' names the items of each 'task'" in guess(answers).reasons[0]
+        pairs = lt.rank(answers, **roles).to_frame("pairs")
+        same = lt.evaluate(answers, model="model", task="task", item="item", score="correct").to_table().frame
+        assert pairs["p_value"].sort_values().to_numpy() == pytest.approx(same["p_value_like"].sort_values().to_numpy())
+    assert guess(answers, {"benchmark": "item"}).readings[0].roles["benchmark"] == "item"
+    measured = named.assign(accuracy=rng.random(len(items)))
+    assert guess(measured).readings[0].roles["benchmark"] == "item"

@@ -315,3 +315,26 @@ def test_every_stored_export_is_recognised(file: Path) -> None:
     found = recognised(pd.read_csv(file), str(file))
     assert found is not None
     assert file.name.startswith(found.tool.split("_")[0])
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "words"),
+    [
+        ({"results": {"piqa": {"acc,none": 0.7}}, "configs": {}, "versions": {}}, "lm_eval_results", "--log_samples"),
+        ({"stats": {}, "data": [[1, None, 0, 0.0, 0.3]], "configs": {"1": {}}}, "smac", "--budget trial --best-so-far"),
+    ],
+)
+def test_what_holds_no_runs_says_how_they_are_had(content: Any, code: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text(json.dumps(content))
+    found = recognised_file(tmp_path / "f.json")
+    assert found is not None
+    assert (found.code, found.tool) == (code, "")
+    assert words in found.in_words("It")
+
+
+def test_names_of_runs_are_taken_apart_at_the_sign_that_they_have() -> None:
+    table = wandb().drop(columns=["algo", "env_id", "seed"], errors="ignore")
+    table["Name"] = [f"ppo-Hopper-v4-{i}" for i in range(len(table))]
+    found = recognised(table)
+    assert found is not None
+    assert found.lacking.get("names", "{algorithm}-{benchmark}-{seed}") == "{algorithm}-{benchmark}-{seed}"

@@ -129,7 +129,7 @@ def test_right_or_wrong_answers_get_none_of_the_advice_for_measurements() -> Non
     )
     assert finding.advice.startswith("Keep every 'task', also those on which all algorithms agree")
     assert finding.advice.endswith(
-        "lmemtest.evaluate(table, model=..., task=..., item=..., score='score', method='auto')."
+        "lmemtest.evaluate(table, model='tool', task=..., item=..., score='score', method='auto')."
     )
     findings = Runs(table, score="score", direction="maximize", algorithm="tool").check(rules_only=True).findings
     alone = next(f for f in findings if f.kind == "two_values")

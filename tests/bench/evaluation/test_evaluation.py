@@ -796,3 +796,34 @@ def test_tasks_of_unequal_size_that_count_the_same_are_said():
     assert note.endswith("For accuracies over all items alike, leave out task=.")
     for sizes in ((12, 9, 15, 10), (80, 80)):
         assert not any("counts the same" in note for note in lt.evaluate(answers(3, sizes=sizes), **ROLES).notes)
+
+
+# ---------------------------------------------------------------------- what is shown
+
+
+def test_pairs_are_shown_best_first_and_single_answers_are_said_to_hold_chance() -> None:
+    rng = np.random.default_rng(1)
+    ability = {"zeta": 1.2, "alpha": -0.2, "mid": 0.5}
+    rows = [(m, t, i, int(rng.random() < 1 / (1 + np.exp(-a)))) for m, a in ability.items() for t in "abcde"
+            for i in range(30)]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["model", "task", "item", "score"])
+    found = lt.evaluate(table, model="model", task="task", item="item", score="score")
+    shown = found.to_table().frame
+    assert shown[["left", "right"]].to_numpy().tolist() == [["zeta", "mid"], ["zeta", "alpha"], ["mid", "alpha"]]
+    pairs = found.to_frame().set_index(["left", "right"])
+    assert shown["estimate_these"].tolist() == pytest.approx(
+        [-pairs.loc[("mid", "zeta"), "estimate_these"], -pairs.loc[("alpha", "zeta"), "estimate_these"],
+         -pairs.loc[("alpha", "mid"), "estimate_these"]]
+    )  # fmt: skip
+    assert shown["ci_low_like"].iloc[0] == pytest.approx(-pairs.loc[("mid", "zeta"), "ci_high_like"])
+    by_odds = lt.evaluate(table, model="model", task="task", item="item", score="score", scale="odds")
+    ratios = by_odds.to_frame().set_index(["left", "right"])
+    assert by_odds.to_table().frame["odds_ratio_these"].iloc[0] == pytest.approx(
+        1.0 / ratios.loc[("mid", "zeta"), "odds_ratio_these"]
+    )
+    meaning = found.sources.set_index("source")["meaning"]
+    assert meaning["item:model"].endswith("and chance: each answer was given once")
+    again = table.assign(epoch=1, score=rng.permutation(table["score"].to_numpy()))
+    twice = pd.concat([table.assign(epoch=0), again])
+    repeated = lt.evaluate(twice, model="model", task="task", item="item", score="score", epoch="epoch")
+    assert "chance" not in repeated.sources.set_index("source")["meaning"]["item:model"]

@@ -15,6 +15,7 @@ import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.evaluation.answers import answered, read_answers
 from lmemtest.bench.evaluation.log_odds import empirical_logits, unbiased_logits
+from lmemtest.bench.evaluation.questions import on_these_tasks
 from lmemtest.cli import app
 from lmemtest.core.words import format_number
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -90,7 +91,7 @@ def test_without_their_bias_logits_have_the_mean_and_scatter_that_binomial_count
     table = answers(3, level=4.0)
     blocks = blocks_of(table[(table["task"] > 1) | (table["item"] < 20)])
     z, n = empirical_logits(blocks)[0], answered(blocks)
-    corrected, sd = unbiased_logits(blocks)
+    corrected, stretch, sd = unbiased_logits(blocks)
     u = np.linspace(-8.0, 8.0, 2001)
     weight = stats.norm.pdf(u) / stats.norm.pdf(u).sum()
 
@@ -107,7 +108,9 @@ def test_without_their_bias_logits_have_the_mean_and_scatter_that_binomial_count
     # away from the ends: less than 0.02; differences on a task keep their order and are stretched alike
     gaps = np.diff(z, axis=0) - np.diff(z.mean(axis=1))[:, None], np.diff(corrected, axis=0)
     stretched = gaps[1] - gaps[1].mean(axis=1, keepdims=True)
-    assert stretched == pytest.approx(gaps[0] * (stretched[0, 0] / gaps[0][0, 0]))
+    assert stretched == pytest.approx(gaps[0] * stretch)
+    here = on_these_tasks(blocks, {}, None, odds=True, score="log(odds)")
+    assert here.b == pytest.approx(corrected.mean(axis=1))
     assert (np.abs(np.diff(corrected.mean(axis=1))) > np.abs(np.diff(z.mean(axis=1)))).all()
     notes = by_odds(table).notes
     assert any("corrected, with log odds of tasks taken for normal (standard deviation" in note for note in notes)
@@ -116,8 +119,24 @@ def test_without_their_bias_logits_have_the_mean_and_scatter_that_binomial_count
 def test_logits_are_empirical_ones_where_every_task_has_errors_and_where_a_model_has_none():
     for table in (answers(level=1.0), answers().assign(score=lambda t: t["score"].where(t["model"] == "A", 1))):
         blocks = blocks_of(table)
-        logits, sd = unbiased_logits(blocks)
-        assert (logits.tolist(), sd) == (empirical_logits(blocks)[0].tolist(), None)
+        logits, stretch, sd = unbiased_logits(blocks)
+        assert (logits.tolist(), stretch, sd) == (empirical_logits(blocks)[0].tolist(), 1.0, None)
+
+
+def test_the_accuracy_of_a_model_without_an_error_may_be_one_by_odds():
+    table = answers().assign(score=lambda t: t["score"].where(t["model"] == "A", 1))
+    models = by_odds(table).to_frame("models").set_index("model")
+    assert (models.loc["B", ["ci_high_these", "ci_high_like"]] == 1.0).all()
+    assert (models.loc["A", ["ci_high_these", "ci_high_like"]] < 1.0).all()
+
+
+def test_tasks_of_two_items_say_little_of_the_odds_near_one_and_the_interval_says_so():
+    rows = [("AB"[m], t, i, int((7 * t + 3 * i + m) % 20 > 0)) for m in (0, 1) for t in range(40) for i in (0, 1)]
+    table = pd.DataFrame(rows, columns=["model", "task", "item", "score"])
+    share = table.groupby("model")["score"].mean()  # half an answer makes them 0.82 at most
+    models = by_odds(table).to_frame("models").set_index("model")
+    assert (models["accuracy_these"] > 0.9).all()
+    assert ((models["ci_low_these"] < share) & (share < models["ci_high_these"])).all()
 
 
 def test_on_one_task_the_error_is_that_of_the_difference_of_paired_logits():
