@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -141,7 +142,7 @@ def explorer(
         as_planned, fields = _roles_of(query, runs, fixed, problems)
         key = query_of(as_planned)
         if what == "answer":
-            answer["controls"] = _controls(runs, fixed, as_planned, planned)  # they can mend what has no answer
+            answer["controls"] = partial(_controls, runs, fixed, as_planned, planned)  # they mend what has no answer
             answer["doubts"] = "" if as_planned else _doubts(origin.get("doubts", ()))
         table = _once(readings, key, lambda: _read_otherwise(runs, as_planned), MOST_ANALYSES) if key else runs
         state = {**as_planned, **_options_of(fields, table, problems)}
@@ -152,7 +153,7 @@ def explorer(
                 "exported": _exported(answer["verdict"], look(state, table)["changes"], len(looked)),
             }
             return
-        answer["controls"] = _controls(table, fixed, state, planned)
+        answer["controls"] = partial(_controls, table, fixed, state, planned)
         answer |= look(state, table)
         varies = query_of({**state, "reference": None})
         looked.update([varies] if varies else [])
@@ -173,6 +174,8 @@ def explorer(
                 context.copy().run(asked, what, query, problems, answer)
             except LmemtestError as error:
                 answer["error"] = str(error)
+            if "controls" in answer:
+                answer["controls"] = answer["controls"]()
             return {**answer, "query": query, "problems": problems, "looked": len(looked)}
 
     return ask

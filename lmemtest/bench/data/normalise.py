@@ -18,7 +18,8 @@ import numpy as np
 from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.core.caller import advice
-from lmemtest.core.frames import collected, supported
+from lmemtest.core.codes import group_codes
+from lmemtest.core.frames import collected, in_memory, supported
 from lmemtest.core.validate import check_choice, check_names
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
@@ -36,6 +37,7 @@ METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")  # 
 ALL_METHODS = (*METHODS, *RELATIVE)
 OF_ALL = METHODS[:4]  # each score depends on those of all algorithms, in more than a shift of its group
 UNITLESS = (*OF_ALL, *RELATIVE)  # the unit of every group is out; "log" does so where units multiply, "regret" keeps it
+_OF_ENDS = ("minmax", "normalized_regret", "regret", "rank")  # exact by whatever arithmetic
 _ROLES = ("benchmark", "budget", "algorithm", "seed")
 _DIRECTION = {  # the others keep it
     **dict.fromkeys(("normalized_regret", "rank", "regret", "gap", "improvability"), "minimize"),
@@ -184,11 +186,11 @@ def normalize(
         frame, relation = relative(runs, method, groups, column, anchors)
     else:
         frame, relation = _within_groups(runs, method, groups, column), {}
-    roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
+    new = {"score": column, "direction": _DIRECTION.get(method, runs.direction)}
     scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, **relation)
-    made = type(runs)(frame, **roles).remembering(
-        curve=runs.curve, scale=scale, notes=[of_all(method)] if method in OF_ALL else ()
-    )
+    checked = not runs.is_lazy and runs.failed is None  # all but the new column, which is of numbers
+    made = runs.restricted(frame, (), **new) if checked else type(runs)(frame, **{**runs.roles(), **new})
+    made.remembering(curve=runs.curve, scale=scale, notes=[of_all(method)] if method in OF_ALL else ())
     return made.following(runs, partial(normalize, method=method, by=by, name=name, **anchors))
 
 
@@ -203,15 +205,51 @@ def of_all(method: str) -> str:
 
 def _within_groups(runs: Runs, method: str, groups: tuple[str, ...], column: str) -> Any:
     """The table with a score that is made of those of its group."""
-    x = nw.col(runs.score).cast(nw.Float64)
-    if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
-        grouped = runs.frame.select(*groups, runs.score).to_pandas().groupby(list(groups), observed=True)[runs.score]
-        ranks = grouped.rank(ascending=runs.direction == "minimize").to_numpy(dtype=float)
-        new: Any = nw.new_series(column, ranks, nw.Float64(), backend=runs.frame.implementation)
-    else:
-        new = _expression(x, method, runs.direction, groups, runs.score).alias(column)
+    rows = in_memory(runs.frame, groups, runs.score, every=False) if method in _OF_ENDS else None
+    if rows is not None:
+        columns, x = rows
+        index = group_codes(columns, len(x))[0]
+        values = _ranks(x, index, runs.direction) if method == "rank" else _by_ends(x, index, method, runs.direction)
+        if runs.frame.implementation.is_pandas():
+            return nw.from_native(runs.frame.to_native().assign(**{column: values}), eager_only=True)
+        series = nw.new_series(column, values, nw.Float64(), backend=runs.frame.implementation)
+        return runs.frame.with_columns(series)
+    new = _expression(nw.col(runs.score).cast(nw.Float64), method, runs.direction, groups, runs.score).alias(column)
     with supported(f"normalize({method!r})", runs.frame):
         return runs.frame.with_columns(new)
+
+
+def _by_ends(x: Array, index: NDArray[np.intp], method: str, direction: str) -> Array:
+    """Scores by the lowest and the highest one of their group."""
+    low, high = (end[index] for end in _ends(x, index))
+    if method == "regret":
+        return x - low if direction == "minimize" else high - x
+    constant, range_ = low == high, np.where(low == high, 1.0, high - low)
+    if method == "normalized_regret":
+        return np.where(constant, 0.0, (x - low if direction == "minimize" else high - x) / range_)
+    return np.where(constant, 0.5, (x - low) / range_)
+
+
+def _ends(x: Array, index: NDArray[np.intp]) -> tuple[Array, Array]:
+    """The lowest and the highest of each group; infinite of those without any."""
+    low, high = np.full(int(index.max(initial=-1)) + 1, np.inf), np.full(int(index.max(initial=-1)) + 1, -np.inf)
+    np.minimum.at(low, index, x)
+    np.maximum.at(high, index, x)
+    return low, high
+
+
+def _ranks(x: Array, index: NDArray[np.intp], direction: str) -> Array:
+    """The place of each score within its group, 1 for the best; ties share the mean of theirs."""
+    x = x if direction == "minimize" else -x
+    order = np.lexsort((x, index))
+    x, group, place = x[order], index[order], np.arange(len(x))
+    begins = np.append(True, np.diff(group) > 0)
+    tied = np.cumsum(begins | np.append(True, x[1:] != x[:-1])) - 1
+    first, count = np.flatnonzero(np.append(True, np.diff(tied) > 0)), np.bincount(tied)
+    within = place - place[begins][np.cumsum(begins) - 1]
+    ranks = np.empty(len(x))
+    ranks[order] = (within[first] + 1.0 + (count - 1.0) / 2.0)[tied]
+    return ranks
 
 
 def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...], score: str) -> nw.Expr:
@@ -276,6 +314,14 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> dict[str, Arra
     """Of all groups how many scores there are (`n`), how many without a value for the method (`wrong`), the lowest and
     the highest (`low`, `high`), by one query.
     """
+    rows = in_memory(runs.frame, groups, runs.score, every=False)
+    if rows is not None:
+        columns, scores = rows
+        index = group_codes(columns, len(scores))[0]
+        bad = np.isnan(scores) if method == "rank" else ~np.isfinite(scores)
+        low, high = _ends(np.where(bad, np.inf, scores), index)[0], _ends(np.where(bad, -np.inf, scores), index)[1]
+        sizes = np.bincount(index)
+        return {"n": sizes, "wrong": np.bincount(index, bad, len(sizes)), "low": low, "high": high}
     x = nw.col(runs.score).cast(nw.Float64)
     missing = x.is_null() | x.is_nan().fill_null(True)
     wrong = missing if method == "rank" else missing | ~x.is_finite().fill_null(False)

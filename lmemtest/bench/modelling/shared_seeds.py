@@ -81,12 +81,15 @@ def shared_seeds(runs: Runs) -> Answer:
     if seeds < 2:
         raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
     n_codes = int(seed.max()) + 1
-    groups, group = np.unique(algorithm.astype(np.int64) * n_codes + seed, return_inverse=True)
+    coded = algorithm.astype(np.int64) * n_codes + seed
+    groups = np.flatnonzero(np.bincount(coded))
+    group = np.searchsorted(groups, coded)
     order = np.lexsort((group, where))  # benchmark after benchmark
     where, algorithm, seed, group = (codes[order] for codes in (where, algorithm, seed, group))
     y = y[order]
-    blocks = [where.astype(np.int64) * (int(codes.max()) + 1) + codes for codes in (algorithm, seed)]
-    first = [where[np.unique(codes, return_index=True)[1]] for codes in blocks]
+    sizes = [int(codes.max()) + 1 for codes in (algorithm, seed)]
+    blocks = [where.astype(np.int64) * size + codes for size, codes in zip(sizes, (algorithm, seed), strict=True)]
+    first = [np.flatnonzero(np.bincount(codes)) // size for size, codes in zip(sizes, blocks, strict=True)]
     n_runs, n_algorithms, n_seeds = (np.bincount(of, minlength=int(where[-1]) + 1) for of in (where, *first))
     paired = bool((n_runs == n_algorithms * n_seeds).all())
     rest = _off(blocks if paired else blocks[:1], y)

@@ -232,7 +232,10 @@ class Estimates(Result):
     def with_errors(self, **changes: Any) -> Self:
         """The same estimates after a change of what their standard errors come from."""
         changed = replace(self, **changes)
-        estimate, se, df = changed.evaluate()
+        if list(changes) == ["moderate"] and self.moderate is None:  # the model's errors are known
+            estimate, (se, df) = self.estimate, changed.moderate(Functions.of(self.fixed), self.se, self.df)
+        else:
+            estimate, se, df = changed.evaluate()
         half = t_quantile(self.alpha / 2.0, df) * se
         return replace(changed, estimate=estimate, se=se, df=df, ci_low=estimate - half, ci_high=estimate + half)
 
