@@ -129,7 +129,9 @@ def explorer(
 
         def made() -> tuple[Runs, list[str]]:
             with _warnings() as texts:
-                return normalized(raw_runs(table) or table, arguments["scale"]), texts
+                whole = normalized(raw_runs(table) or table, arguments["scale"])
+            whole.study.groups((whole.algorithm,))  # of which every variant is a part
+            return whole, texts
 
         whole, texts = _once(scaled, f"{keywords_of(table.roles())} {arguments['scale']}", made, MOST_ANALYSES)
         parts = {column for place in ("without", "only") for column in arguments.get(place, ())}
@@ -513,7 +515,7 @@ def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mappi
     usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
              "vcov": "recommended", "ddf": "satterthwaite"}  # fmt: skip
     offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
-    offered["population"] = [name for name in CHOICES["population"] if name != "family" or table.family]
+    offered["population"] = tuple(name for name in CHOICES["population"] if name != "family" or table.family)
     roles = {} if fixed else _role_by_column(table) | state.get("role", {})
     return {
         "columns": boxes,

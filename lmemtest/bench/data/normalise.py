@@ -170,11 +170,13 @@ def normalize(
     column = new_column(runs, name, f"{runs.score}_{method}")
     own = ("benchmark", *runs.study.crossed)  # the same data set in two search spaces has scores of its own in each
     groups = () if method == "log" else _group_columns(runs, (*own, "budget") if by is None else by)
-    summary = _summary(runs, method, groups)
+    rows = _rows(runs, groups)
+    summary = _summary(runs, method, groups, rows)
     alone = 2 * (summary["n"] == 1).sum() > summary["n"].sum()
     if by is None and runs.benchmark and runs.budget and alone:  # most scores have no other one in their group
         groups = _group_columns(runs, own)
-        summary = _summary(runs, method, groups)
+        rows = _rows(runs, groups)
+        summary = _summary(runs, method, groups, rows)
         warnings.warn(
             f"Few runs share a value of {runs.budget!r}, so scores are normalised within {runs.benchmark!r} over all "
             "of its budgets.",
@@ -185,8 +187,8 @@ def normalize(
     if method in RELATIVE:
         frame, relation = relative(runs, method, groups, column, anchors)
     else:
-        frame, relation = _within_groups(runs, method, groups, column), {}
-    new = {"score": column, "direction": _DIRECTION.get(method, runs.direction)}
+        frame, relation = _within_groups(runs, method, groups, column, rows), {}
+    new: dict[str, Any] = {"score": column, "direction": _DIRECTION.get(method, runs.direction)}
     scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, **relation)
     checked = not runs.is_lazy and runs.failed is None  # all but the new column, which is of numbers
     made = runs.restricted(frame, (), **new) if checked else type(runs)(frame, **{**runs.roles(), **new})
@@ -203,13 +205,18 @@ def of_all(method: str) -> str:
     )
 
 
-def _within_groups(runs: Runs, method: str, groups: tuple[str, ...], column: str) -> Any:
+def _rows(runs: Runs, groups: tuple[str, ...]) -> tuple[Array, NDArray[np.intp]] | None:
+    """The score and the group of each row of a table in memory."""
+    rows = in_memory(runs.frame, groups, runs.score, every=False)
+    return None if rows is None else (rows[1], group_codes(rows[0], len(rows[1]))[0])
+
+
+def _within_groups(
+    runs: Runs, method: str, groups: tuple[str, ...], column: str, rows: tuple[Array, NDArray[np.intp]] | None
+) -> Any:
     """The table with a score that is made of those of its group."""
-    rows = in_memory(runs.frame, groups, runs.score, every=False) if method in _OF_ENDS else None
-    if rows is not None:
-        columns, x = rows
-        index = group_codes(columns, len(x))[0]
-        values = _ranks(x, index, runs.direction) if method == "rank" else _by_ends(x, index, method, runs.direction)
+    if rows is not None and method in _OF_ENDS:
+        values = _ranks(*rows, runs.direction) if method == "rank" else _by_ends(*rows, method, runs.direction)
         if runs.frame.implementation.is_pandas():
             return nw.from_native(runs.frame.to_native().assign(**{column: values}), eager_only=True)
         series = nw.new_series(column, values, nw.Float64(), backend=runs.frame.implementation)
@@ -231,10 +238,11 @@ def _by_ends(x: Array, index: NDArray[np.intp], method: str, direction: str) -> 
 
 
 def _ends(x: Array, index: NDArray[np.intp]) -> tuple[Array, Array]:
-    """The lowest and the highest of each group; infinite of those without any."""
-    low, high = np.full(int(index.max(initial=-1)) + 1, np.inf), np.full(int(index.max(initial=-1)) + 1, -np.inf)
-    np.minimum.at(low, index, x)
-    np.maximum.at(high, index, x)
+    """The lowest and the highest number of each group; infinite of those without any."""
+    size = int(index.max(initial=-1)) + 1
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.fmin.at(low, index, x)
+    np.fmax.at(high, index, x)
     return low, high
 
 
@@ -310,17 +318,17 @@ def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> dict[str, Array]:
+def _summary(
+    runs: Runs, method: str, groups: tuple[str, ...], rows: tuple[Array, NDArray[np.intp]] | None
+) -> dict[str, Array]:
     """Of all groups how many scores there are (`n`), how many without a value for the method (`wrong`), the lowest and
     the highest (`low`, `high`), by one query.
     """
-    rows = in_memory(runs.frame, groups, runs.score, every=False)
     if rows is not None:
-        columns, scores = rows
-        index = group_codes(columns, len(scores))[0]
+        scores, index = rows
         bad = np.isnan(scores) if method == "rank" else ~np.isfinite(scores)
-        low, high = _ends(np.where(bad, np.inf, scores), index)[0], _ends(np.where(bad, -np.inf, scores), index)[1]
-        sizes = np.bincount(index)
+        low, high = _ends(np.where(bad, np.nan, scores), index)
+        sizes = np.bincount(index).astype(float)
         return {"n": sizes, "wrong": np.bincount(index, bad, len(sizes)), "low": low, "high": high}
     x = nw.col(runs.score).cast(nw.Float64)
     missing = x.is_null() | x.is_nan().fill_null(True)
@@ -336,8 +344,8 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> dict[str, Arra
     )
     done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
     names = ["n", "wrong", "low", "high"]
-    rows = np.array(collected(done).select(names).rows(), dtype=float).reshape(-1, len(names))
-    return dict(zip(names, rows.T, strict=True))
+    found = np.array(collected(done).select(names).rows(), dtype=float).reshape(-1, len(names))
+    return dict(zip(names, found.T, strict=True))
 
 
 def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: dict[str, Array]) -> None:

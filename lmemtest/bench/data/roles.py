@@ -181,8 +181,9 @@ def _judged(
 
 def _numbers_within(name: str, other: str | None, coded: Coded) -> bool:
     """Whether a column counts what the names in another one have, each from the start: question 3 of every task."""
-    counts = other is not None and coded[name][2] == "counting" and coded[other][2] == "text"
-    return counts and not _fixed_by(coded, [name], other)
+    if other is None or (coded[name][2], coded[other][2]) != ("counting", "text"):
+        return False
+    return not _fixed_by(coded, [name], other)
 
 
 def _is_course(name: str, keys: list[str], coded: Coded) -> bool:

@@ -232,8 +232,9 @@ class Estimates(Result):
     def with_errors(self, **changes: Any) -> Self:
         """The same estimates after a change of what their standard errors come from."""
         changed = replace(self, **changes)
-        if list(changes) == ["moderate"] and self.moderate is None:  # the model's errors are known
-            estimate, (se, df) = self.estimate, changed.moderate(Functions.of(self.fixed), self.se, self.df)
+        if list(changes) == ["moderate"] and self.moderate is None and changed.moderate is not None:
+            estimate = self.estimate  # with the errors of the model, which are known
+            se, df = changed.moderate(Functions.of(self.fixed), self.se, self.df)
         else:
             estimate, se, df = changed.evaluate()
         half = t_quantile(self.alpha / 2.0, df) * se
