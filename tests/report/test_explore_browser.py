@@ -279,6 +279,7 @@ def test_a_slow_answer_says_so_and_never_replaces_a_newer_one(tab: Tab, ask: Any
         visit(tab, opened)
         tab.run(CHANGE % ('"adjust"', '"holm"'))
         tab.until("document.querySelector('.status').textContent === 'working …'")
+        tab.until("/^working … [1-9]\\d* s$/.test(document.querySelector('.status').textContent)")
         change(tab, "vcov", "model")
         assert tab.run(FIELDS) == [["adjust", "holm"], ["vcov", "model"]]
         go.set()

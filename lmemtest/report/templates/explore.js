@@ -54,7 +54,7 @@ function controls(form, answer, change) {
   const { columns, choices, roles, role_names: names, direction, algorithms, alpha, formula, formula_planned: planned, reference } = answer.controls;
   const chooser = (title, key, values, now, first, send = (value) => [[key, value]]) => {
     const select = make("select", { name: key });
-    for (const value of [...(first === null ? [] : [first]), ...values]) select.append(make("option", { value: value === first ? "" : value }, value));
+    for (const value of [...(first === null ? [] : [first]), ...values.filter((value) => value !== first)]) select.append(make("option", { value: value === first ? "" : value }, value));
     select.value = now ?? "";
     // another score has a direction of its own
     select.addEventListener("change", () => change(select.value === "score" ? [key, "direction"] : [key], select.value === "" ? [] : send(select.value)));
@@ -166,10 +166,12 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
 
   async function look(query) {
     const number = ++newest;
+    const begun = Date.now();
     const slow = setTimeout(() => {
       status.textContent = "working …";
       results.classList.add("stale");
     }, WORKING_AFTER);
+    const clock = setInterval(() => number === newest && (status.textContent = `working … ${Math.round((Date.now() - begun) / 1000)} s`), 1000);
     let found;
     try {
       found = await ask("answer", query);
@@ -178,6 +180,7 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
       found = { error: `The explorer has been closed. Start it again where it was started, and open the address that it prints.${more}` };
     }
     clearTimeout(slow);
+    clearInterval(clock);
     if (number !== newest) return; // a newer question has been asked
     status.textContent = "";
     trouble.replaceChildren(...(found.problems ?? []).map((text) => callout("warning", "The address", text)));
