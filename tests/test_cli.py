@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import json
@@ -18,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from study import make_runs
 
 import lmemtest
 from lmemtest import tuning
@@ -961,3 +963,38 @@ def test_an_answer_that_is_no_way_to_count_curves_is_asked_again(monkeypatch, ca
     monkeypatch.setattr("sys.stdin", io.StringIO("median\nbest\n"))
     assert typer.prompt("Curves", default="mean", value_proc=_curves, err=True) == "best"
     assert "'median' is not one of mean, last, best, area" in capsys.readouterr().err
+
+
+@pytest.mark.level(2)
+def test_the_explorer_takes_the_first_of_several_readings_and_says_so(run, tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    from lmemtest.report import serve
+
+    asked = {}
+
+    @contextlib.contextmanager
+    def serving(ask, title):  # type: ignore[no-untyped-def]
+        asked[""] = ask("answer", "")
+        yield title
+
+    monkeypatch.setattr(serve, "serving", serving)
+    monkeypatch.setattr(serve, "until_interrupted", lambda: None)
+    long = make_runs(3, 6, 2).to_frame().assign(rmse=lambda table: table["loss"] ** 2)
+    wide = long.pivot_table("loss", "benchmark", "algorithm").reset_index()
+    parts = long.melt(["algorithm", "benchmark", "seed"], ["loss", "rmse"], var_name="metric", value_name="value")
+    usual = "--direction minimize --algorithm algorithm --benchmark benchmark"
+    for name, table, options, told, words in (
+        ("two", long, (), "'rmse' is the score", f"--score loss {usual} --seed seed"),
+        ("parts", parts, (), "in the terminal", f"--where metric=loss --score value {usual} --seed seed"),
+        ("wide", wide, ("--direction", "minimize", "--yes"), "", f"--wide --score score {usual}"),
+    ):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        outcome = run("explore", str(tmp_path / f"{name}.csv"), "--no-browser", *options)
+        assert outcome.code == 0, outcome.err
+        assert "taking " in outcome.err
+        assert told in asked[""]["doubts"]
+        assert bool(told) == bool(asked[""]["doubts"])
+        command = asked[""]["code"]["command"]
+        assert command.endswith(f"{name}.csv {words}")
+        again = run(*shlex.split(command)[1:], "--json")
+        assert again.code == 0, again.err
+        assert json.loads(again.out)["formula"] == asked[""]["formula"]

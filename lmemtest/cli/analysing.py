@@ -24,6 +24,7 @@ from lmemtest.cli.reading import (
 from lmemtest.cli.rendering import Step, drawing_beside, say, say_verdict, screen, tell, write_report
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.guessing import Reading
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.result import Result
     from lmemtest.report.analysis import Analysis
@@ -126,7 +127,8 @@ def explore(arguments: SimpleNamespace, step: Step) -> None:
       lmemtest explore runs.csv --score loss --direction minimize --algorithm tool --benchmark task --alpha 0.01
     """
     check_options(arguments)
-    runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None)
+    doubts: list[Reading] = []
+    runs = read_runs(arguments, settle=True, own_model=arguments.formula is not None, doubts=doubts)
     plan = chosen(arguments, "MODEL")
     step("analysing")
     from lmemtest.core.caller import shell_line
@@ -136,7 +138,7 @@ def explore(arguments: SimpleNamespace, step: Step) -> None:
     typed = typed_words(arguments, (name for name in RUNS if name not in ("table", "yes", *ROLES)))
     prepared = bool(typed_words(arguments, (name for name in PREPARING if name not in ("wide", "failed"))))
     prepared = prepared or bool(split_failed(arguments.failed)[1])
-    source = {"path": str(arguments.table), "typed": typed, "line": shell_line, "prepared": prepared}
+    source = {"path": str(arguments.table), "typed": typed, "line": shell_line, "prepared": prepared, "doubts": doubts}
     ask = explorer(runs, plan=plan, source=source)
     planned = ask("answer", "")
     step("")

@@ -120,8 +120,13 @@ def _asked(tidy: Tidy) -> Tidy:
     return tidy.laid_out("columns" if compared else "rows")
 
 
-def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False) -> Runs:
+def read_runs(
+    options: SimpleNamespace, *, settle: bool, own_model: bool = False, doubts: list[Reading] | None = None
+) -> Runs:
     """The runs; roles that are missing are guessed and taken once they are agreed to.
+
+    Of several readings that are as good the first is taken where somebody can change it afterwards, and all are added
+    to `doubts`; without it they are refused.
 
     With `settle`, so are those of columns that structure the rows, and without agreement they are refused. A file that
     another tool wrote is read by its importer.
@@ -145,7 +150,8 @@ def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False
                 raise ArgumentError(export.in_words(name_of(options)))
             tell(export.in_words(name_of(options)))
         tidy = read_form(options, source, {**roles, "algorithm": None} if wide else roles, wide=wide or None)
-        reading = _guessed(options, tidy, roles)
+        reading = _guessed(options, tidy, roles, doubts)
+        options.where, options.wide = [*(options.where or ()), *reading.conditions], wide or reading.wide
         roles, wide = {**roles, **reading.roles}, reading.wide
     if wide:
         return _prepared(options, _from_wide(options, source, roles))
@@ -250,7 +256,7 @@ def _made(options: SimpleNamespace, source: Source, roles: dict[str, Any]) -> Ru
     return Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}).remembering(notes=source.told)
 
 
-def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Reading:
+def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any], doubts: list[Reading] | None) -> Reading:
     """The roles with those that names and structure suggest, if they leave one reading and the user agrees."""
     from lmemtest.bench.data.guessing import guess
     from lmemtest.core.words import listed
@@ -259,6 +265,11 @@ def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Rea
     table, roles = tidy.frame, {**roles, "failed": tidy.roles.get("failed")}
     guessed = guess(table, roles, wide=tidy.methods is not None)
     if guessed.sure and _agreed(guessed, guessed.readings[0].options(roles, wide=options.wide), options.yes):
+        return guessed.readings[0]
+    if len(guessed.readings) > 1 and doubts is not None:
+        doubts += guessed.readings
+        for line in guessed.taken(shell_line(guessed.readings[0].options(roles, wide=options.wide))):
+            say(line, err=True)
         return guessed.readings[0]
     wide = tidy.methods is not None or any(reading.wide for reading in guessed.readings)
     needed = [f"--{name}" for name in NEEDED if roles[name] is None and (name == "direction" or not wide)]

@@ -263,9 +263,14 @@ def first_bad_rows(table: AnyFrame, score: str) -> str:
 # --------------------------------------------------------------------------------------------------- columns of numbers
 
 
+def column_type(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Any:
+    """The type of one column; those of all others would be found with it in a schema."""
+    return table.collect_schema()[name] if isinstance(table, nw.LazyFrame) else table.get_column(name).dtype
+
+
 def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, argument: str) -> None:
     """Refuse a column that is not of real numbers, with its type and one of its values."""
-    dtype = table.collect_schema()[name]
+    dtype = column_type(table, name)
     if dtype.is_numeric():
         return
     example = example_value(table, name)

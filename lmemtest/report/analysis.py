@@ -244,8 +244,8 @@ class Analysis(Result):
         """Algorithms whose differences are estimable, best first: a difference may be where the means are not."""
         levels = self.decisions.levels
         gaps: dict[str, dict[str, float]] = {level: {level: 0.0} for level in levels}
-        table = self.pairs.to_frame()
-        for left, right, gap in zip(table["left"], table["right"], table["estimate"], strict=True):
+        table = self.pairs.columns
+        for left, right, gap in zip(*(table[name].tolist() for name in ("left", "right", "estimate")), strict=True):
             if math.isfinite(gap):
                 gaps[left][right], gaps[right][left] = -gap, gap
         first = max(levels, key=lambda level: len(gaps[level]))  # estimable differences make classes: the largest

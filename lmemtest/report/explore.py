@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
 from lmemtest.bench.benchmark.observed_advantages import observed_advantages
 from lmemtest.bench.checks.check import check_rules, of_reduced, refuse_unnamed
 from lmemtest.bench.checks.rules import role_findings
+from lmemtest.bench.data.column import direction_of
 from lmemtest.bench.data.roles import command_of, keywords_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
@@ -38,10 +40,14 @@ from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
 from lmemtest.report.page import CHOICES, TESTS, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
 
+if TYPE_CHECKING:
+    from lmemtest.bench.data.guessing import Reading
+
 __all__ = ["explorer", "plan_of"]
 
 MOST_LEVELS = 300  # of a column, for which the page has a box each; an address can name any
 MOST_FIELDS = 5000  # of an address
+MOST_READINGS = 4  # that are named
 KEPT = 64  # answers that need not be made again, for the way back
 MOST_ANALYSES = 8  # fits and tables that are kept, a few megabytes each
 _ONE, _SEVERAL = ("score", "algorithm", "benchmark", "budget", "failed"), ("seed", "family", "metafeatures", "ignore")
@@ -64,7 +70,8 @@ def explorer(
         Arguments of `variant` of the planned analysis; those of `analyze` by default.
     source : mapping, optional
         Where the table is from, for the code that gives an answer again: ``path``, the words that were ``typed``,
-        ``line``, which writes the words of a command, and whether the scores were ``prepared`` for the roles.
+        ``line``, which writes the words of a command, whether the scores were ``prepared`` for the roles, and the
+        readings that are as good as these roles, the taken one first, as ``doubts``.
 
     Returns
     -------
@@ -122,7 +129,9 @@ def explorer(
 
         def made() -> tuple[Runs, list[str]]:
             with _warnings() as texts:
-                return (raw_runs(table) or table).normalize(arguments["scale"]), texts
+                whole = (raw_runs(table) or table).normalize(arguments["scale"])
+            whole.study.groups((whole.algorithm,))  # of which every variant is a part
+            return whole, texts
 
         whole, texts = _once(scaled, f"{keywords_of(table.roles())} {arguments['scale']}", made, MOST_ANALYSES)
         parts = {column for place in ("without", "only") for column in arguments.get(place, ())}
@@ -135,7 +144,8 @@ def explorer(
         as_planned, fields = _roles_of(query, runs, fixed, problems)
         key = query_of(as_planned)
         if what == "answer":
-            answer["controls"] = _controls(runs, fixed, as_planned, planned)  # they can mend what has no answer
+            answer["controls"] = partial(_controls, runs, fixed, as_planned, planned)  # they mend what has no answer
+            answer["doubts"] = "" if as_planned else _doubts(origin.get("doubts", ()))
         table = _once(readings, key, lambda: _read_otherwise(runs, as_planned), MOST_ANALYSES) if key else runs
         state = {**as_planned, **_options_of(fields, table, problems)}
         if what == "checks":
@@ -145,7 +155,7 @@ def explorer(
                 "exported": _exported(answer["verdict"], look(state, table)["changes"], len(looked)),
             }
             return
-        answer["controls"] = _controls(table, fixed, state, planned)
+        answer["controls"] = partial(_controls, table, fixed, state, planned)
         answer |= look(state, table)
         varies = query_of({**state, "reference": None})
         looked.update([varies] if varies else [])
@@ -166,6 +176,8 @@ def explorer(
                 context.copy().run(asked, what, query, problems, answer)
             except LmemtestError as error:
                 answer["error"] = str(error)
+            if "controls" in answer:
+                answer["controls"] = answer["controls"]()
             return {**answer, "query": query, "problems": problems, "looked": len(looked)}
 
     return ask
@@ -216,7 +228,7 @@ def _roles_of(query: str, runs: Runs, fixed: bool, problems: list[str]) -> tuple
         problems.append(f"The address has more than {MOST_FIELDS:,} fields, and is not used.")
         return {}, []
     state: dict[str, Any] = {}
-    now, rest = _role_by_column(runs), []
+    direction, now, rest = "", _role_by_column(runs), []
     for name, value in fields:
         place, dot, column = name.partition(".")
         if place != "role" and name != "direction":
@@ -226,8 +238,7 @@ def _roles_of(query: str, runs: Runs, fixed: bool, problems: list[str]) -> tuple
             if fixed:
                 raise ArgumentError("The table was prepared for these roles. Give others when it is read.")
             if name == "direction":
-                if check_choice(value, "direction", DIRECTIONS) != runs.direction:
-                    state["direction"] = value
+                direction = check_choice(value, "direction", DIRECTIONS)
                 continue
             if column not in now or not dot:
                 raise UnknownColumnError(f"There is no such column.{suggest(column, now)} Columns: {listed(now)}.")
@@ -235,7 +246,15 @@ def _roles_of(query: str, runs: Runs, fixed: bool, problems: list[str]) -> tuple
                 state.setdefault("role", {})[column] = value
         except LmemtestError as error:
             problems.append(_not_used(name, value, error))
+    if direction and direction != _usual_direction(runs, state):
+        state["direction"] = direction
     return state, rest
+
+
+def _usual_direction(runs: Runs, state: Mapping[str, Any]) -> str:
+    """Which scores are better where nobody says: what the name of another score says, else as in the table."""
+    scores = [column for column, role in state.get("role", {}).items() if role == "score"]
+    return next(filter(None, map(direction_of, scores)), runs.direction)
 
 
 def _role_by_column(runs: Runs) -> dict[str, str]:
@@ -253,7 +272,7 @@ def _read_otherwise(runs: Runs, state: Mapping[str, Any]) -> Runs:
     """The table with other roles; a column that takes the role of another one leaves it without."""
     now, changed = _role_by_column(runs), state.get("role", {})
     by_column = {column: role for column, role in now.items() if column not in changed} | changed
-    roles: dict[str, Any] = {**runs.roles(), "direction": state.get("direction", runs.direction)}
+    roles: dict[str, Any] = {**runs.roles(), "direction": state.get("direction") or _usual_direction(runs, state)}
     for role in _ONE:
         named = [column for column in by_column if by_column[column] == role]
         newly = [column for column in named if column in changed]
@@ -407,6 +426,18 @@ def _readings_in_words(state: Mapping[str, Any]) -> list[str]:
     return changes + ([f"{state['direction']} it"] if "direction" in state else [])
 
 
+def _doubts(readings: Sequence[Reading]) -> str:
+    """What else the columns may be, and where to say so."""
+    if not readings:
+        return ""
+    taken, *others = (reading.when.removeprefix("if ") for reading in readings)
+    where = "with --where, in the terminal" if readings[0].where else "under “roles of the columns”"
+    return (
+        f"Names and structure leave {counted(len(readings), 'reading')}. Taken: {taken}. "
+        f"Otherwise: {'; '.join(others[: MOST_READINGS - 1])}. Choose {where}."
+    )
+
+
 def _exported(verdict: Iterable[Iterable[Any]], changes: list[str], looked: int) -> str:
     """The verdict as a sentence to be copied, with what it is among the variants that were looked at."""
     said = " ".join("".join(p if isinstance(p, str) else p[0] for p in text) for text in verdict)
@@ -484,6 +515,7 @@ def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mappi
     usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
              "vcov": "recommended", "ddf": "satterthwaite"}  # fmt: skip
     offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
+    offered["population"] = tuple(name for name in CHOICES["population"] if name != "family" or table.family)
     roles = {} if fixed else _role_by_column(table) | state.get("role", {})
     return {
         "columns": boxes,

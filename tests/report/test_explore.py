@@ -18,6 +18,7 @@ from levels import half
 from study import make_runs
 
 import lmemtest as lt
+from lmemtest.bench.data.guessing import guess
 from lmemtest.bench.robustness.variant import refitted
 from lmemtest.core.caller import on_command_line
 from lmemtest.report import explore
@@ -215,6 +216,43 @@ def test_roles_can_be_corrected() -> None:
     assert ask("answer", "role.loss=score")["state"] == []  # as it was
     assert "There is no algorithm." in ask("answer", "role.algorithm=ignore")["error"]
     assert "benchmark" in ask("answer", "role.benchmark=none")["error"]  # it structures the rows
+
+
+def test_another_score_has_the_direction_that_its_name_says() -> None:
+    frame = (
+        make_runs(3, 6, 3).to_frame().assign(accuracy=lambda table: -table["loss"], value=lambda table: table["loss"])
+    )
+    ask = explorer(lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark",
+                           seed="seed"))  # fmt: skip
+    answer = ask("answer", "role.accuracy=score")
+    assert (answer["controls"]["direction"], answer["changes"]) == ("maximize", ["accuracy as score"])
+    assert answer["levels"] == ask("answer", "")["levels"]  # it is the loss turned round
+    assert ask("answer", "direction=maximize&role.accuracy=score")["state"] == [("role.accuracy", "score")]
+    turned = ask("answer", "role.accuracy=score&direction=minimize")
+    assert turned["state"] == [("role.accuracy", "score"), ("direction", "minimize")]
+    assert ask("answer", "role.value=score")["controls"]["direction"] == "minimize"  # a name that says nothing
+
+
+def test_readings_that_are_as_good_are_told_until_one_is_chosen() -> None:
+    frame = make_runs(3, 6, 3).to_frame().assign(rmse=lambda table: table["loss"] ** 2)
+    readings = guess(frame).readings
+    ask = explorer(lt.Runs(frame, **readings[0].roles), source={"doubts": readings})
+    assert ask("answer", "")["doubts"] == (
+        "Names and structure leave 2 readings. Taken: 'loss' is the score. Otherwise: 'rmse' is the score. "
+        "Choose under “roles of the columns”."
+    )
+    assert ask("answer", "alpha=0.01")["doubts"] != ""
+    assert ask("answer", "role.rmse=score")["doubts"] == ""
+    assert explorer(lt.Runs(frame, **readings[0].roles))("answer", "")["doubts"] == ""
+
+
+def test_populations_are_offered_that_the_table_has(runs: lt.Runs) -> None:
+    def offered(table: lt.Runs) -> list[str]:
+        choices = explorer(table)("answer", "")["controls"]["choices"]
+        return next(choice["values"] for choice in choices if choice["name"] == "population")
+
+    assert offered(runs) == ["benchmark", "run"]
+    assert offered(make_runs(3, 2, 2, families=[2] * 6)) == ["family", "benchmark", "run"]
 
 
 def test_roles_of_prepared_scores_are_fixed(runs: lt.Runs) -> None:

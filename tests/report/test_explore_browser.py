@@ -15,6 +15,7 @@ import pytest
 from study import make_runs
 
 import lmemtest as lt
+from lmemtest.bench.data.guessing import guess
 from lmemtest.report.explore import explorer, plan_of
 from lmemtest.report.render import resource
 from lmemtest.report.serve import serving
@@ -242,6 +243,19 @@ def test_what_is_recommended_is_named_and_a_control_in_use_stays_so(tab: Tab, ad
     assert tab.run("document.activeElement.name + ': ' + document.activeElement.value") == "formula: loss ~ "
 
 
+def test_doubts_about_columns_are_said_until_one_is_chosen(tab: Tab) -> None:
+    frame = make_runs(3, 6, 3).to_frame().assign(accuracy=lambda table: -table["loss"])
+    readings = guess(frame).readings
+    with serving(explorer(lt.Runs(frame, **readings[0].roles), source={"doubts": readings}), "doubts") as opened:
+        visit(tab, opened)
+        alert = "document.querySelector('[role=alert]').innerText"
+        assert "Otherwise: 'accuracy' is the score." in tab.run(alert)
+        assert tab.run("document.querySelector('[data-column$=roles]').open") is True
+        change(tab, "role.accuracy", "score")
+        assert tab.run(alert) == ""
+        assert tab.run("document.querySelector('[name=direction]').value") == "maximize"
+
+
 def test_two_pages_at_once_have_a_state_each_and_one_count(tab: Tab, runs: lt.Runs) -> None:
     ask = explorer(runs)
     with serving(ask, "two") as opened:
@@ -279,6 +293,7 @@ def test_a_slow_answer_says_so_and_never_replaces_a_newer_one(tab: Tab, ask: Any
         visit(tab, opened)
         tab.run(CHANGE % ('"adjust"', '"holm"'))
         tab.until("document.querySelector('.status').textContent === 'working …'")
+        tab.until("/^working … [1-9]\\d* s$/.test(document.querySelector('.status').textContent)")
         change(tab, "vcov", "model")
         assert tab.run(FIELDS) == [["adjust", "holm"], ["vcov", "model"]]
         go.set()

@@ -18,7 +18,8 @@ import numpy as np
 from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.core.caller import advice
-from lmemtest.core.frames import collected, supported
+from lmemtest.core.codes import group_codes
+from lmemtest.core.frames import collected, in_memory, supported
 from lmemtest.core.validate import check_choice, check_names, free_name
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
@@ -26,12 +27,13 @@ from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
 
 METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")  # of the scores alone
 ALL_METHODS = (*METHODS, *RELATIVE)
 OF_ALL = METHODS[:4]  # each score depends on those of all algorithms, in more than a shift of its group
 UNITLESS = (*OF_ALL, *RELATIVE)  # the unit of every group is out; "log" does so where units multiply, "regret" keeps it
+_OF_ENDS = ("minmax", "normalized_regret", "regret", "rank")  # exact by whatever arithmetic
 _ROLES = ("benchmark", "budget", "algorithm", "seed")
 _DIRECTION = {  # the others keep it
     **dict.fromkeys(("normalized_regret", "rank", "regret", "gap", "improvability"), "minimize"),
@@ -164,11 +166,13 @@ def normalize(
     column = new_column(runs, name, f"{runs.score}_{method}")
     own = ("benchmark", *runs.study.crossed)  # the same data set in two search spaces has scores of its own in each
     groups = () if method == "log" else _group_columns(runs, (*own, "budget") if by is None else by)
-    summary = _summary(runs, method, groups)
+    rows = _rows(runs, groups)
+    summary = _summary(runs, method, groups, rows)
     alone = 2 * (summary["n"] == 1).sum() > summary["n"].sum()
     if by is None and runs.benchmark and runs.budget and alone:  # most scores have no other one in their group
         groups = _group_columns(runs, own)
-        summary = _summary(runs, method, groups)
+        rows = _rows(runs, groups)
+        summary = _summary(runs, method, groups, rows)
         warnings.warn(
             f"Few runs share a value of {runs.budget!r}, so scores are normalised within {runs.benchmark!r} over all "
             "of its budgets.",
@@ -179,12 +183,12 @@ def normalize(
     if method in RELATIVE:
         frame, relation = relative(runs, method, groups, column, anchors)
     else:
-        frame, relation = _within_groups(runs, method, groups, column), {}
-    roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
+        frame, relation = _within_groups(runs, method, groups, column, rows), {}
+    new: dict[str, Any] = {"score": column, "direction": _DIRECTION.get(method, runs.direction)}
     scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, **relation)
-    made = type(runs)(frame, **roles).remembering(
-        curve=runs.curve, scale=scale, notes=[of_all(method)] if method in OF_ALL else ()
-    )
+    checked = not runs.is_lazy and runs.failed is None  # all but the new column, which is of numbers
+    made = runs.restricted(frame, (), **new) if checked else type(runs)(frame, **{**runs.roles(), **new})
+    made.remembering(curve=runs.curve, scale=scale, notes=[of_all(method)] if method in OF_ALL else ())
     return made.following(runs, partial(normalize, method=method, by=by, name=name, **anchors))
 
 
@@ -197,17 +201,59 @@ def of_all(method: str) -> str:
     )
 
 
-def _within_groups(runs: Runs, method: str, groups: tuple[str, ...], column: str) -> Any:
+def _rows(runs: Runs, groups: tuple[str, ...]) -> tuple[Array, Index] | None:
+    """The score and the group of each row of a table in memory."""
+    rows = in_memory(runs.frame, groups, runs.score, every=False)
+    return None if rows is None else (rows[1], group_codes(rows[0], len(rows[1]))[0])
+
+
+def _within_groups(
+    runs: Runs, method: str, groups: tuple[str, ...], column: str, rows: tuple[Array, Index] | None
+) -> Any:
     """The table with a score that is made of those of its group."""
-    x = nw.col(runs.score).cast(nw.Float64)
-    if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
-        grouped = runs.frame.select(*groups, runs.score).to_pandas().groupby(list(groups), observed=True)[runs.score]
-        ranks = grouped.rank(ascending=runs.direction == "minimize").to_numpy(dtype=float)
-        new: Any = nw.new_series(column, ranks, nw.Float64(), backend=runs.frame.implementation)
-    else:
-        new = _expression(x, method, runs.direction, groups, runs.score).alias(column)
+    if rows is not None and method in _OF_ENDS:
+        values = _ranks(*rows, runs.direction) if method == "rank" else _by_ends(*rows, method, runs.direction)
+        if runs.frame.implementation.is_pandas():
+            return nw.from_native(runs.frame.to_native().assign(**{column: values}), eager_only=True)
+        series = nw.new_series(column, values, nw.Float64(), backend=runs.frame.implementation)
+        return runs.frame.with_columns(series)
+    new = _expression(nw.col(runs.score).cast(nw.Float64), method, runs.direction, groups, runs.score).alias(column)
     with supported(f"normalize({method!r})", runs.frame):
         return runs.frame.with_columns(new)
+
+
+def _by_ends(x: Array, index: Index, method: str, direction: str) -> Array:
+    """Scores by the lowest and the highest one of their group."""
+    low, high = (end[index] for end in _ends(x, index))
+    if method == "regret":
+        return x - low if direction == "minimize" else high - x
+    constant, range_ = low == high, np.where(low == high, 1.0, high - low)
+    if method == "normalized_regret":
+        return np.where(constant, 0.0, (x - low if direction == "minimize" else high - x) / range_)
+    return np.where(constant, 0.5, (x - low) / range_)
+
+
+def _ends(x: Array, index: Index) -> tuple[Array, Array]:
+    """The lowest and the highest number of each group; infinite of those without any."""
+    size = int(index.max(initial=-1)) + 1
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.fmin.at(low, index, x)
+    np.fmax.at(high, index, x)
+    return low, high
+
+
+def _ranks(x: Array, index: Index, direction: str) -> Array:
+    """The place of each score within its group, 1 for the best; ties share the mean of theirs."""
+    x = x if direction == "minimize" else -x
+    order = np.lexsort((x, index))
+    x, group, place = x[order], index[order], np.arange(len(x))
+    begins = np.append(True, np.diff(group) > 0)
+    tied = np.cumsum(begins | np.append(True, x[1:] != x[:-1])) - 1
+    first, count = np.flatnonzero(np.append(True, np.diff(tied) > 0)), np.bincount(tied)
+    within = place - place[begins][np.cumsum(begins) - 1]
+    ranks = np.empty(len(x))
+    ranks[order] = (within[first] + 1.0 + (count - 1.0) / 2.0)[tied]
+    return ranks
 
 
 def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...], score: str) -> nw.Expr:
@@ -267,10 +313,16 @@ def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> dict[str, Array]:
+def _summary(runs: Runs, method: str, groups: tuple[str, ...], rows: tuple[Array, Index] | None) -> dict[str, Array]:
     """Of all groups how many scores there are (`n`), how many without a value for the method (`wrong`), the lowest and
     the highest (`low`, `high`), by one query.
     """
+    if rows is not None:
+        scores, index = rows
+        bad = np.isnan(scores) if method == "rank" else ~np.isfinite(scores)
+        low, high = _ends(np.where(bad, np.nan, scores), index)
+        sizes = np.bincount(index).astype(float)
+        return {"n": sizes, "wrong": np.bincount(index, bad, len(sizes)), "low": low, "high": high}
     x = nw.col(runs.score).cast(nw.Float64)
     missing = x.is_null() | x.is_nan().fill_null(True)
     wrong = missing if method == "rank" else missing | ~x.is_finite().fill_null(False)
@@ -285,8 +337,8 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> dict[str, Arra
     )
     done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
     names = ["n", "wrong", "low", "high"]
-    rows = np.array(collected(done).select(names).rows(), dtype=float).reshape(-1, len(names))
-    return dict(zip(names, rows.T, strict=True))
+    found = np.array(collected(done).select(names).rows(), dtype=float).reshape(-1, len(names))
+    return dict(zip(names, found.T, strict=True))
 
 
 def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: dict[str, Array]) -> None:

@@ -88,7 +88,15 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     judged = partial(_judged, runs=runs, coded=coded, n=n, roles=roles, metafeatures=metafeatures)
     while candidates := [*filter(None, map(judged, names))] or [*filter(None, map(partial(judged, last=True), names))]:
         # a column that names whole runs, such as ``sgd_cifar10_s0``, leaves no choice for the algorithm, and comes last
-        column = min(candidates, key=lambda column: (_fixed_by(coded, [column.name], runs.algorithm), *_rank(column)))
+        benchmarks = [column.name for column in candidates if column.role == "benchmark"]
+        column = min(
+            candidates,
+            key=lambda column: (
+                _fixed_by(coded, [column.name], runs.algorithm),
+                any(_numbers_within(column.name, other, coded) for other in benchmarks),
+                *_rank(column),
+            ),
+        )
         found.append(column)
         names.remove(column.name)
         if column.role == "seed":
@@ -151,7 +159,7 @@ def _judged(
     if not (by_name or completes or _is_even(name, keys, coded, n)):
         return None
     role: Role = "metafeatures"  # unless its name says one that is not taken, or its values suggest one
-    if says == "seed":
+    if says == "seed" or (says == "benchmark" and _numbers_within(name, roles["benchmark"], coded)):
         role = "seed"
     elif says in ("benchmark", "budget") and roles[says] is None:
         role = "benchmark" if says == "benchmark" else "budget" if kind != "text" else "metafeatures"
@@ -164,6 +172,13 @@ def _judged(
     return Unnamed(
         name=name, n_values=levels, role=role, by_name=says is not None, joins=role == "seed" and bool(seeds)
     )
+
+
+def _numbers_within(name: str, other: str | None, coded: Coded) -> bool:
+    """Whether a column counts what the names in another one have, each from the start: question 3 of every task."""
+    if other is None or (coded[name][2], coded[other][2]) != ("counting", "text"):
+        return False
+    return not _fixed_by(coded, [name], other)
 
 
 def _is_course(name: str, keys: list[str], coded: Coded) -> bool:

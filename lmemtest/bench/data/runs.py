@@ -29,7 +29,7 @@ from lmemtest.bench.data.requirements import (
     required_direction,
 )
 from lmemtest.bench.data.study import Study
-from lmemtest.core.frames import answering, collected
+from lmemtest.core.frames import answering, collected, column_type
 from lmemtest.core.hints import Guided, guided_arguments
 from lmemtest.core.options import NEEDED, ROLES
 from lmemtest.core.table import ResultTable, Text
@@ -399,7 +399,7 @@ class Runs(Guided):
 
     def with_named_algorithms(self) -> Runs:
         """Algorithms called 1, 2, 3 as names: a formula would take the numbers for a covariate."""
-        if not self.frame.collect_schema()[self.algorithm].is_numeric():
+        if not column_type(self.frame, self.algorithm).is_numeric():
             return self
         renamed = Runs(self.frame.with_columns(nw.col(self.algorithm).cast(nw.String)), **self.roles())
         return renamed.remembering(curve=self.curve, scale=self.scale).following(self, Runs.with_named_algorithms)

@@ -58,9 +58,7 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
         If a value does not occur, or nothing that can be compared is left.
     """
     wanted = levels_named(runs, conditions, "filter")
-    frame = runs.frame
-    for column, values in wanted.items():
-        frame = frame.filter(nw.col(column).is_in(values))
+    frame = _with_values(runs.frame, wanted)
     known = runs.study.seen(wanted)
     one = runs.algorithm in wanted  # asked for: looked at, not compared
     if known:
@@ -68,6 +66,17 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
     else:
         found = runs._with(frame, several=not one)
     return found.following(runs, lambda runs: runs.filter(**wanted))
+
+
+def _with_values(frame: AnyFrame, wanted: Mapping[str, Sequence[Any]]) -> AnyFrame:
+    """The rows that have one of the values wanted of each column."""
+    if not frame.implementation.is_pandas() or isinstance(frame, nw.LazyFrame):
+        for column, values in wanted.items():
+            frame = frame.filter(nw.col(column).is_in(values))
+        return frame
+    table = frame.to_native()  # its rows are taken once
+    kept = [table[column].isin(values).to_numpy() for column, values in wanted.items()]
+    return nw.from_native(table[np.logical_and.reduce(kept)], eager_only=True) if kept else frame
 
 
 def levels_named(runs: Runs, conditions: Mapping[str, Any], argument: str) -> dict[str, list[Any]]:

@@ -485,7 +485,7 @@ class Study:
         """The distinct values of a column, in the order in which results show them."""
         if column not in self.columns or not (self.runs.is_lazy or self._holding(frozenset({column}))):
             return distinct_values(self.runs.frame, column)
-        return tuple(pd.Series(self.groups([column]).keys.levels[0]).tolist())
+        return tuple(self.groups([column]).keys.levels[0].tolist())
 
     def distinct(self, columns: Iterable[str]) -> pd.DataFrame:
         """The combinations of some columns that occur, one row each, in the order of their levels."""

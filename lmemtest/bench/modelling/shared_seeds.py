@@ -22,7 +22,7 @@ from scipy import special
 
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import group_means, group_numbers
+from lmemtest.core.codes import combine_codes, first_rows, group_means, group_numbers
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.verdicts import Finding
@@ -86,12 +86,14 @@ def shared_seeds(runs: Runs) -> Answer:
     if seeds < 2:
         raise DesignError("there is one seed only, so what it does to an algorithm everywhere is part of its mean")
     n_codes = int(seed.max()) + 1
-    groups, group = np.unique(algorithm.astype(np.int64) * n_codes + seed, return_inverse=True)
+    group = combine_codes([(algorithm, int(algorithm.max()) + 1), (seed, n_codes)], len(seed))
+    groups = (algorithm.astype(np.int64) * n_codes + seed)[first_rows(group, int(group.max()) + 1)]
     order = np.lexsort((group, where))  # benchmark after benchmark
     where, algorithm, seed, group = (codes[order] for codes in (where, algorithm, seed, group))
     y = y[order]
-    blocks = [where.astype(np.int64) * (int(codes.max()) + 1) + codes for codes in (algorithm, seed)]
-    first = [where[np.unique(codes, return_index=True)[1]] for codes in blocks]
+    sizes = [int(codes.max()) + 1 for codes in (algorithm, seed)]
+    blocks = [where.astype(np.int64) * size + codes for size, codes in zip(sizes, (algorithm, seed), strict=True)]
+    first = [where[np.append(True, np.diff(np.sort(codes)) > 0)] for codes in blocks]  # in the order of benchmarks
     n_runs, n_algorithms, n_seeds = (np.bincount(of, minlength=int(where[-1]) + 1) for of in (where, *first))
     paired = bool((n_runs == n_algorithms * n_seeds).all())
     rest = _off(blocks if paired else blocks[:1], y)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.core.caller import advice
+from lmemtest.core.frames import column_type
 from lmemtest.core.words import GROUPS, listed, plural, spoken, suggest
 from lmemtest.errors import ArgumentError, DesignError, FormulaError, UnknownColumnError
 from lmemtest.lmm.formula import INTERCEPT, Bar, Term, parse_right
@@ -42,7 +43,7 @@ _ADVANTAGE = "an algorithm does better on some benchmarks than on others"
 
 def is_numeric(column: str, runs: Runs) -> bool:
     """Whether a column holds numbers."""
-    return bool(runs.frame.collect_schema()[column].is_numeric())
+    return bool(column_type(runs.frame, column).is_numeric())
 
 
 def factor_term(column: str, runs: Runs) -> Term:

@@ -513,11 +513,8 @@ def decisions_of(
     `ahead` and `equivalent` are by row of `tests`: whether the left is the better one, which the means say by default,
     and whether the two are shown to be equivalent; `facts` are other attributes of `Decisions`.
     """
-    import pandas as pd
-
     if ahead is None:
-        names = pd.Index([levels[i] for i in _order(means, se, direction)])
-        left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+        left, right = _places([levels[i] for i in _order(means, se, direction)], tests)
         ahead = left < right
     codes = codes_of(levels, tests, alpha, ahead, equivalent)
     half = np.asarray(half_widths, dtype=float)
@@ -539,18 +536,21 @@ def codes_of(
     levels: Sequence[str], tests: pd.DataFrame, alpha: float, ahead: Mask, equivalent: Mask | None = None
 ) -> Codes:
     """The verdicts of tests in the order of the levels, the row compared with the column; see `decisions_of`."""
-    import pandas as pd
-
-    names = pd.Index(list(levels))
-    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+    left, right = _places(levels, tests)
     p = tests["p_value"].to_numpy(dtype=float)
     verdicts = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
     verdicts[np.isnan(p)] = Verdict.NOT_TESTED
     if equivalent is not None:
         verdicts[equivalent] = Verdict.EQUIVALENT
-    codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
+    codes = _codes(np.zeros((len(levels), len(levels)), dtype=bool), True)  # no test until a p-value decides
     codes[left, right], codes[right, left] = verdicts, turned(verdicts)
     return codes
+
+
+def _places(levels: Sequence[str], tests: pd.DataFrame) -> list[NDArray[np.intp]]:
+    """The places among the levels of the two of each pair."""
+    place = {name: i for i, name in enumerate(levels)}
+    return [np.array([place[name] for name in tests[side].tolist()], dtype=np.intp) for side in ("left", "right")]
 
 
 def arranged(

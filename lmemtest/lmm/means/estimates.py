@@ -236,7 +236,11 @@ class Estimates(Result):
     def with_errors(self, **changes: Any) -> Self:
         """The same estimates after a change of what their standard errors come from."""
         changed = replace(self, **changes)
-        estimate, se, df = changed.evaluate()
+        if list(changes) == ["moderate"] and self.moderate is None and changed.moderate is not None:
+            estimate = self.estimate  # with the errors of the model, which are known
+            se, df = changed.moderate(Functions.of(self.fixed), self.se, self.df)
+        else:
+            estimate, se, df = changed.evaluate()
         half = t_quantile(self.alpha / 2.0, df) * se
         low, high = (estimate - half, estimate + half) if changed.ends is None else changed.ends(estimate, half)
         return replace(changed, estimate=estimate, se=se, df=df, ci_low=low, ci_high=high)

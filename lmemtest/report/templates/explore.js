@@ -54,9 +54,10 @@ function controls(form, answer, change) {
   const { columns, choices, roles, role_names: names, direction, algorithms, alpha, formula, formula_planned: planned, reference } = answer.controls;
   const chooser = (title, key, values, now, first, send = (value) => [[key, value]]) => {
     const select = make("select", { name: key });
-    for (const value of [...(first === null ? [] : [first]), ...values]) select.append(make("option", { value: value === first ? "" : value }, value));
+    for (const value of [...(first === null ? [] : [first]), ...values.filter((value) => value !== first)]) select.append(make("option", { value: value === first ? "" : value }, value));
     select.value = now ?? "";
-    select.addEventListener("change", () => change([key], select.value === "" ? [] : send(select.value)));
+    // another score has a direction of its own
+    select.addEventListener("change", () => change(select.value === "score" ? [key, "direction"] : [key], select.value === "" ? [] : send(select.value)));
     return add(make("label", {}, title), " ", select);
   };
   const typed = (title, key, now, attributes) => {
@@ -107,6 +108,7 @@ function controls(form, answer, change) {
   const rest = make("details", { "data-column": "…roles" });
   const fixed = make("p", { class: "note" }, "The scores were prepared for these roles; give others when the table is read.");
   add(rest, make("summary", {}, "roles of the columns"), group(...(roles.length ? roles.map(([column, role]) => chooser(column, `role.${column}`, names, role, null)) : [fixed])));
+  rest.open = Boolean(answer.doubts);
   if (roles.length) rest.lastChild.append(chooser("better scores", "direction", ["minimize", "maximize"], direction, null));
   const used = answer.used ?? {}; // what is recommended is known with an answer
   const of = (...names) => choices.filter(({ name }) => names.includes(name)).map(({ name, usual, values, now: chosen }) =>
@@ -164,10 +166,12 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
 
   async function look(query) {
     const number = ++newest;
+    const begun = Date.now();
     const slow = setTimeout(() => {
       status.textContent = "working …";
       results.classList.add("stale");
     }, WORKING_AFTER);
+    const clock = setInterval(() => number === newest && (status.textContent = `working … ${Math.round((Date.now() - begun) / 1000)} s`), 1000);
     let found;
     try {
       found = await ask("answer", query);
@@ -176,9 +180,11 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
       found = { error: `The explorer has been closed. Start it again where it was started, and open the address that it prints.${more}` };
     }
     clearTimeout(slow);
+    clearInterval(clock);
     if (number !== newest) return; // a newer question has been asked
     status.textContent = "";
     trouble.replaceChildren(...(found.problems ?? []).map((text) => callout("warning", "The address", text)));
+    if (found.doubts) trouble.append(callout("warning", "What the columns are", found.doubts));
     for (const part of [live, caveat, results, checks, codes]) part.classList.toggle("stale", Boolean(found.error));
     if (found.controls) controls(form, found, change);
     if (found.error) return void trouble.append(callout("error", "No answer", found.error));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -418,6 +419,21 @@ def test_two_experiments_in_one_file_are_read_one_at_a_time() -> None:
     assert found.readings[0].when == "if the comparison is within 'main' of 'experiment'"
     shared = guess(pd.concat([main, main.assign(experiment="again")], ignore_index=True))  # a setting: all ran in both
     assert shared.readings[0].roles["metafeatures"] == ("experiment",)
+
+
+def test_questions_that_every_task_numbers_anew_are_no_benchmarks() -> None:
+    rng = np.random.default_rng(14)
+    answers = pd.DataFrame(itertools.product("abcd", ["law", "bio", "art"], range(20)))
+    answers.columns = ["model", "task", "item"]
+    answers["correct"] = (rng.random(len(answers)) < 0.6).astype(int)
+    roles = guess(answers).readings[0].roles
+    assert (roles["benchmark"], roles["seed"], roles["metafeatures"]) == ("task", "item", ())
+    several = pd.concat([answers.assign(seed=seed) for seed in range(3)])
+    assert guess(several).readings[0].roles["seed"] == ("item", "seed")
+    named = answers.assign(item="q" + answers["item"].astype(str))  # the same questions in all tasks, by their names
+    assert guess(named).readings[0].roles["benchmark"] == "item"
+    unique = answers.assign(item=answers.groupby("model").cumcount())
+    assert guess(unique).readings[0].roles["benchmark"] == "item"
 
 
 def test_times_are_not_compared_in_the_place_of_answers() -> None:

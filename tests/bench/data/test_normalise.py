@@ -505,3 +505,21 @@ def test_a_report_says_what_scores_are_relative_to():
     assert "is reversed" not in text
     text = " ".join(lt.analyze(runs().normalize("minmax")).to_text().split())
     assert "depend on which algorithms take part" in text
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+@pytest.mark.parametrize("method", ["minmax", "normalized_regret", "regret", "rank"])
+def test_rows_in_memory_get_the_scores_that_a_query_gives(method: str, direction: str) -> None:
+    rng = np.random.default_rng(21)
+    table = pd.DataFrame({"tool": list("ABCD") * 30, "task": np.repeat(list("uvwxyz"), 20)})
+    table["loss"] = rng.integers(0, 7, len(table)) / 3.0  # ties
+    table.loc[table["task"] == "w", "loss"] = 2.0
+    roles = {"score": "loss", "direction": direction, "algorithm": "tool", "benchmark": "task"}
+    polars = pytest.importorskip("polars")
+    shuffled = table.sample(frac=1.0, random_state=3)  # the labels of its index count for nothing
+    found = []
+    for frame in (shuffled, polars.from_pandas(shuffled), polars.from_pandas(shuffled).lazy()):
+        with pytest.warns(DataWarning, match="All scores are equal in 1 of 6 groups"):
+            found.append(lt.Runs(frame, **roles).normalize(method).to_frame()[f"loss_{method}"].to_numpy())
+    np.testing.assert_array_equal(found[0], found[2])
+    np.testing.assert_array_equal(found[1], found[2])
