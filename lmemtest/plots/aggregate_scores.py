@@ -67,7 +67,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     )
     if GAP in result.measures and (result.direction == "maximize" or not which):
         which.append("optimality gap: lower is better")
-    short = [f"{_HEADS[measure]}: {result.name(measure)}." for measure in ("iqm", "median") if measure in result.measures]
+    short = [f"{_HEADS[name]}: {result.name(name)}." for name in ("iqm", "median") if name in result.measures]
     return draw_columns(columns, (f"{'; '.join(which)}.", *filter(None, [" ".join(short)]), result.band), ax)
 
 
@@ -84,7 +84,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``. The higher a curve, the better at every score. Bands are pointwise
-        intervals, left out with more than six algorithms; lines of the same colour differ in their dashes.
+        intervals, left out with more than six algorithms; lines differ in colours and dashes.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     k, x = len(result.algorithms), np.array(result.taus)
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_profile", "band_label": "_interval"}
-    every = looks(_style.places(result.algorithms, result.roster).values())
+    every = looks(_style.places(result.algorithms, result.roster).values(), dashed=True)
     curves = tuple(
         Curve.of(
             result.table[i * len(x) : (i + 1) * len(x)],

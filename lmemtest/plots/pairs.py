@@ -88,7 +88,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     for at, value in zip(row, table["p_value"], strict=True):
         aside[at] = UNTESTED if np.isnan(value) else format_p(value, level=1.0 - pairs.level)
     intervals = interval_words(pairs.intervals, pairs.level, several=len(table) > 1)
-    method = [] if pairs.adjust == "stepdown" else [adjustment_name(pairs.adjust)]  # which the intervals name themselves
+    method = [] if pairs.adjust == "stepdown" else [adjustment_name(pairs.adjust)]  # which the intervals name
     method += [f"{ERROR_NAMES[pairs.errors]} standard errors"] if pairs.errors in ERROR_NAMES else []
     made = f" ({', '.join(method)})" if method else ""
     score = _style.one_line(pairs.estimates.score)
