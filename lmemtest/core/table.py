@@ -138,13 +138,13 @@ class ResultTable:
         columns = self.rendered()
         parts = _side_by_side(columns, characters)
         if len(parts) > 1:
-            tables = []
+            last, texts = len(parts), []
             for place, part in enumerate(parts, 1):
-                title = f"{self.title} ({place} of {len(parts)})" if self.title else ""
-                notes = self.notes if place == len(parts) else ()
-                table = replace(self, title=title, frame=self.frame.iloc[:, part], notes=notes)
-                tables.append(table.to_latex(label=label * (place == 1), characters=characters, pages=pages))
-            return "\n\n".join(tables)
+                heading = f"{self.title} ({place} of {last})" if self.title else ""
+                below = self.notes if place == last else ()
+                one = replace(self, title=heading, frame=self.frame.iloc[:, part], notes=below)
+                texts.append(one.to_latex(label=label * (place == 1), characters=characters, pages=pages))
+            return "\n\n".join(texts)
         size, spec, rooms = _columns_of_a_line(columns, characters)
 
         # \\ is another command in the ragged lines of a last column
