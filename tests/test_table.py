@@ -171,11 +171,20 @@ def test_the_frame_is_handed_out_as_a_copy_at_full_precision() -> None:
 def test_latex_fits_the_line_and_goes_on_over_pages_where_it_may() -> None:
     frame = pd.DataFrame({"name": ["a", "b"], "meaning": ["word " * 60, "x"], "y": [1.0, 2.5]})
     text = ResultTable("t", frame).to_latex(label="tab:t")
-    assert re.search(r"\\begin\{tabular\}\{lp\{0\.8\d\\linewidth\}r\}", text)
+    assert re.search(r"\\begin\{tabular\}\{lp\{0\.8\d+\\linewidth\}r\}", text)
     assert "\\caption{t}\n\\label{tab:t}" in text
     assert r"\footnotesize" in ResultTable("", frame).to_latex(characters=24)
     last = ResultTable("", frame[["name", "meaning"]]).to_latex()
     assert last.count(r"\tabularnewline") == 3  # not the backslashes that ragged lines take for their own
+    many = pd.DataFrame({"benchmark": ["b"], **{f"an algorithm with a long name {i}": [0.5] for i in range(20)}})
+    text = ResultTable("t", many, ("a note",)).to_latex(label="tab:t")
+    parts = text.count(r"\begin{tabular}")
+    assert parts > 1
+    assert text.count("benchmark") == text.count(r"\raggedright b ") + text.count("\nb ") == parts  # beside each part
+    assert [text.count(f"name {i} ") for i in range(20)] == [1] * 20
+    assert text.count(rf" of {parts})}}") == parts
+    assert text.count("tab:t") == text.count("a note") == 1
+    assert r"\allowbreak" not in text
     rows = pd.DataFrame({"n": range(60)})
     assert "longtable" not in ResultTable("t", rows).to_latex()
     pages = ResultTable("t", rows).to_latex(pages=True)

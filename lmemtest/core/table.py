@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -128,11 +128,21 @@ class ResultTable:
         label : str
             What ``\\ref`` takes; none by default.
         characters : int
-            About how many fit on a line; a table that is wider gets smaller letters and columns of several lines.
+            About how many fit on a line; a table that is wider gets smaller letters and columns of several lines, and
+            what does not fit then goes on below, beside the first column again.
         pages : bool
             Whether many rows may go on over several pages (``\\usepackage{longtable}``); else the table is a float.
         """
         columns = self.rendered()
+        parts = _side_by_side(columns, characters)
+        if len(parts) > 1:
+            last, texts = len(parts), []
+            for place, part in enumerate(parts, 1):
+                heading = f"{self.title} ({place} of {last})" if self.title else ""
+                below = self.notes if place == last else ()
+                one = replace(self, title=heading, frame=self.frame.iloc[:, part], notes=below)
+                texts.append(one.to_latex(label=label * (place == 1), characters=characters, pages=pages))
+            return "\n\n".join(texts)
         size, spec, rooms = _columns_of_a_line(columns, characters)
 
         # \\ is another command in the ragged lines of a last column
@@ -255,29 +265,50 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
 
 
 _PAGE = 36  # lines of a table that a page of LaTeX holds
-_SIZES = (("", 1.0), (r"\footnotesize", 1.25), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.5))  # characters gained
-_LEAST, _BETWEEN = 12, 2.5  # characters of a column of several lines, and of the space between columns
+# Digits on a line against those of the usual size (5.1 points wide, then 4.3 and 4.0), and digits between two columns.
+_SIZES = (("", 1.0, 2.5), (r"\footnotesize", 1.18, 2.9), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.26, 1.6))
+_LEAST, _BROKEN = 12, 10  # characters of a column of several lines, at the least; and of one whose words are broken
+_MINUS = 0.6  # of a digit, by which a minus is wider
+
+
+def _needs(columns: Sequence[tuple[str, list[str], bool]]) -> tuple[list[float], list[float]]:
+    """For LaTeX: characters of each column in one line per cell, and at the least in cells of several lines."""
+    widths, least = [], []
+    for name, cells, right in columns:
+        minus = _MINUS * (right and any(cell.startswith("-") for cell in cells))
+        widths.append(max(1, *map(tex_width, (name, *cells))) + minus)
+        word = max(tex_width(word) for text in (name, *cells) for word in text.split(" ")) + minus
+        least.append(min(widths[-1], max(_LEAST, min(word, LONG_WORD))))
+    return widths, least
+
+
+def _side_by_side(columns: Sequence[tuple[str, list[str], bool]], characters: int) -> list[list[int]]:
+    """Which columns are on a line of LaTeX together: all, or as many as fit, each time beside the first."""
+    least = [min(one, _BROKEN) for one in _needs(columns)[1]]  # long words are broken before a table is
+    _, gain, between = _SIZES[-1]
+    parts: list[list[int]] = [[0]]
+    for i in range(1, len(columns)):
+        if len(parts[-1]) > 1 and sum(least[j] + between for j in (*parts[-1], i)) > gain * characters:
+            parts.append([0])
+        parts[-1].append(i)
+    return parts
 
 
 def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], characters: int) -> tuple[str, str, list[float]]:
     """For LaTeX: the size of the letters, how columns are set so that a line holds them all, and their characters."""
-    widths, least = [], []
-    for name, cells, _ in columns:
-        widths.append(max(1, *map(tex_width, (name, *cells))))
-        word = max(tex_width(word) for text in (name, *cells) for word in text.split(" "))
-        least.append(min(widths[-1], max(_LEAST, min(word, LONG_WORD))))
-    spaces = _BETWEEN * len(columns)
-    fitting = [(size, gain, True) for size, gain in _SIZES if sum(widths) + spaces <= gain * characters]
-    fitting += [(size, gain, True) for size, gain in _SIZES if sum(least) + spaces <= gain * characters]
-    size, gain, whole_words = fitting[0] if fitting else (*_SIZES[-1], False)
-    least = least if whole_words else [1] * len(columns)
-    left, later, rooms = gain * characters - spaces, sum(least), [float("inf")] * len(columns)
+    widths, least = _needs(columns)
+    count = len(columns)
+    fitting = [(*of, True) for of in _SIZES if sum(widths) + of[2] * count <= of[1] * characters]
+    fitting += [(*of, True) for of in _SIZES if sum(least) + of[2] * count <= of[1] * characters]
+    size, gain, between, whole_words = fitting[0] if fitting else (*_SIZES[-1], False)
+    least = least if whole_words else [min(one, _BROKEN) for one in least]
+    left, later, rooms = gain * characters - between * count, sum(least), [float("inf")] * count
     spec = ["r" if right else "l" for _, _, right in columns]
-    for place, i in enumerate(sorted(range(len(columns)), key=lambda i: widths[i])):  # the narrow ones take no more
+    for place, i in enumerate(sorted(range(count), key=lambda i: widths[i])):  # the narrow ones take no more
         later -= least[i]
-        share = max(least[i], min(left / (len(columns) - place), left - later))
+        share = max(least[i], min(left / (count - place), left - later))
         if widths[i] > share:
-            rooms[i], spec[i] = share, rf"p{{{share / (gain * characters):.2f}\linewidth}}"
+            rooms[i], spec[i] = share, rf"p{{{share / (gain * characters):.3f}\linewidth}}"
         left -= min(widths[i], share)
     return size, "".join(spec), rooms
 

@@ -101,6 +101,10 @@ class Scope(Protocol):
         """The column of the response."""
 
     @property
+    def measured(self) -> str:
+        """What it is in words, where its name does not say it."""
+
+    @property
     def direction(self) -> str:
         """Which end of it is better, "minimize" or "maximize"."""
 

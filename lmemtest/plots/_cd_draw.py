@@ -19,6 +19,7 @@ from matplotlib.axes import Axes
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_plan import BAR, ELBOW, FOOT, FOOT_FONT, HEADER, VALUE_GAP, WHISKER, Plan
 
+EMPHASIS = _style.as_text(_style.WARM)  # of text
 Mark = tuple[str, Sequence[float], Sequence[float], dict[str, Any]]
 
 
@@ -112,7 +113,7 @@ def marks(plan: Plan) -> Iterator[Mark]:
     for line, text in enumerate(plan.marks + plan.foot):
         y = plan.y_foot - FOOT * (line + 0.5) * plan.font
         marked = line < len(plan.marks)
-        colour = _style.WARM if marked else _style.MUTED
+        colour = EMPHASIS if marked else _style.MUTED
         size = FOOT_FONT * plan.font
         yield _words(_canvas.PAD, y, text, size, "left", "center", colour=colour, bold=marked)
 
@@ -201,7 +202,7 @@ def _elbows(plan: Plan) -> Iterator[Mark]:
         )
         label_at = end + outwards * 0.3 * font
         anchor = "right" if side == "left" else "left"
-        ink = _style.WARM if chosen else _style.INK
+        ink = EMPHASIS if chosen else _style.INK
         if board.values:
             value_at = label_at + outwards * (plan.value_width - VALUE_GAP * font) * (side == "right")
             yield _words(value_at, y, board.values[index], font, "right", "center", colour=_style.MUTED)

@@ -179,7 +179,8 @@ COLUMN_GAP = 1.0  # least distance of two lines that run side by side
 DOT_GAP = 0.6  # least distance of dots on a bar that do not cover each other
 LARGEST_FAN = 3.0
 ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
-AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
+AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest ...
+BESIDE_VALUES = 0.24  # ... and with values beside them they need more: an axis says less than its values
 FOOT_FONT = _layout.SMALL
 MOST_LINES, FEW_ROWS = 3, 4  # of a name where rows are few
 VALUE_GAP = 0.7  # between a value and its name
@@ -229,10 +230,26 @@ class Plan:
         return low + (place - self.axis[0]) / (self.axis[1] - self.axis[0]) * (high - low)
 
 
-def figure_height(board: Board, width: float, **frame: Any) -> float:
-    """Return the inches that a diagram of `width` inches needs, with the default font."""
-    plan = plan_of(_canvas.scratch_axes(), board, width * 72, _style.base_font(), **frame)
+def figure_height(board: Board, width: float, font: float, **frame: Any) -> float:
+    """Return the inches that a diagram of `width` inches needs."""
+    plan = plan_of(_canvas.scratch_axes(), board, width * 72, font, **frame)
     return (plan.height + 2 * _canvas.PAD) / 72
+
+
+def fonts_for(boards: Sequence[Board], width: float) -> list[float]:
+    """Font sizes of a new figure of `width` inches, from the largest with which every name is on one line; where there
+    is none, from the largest with which every name is whole."""
+    ax, fonts = _canvas.scratch_axes(width), list(_layout.fonts())
+    most_lines = []
+    for font in fonts:
+        rulers = [_style.Ruler(ax, font, **_style.font_for(board.names)) for board in boards]
+        zones = [label_zones(board, 72 * width, ruler) for board, ruler in zip(boards, rulers, strict=True)]
+        lines = max(1 + label.count("\n") for labels, _, _ in zones for label in labels)
+        most_lines.append(math.inf if any(key for _, key, _ in zones) else lines)
+        if lines == 1 and most_lines[-1] == 1:
+            break
+    whole = [count == 1 for count in most_lines], [count < math.inf for count in most_lines]
+    return next((fonts[good.index(True) :] for good in whole if any(good)), fonts)
 
 
 def figure_width(boards: Sequence[Board]) -> float:
@@ -360,7 +377,8 @@ def label_zones(
     already, and the width of the zones left and right of the axis."""
     gap = (ELBOW + 0.5) * ruler.size + _value_width(board, ruler)
     room = width - 2 * _canvas.PAD
-    share = max((1 - AXIS_SHARE) * room / 2 - gap, 3 * ruler.size)
+    of_axis = BESIDE_VALUES if board.values else AXIS_SHARE
+    share = max((1 - of_axis) * room / 2 - gap, 3 * ruler.size)
     sides = board.sides
     plain = [_HINTED * (_BOLD if i in board.highlight else 1.0) for i in range(len(board.names))]  # of the room
 

@@ -358,7 +358,7 @@ def _plan_with(
         left = 0.0 if lines.shared else max(_layout.room_for_numbers(p.y, inner, small) for p in lines.panels)
         if any(panel.y.every for panel in lines.panels):
             left = min(left, _WIDEST_LABEL * cell.width)
-        gap = (1.6 if len(lines.panels) > 1 else 0.8) * font
+        gap = (1.6 if len(lines.panels) > 1 else 1.1) * font  # half a number at the end of the axis
         right = min(wide.widest(list(labels.values())), _WIDEST_NAME * cell.width) + LEAD * font if names else gap
         return left, TICKS * font, right, head * font
 

@@ -359,18 +359,26 @@ _SLACK = 1.1  # of the width of names, which hinting makes wider at low resoluti
 
 def draw_columns(columns: Sequence[Rows], foot: Sequence[str], ax: Axes | None) -> Axes:
     """Draw columns with the same labels, a title above each, and sentences below all; they are ``ax.child_axes``."""
-    count = len(columns[0].labels)
-    if ax is None:
-        font = _style.base_font()
+    count, fonts = len(columns[0].labels), list(_layout.fonts())
+    if ax is None:  # with the largest font that leaves the most names whole
         inches = _canvas.figure_width()
-        *_, bottom, top = _columns_texts(_canvas.scratch_axes(inches), columns, foot, 72.0 * inches, font)
+        scratch = _canvas.scratch_axes(inches)
+        cut: list[int] = []
+        for font in fonts:
+            *_, keyed = _columns_texts(scratch, columns, foot, 72.0 * inches, font)
+            cut.append(keyed)
+            if not keyed:
+                break
+        fonts = fonts[cut.index(min(cut)) :]
+        font = fonts[0]
+        *_, bottom, top, _ = _columns_texts(scratch, columns, foot, 72.0 * inches, font)
         room = 72.0 * _canvas.PAGE_HEIGHT - bottom - top
         pitch = max(min((ROW + SERIES) * font, room / count), TIGHT_ROW * _canvas.READABLE)
         ax = _canvas.new_axes(inches, (pitch * count + bottom + top) / 72)
     _canvas.bare(ax)
     size = _canvas.size_in_points(ax)
-    for font in _layout.fonts():
-        labels, titles, lines, left, width, bottom, top = _columns_texts(ax, columns, foot, size[0], font)
+    for font in fonts:
+        labels, titles, lines, left, width, bottom, top, _ = _columns_texts(ax, columns, foot, size[0], font)
         need, fits = TIGHT_ROW * font * count + bottom + top, width >= _NARROWEST * font
         if fits and need <= size[1] + 1e-6:
             break
@@ -392,8 +400,9 @@ def draw_columns(columns: Sequence[Rows], foot: Sequence[str], ax: Axes | None) 
 
 def _columns_texts(
     ax: Axes, columns: Sequence[Rows], foot: Sequence[str], width: float, font: float
-) -> tuple[list[str], list[str], list[str], float, float, float, float]:
-    """At a font size: labels, titles, lines below; points left of the first column, of a column, below and above."""
+) -> tuple[list[str], list[str], list[str], float, float, float, float, int]:
+    """At a font size: labels, titles, lines below; points left of the first column, of a column, below and above; and
+    how many names are cut."""
     names = [_style.one_line(label) for label in columns[0].labels]
     ruler = _style.Ruler(ax, font, **_style.font_for(names))
     beside = 2.0 * _canvas.PAD + TICK_PAD + (0.5 - _GAP) * font
@@ -411,7 +420,7 @@ def _columns_texts(
     ]
     top = _canvas.PAD + (TITLE + LINE * (1 + any("\n" in title for title in titles))) * font
     bottom = _canvas.PAD + LINE * SMALL * font * len(lines) + TICKS * font
-    return labels, titles, lines, left, each, bottom, top
+    return labels, titles, lines, left, each, bottom, top, len(key) + len(more)
 
 
 def intervals(level: float, *, simultaneous: bool) -> str:

@@ -46,6 +46,8 @@ DIVERGING = LinearSegmentedColormap.from_list(
     "lmemtest_diverging", ["#08306b", "#2166ac", "#92c5de", "#ffffff", "#fdc9a0", "#f4924f", "#e8601c"]
 )
 
+# The lightest colour on which white text has a contrast of 4.5 : 1; black has 4.6 : 1 there, and more on lighter ones.
+DARK = 1.05 / 4.5 - 0.05
 # Hinting makes small text up to 5 % wider at one resolution than at another.
 HINTING_SLACK = 1.05
 # Fonts with wide coverage, tried in this order for characters that the default font lacks.
@@ -142,14 +144,12 @@ def over_white(shade: Any, opacity: float) -> Array:
 
 
 def ink_on(grounds: ArrayLike) -> NDArray[np.str_]:
-    """White or ink, whichever has the better contrast on each colour as the eye sees it (APCA's powers)."""
-    there, ink = luminance(grounds), luminance(to_rgb(INK))
-    return np.where(1.0 - there**0.65 > there**0.56 - ink**0.57, "white", INK)
+    """White where it has the contrast of 4.5 : 1 that WCAG 2 asks of text on these colours; black has it elsewhere.
 
-
-def luminance(colours: ArrayLike) -> Array:
-    """Light of sRGB colours as APCA has it, from 0 to 1; red, green and blue are in the last axis."""
-    return np.asarray(np.asarray(colours, dtype=float) ** 2.4 @ np.array((0.2126, 0.7152, 0.0722)))
+    >>> ink_on([(0.0, 0.0, 0.5), (1.0, 0.6, 0.3)]).tolist()
+    ['white', 'black']
+    """
+    return np.where(light(grounds) <= DARK, "white", "black")
 
 
 def base_font() -> float:
@@ -222,6 +222,8 @@ _SIMPLE = re.compile(
     "[\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u23ff]*"
 )
 
+# Where lines may end: not beside a sign between two words.
+_SPACES = re.compile(r"(?<! [=<>≤≥]) (?![=<>≤≥] )")
 # Chinese, Japanese, Korean: one glyph a character, of the font that has it.
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7a3\uff00-\uffef]")
 
@@ -313,10 +315,10 @@ class Ruler:
 def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
     """Break a sentence at its plain spaces into lines of at most `room` points; a word longer than that, where it must.
 
-    The first line, which stands after a `lead`, is shorter.
+    The first line, which stands after a `lead`, is shorter. What an equality says is on one line: ``n = 20``.
     """
     lines = [""]
-    for word in words.split(" "):
+    for word in _SPACES.split(words):
         before = f"{lines[-1]} ".lstrip()
         taken = room - ruler.width(lead + before) if len(lines) == 1 else room - ruler.width(before)
         if ruler.width(word) > room:  # a long name in a script without spaces, say, begins on this line
@@ -341,14 +343,18 @@ def nobreak(text: str) -> str:
     return text.replace(" ", "\u00a0")
 
 
+_FAR = 1000.0
+
+
 def interval(low: float, high: float) -> str:
     """Return a range of positive numbers with equal decimals: two significant digits of the smaller one.
 
-    >>> interval(0.1234, 1.5), interval(0.1201, 0.1202), interval(0.0, 12345.0)
-    ('0.12–1.50', '0.12', '0–12345')
+    >>> interval(0.1234, 1.5), interval(0.1201, 0.1202), interval(0.0, 12345.0), interval(0.573, 27186.5)
+    ('0.12–1.50', '0.12', '0–12345', '0.57–27187')
     """
     places = decimals(low, 2) if high < 1e6 else None
-    texts = [fixed(value, places) for value in (low, high)]
+    far = high >= _FAR * low > 0.0  # then decimals of the smaller one say nothing of the larger one
+    texts = [fixed(low, places), fixed(high, decimals(high, 3) if far else places)]
     return texts[0] if texts[0] == texts[1] else "–".join(texts)
 
 

@@ -17,6 +17,7 @@ from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
 from lmemtest.plots._rows import draw_columns
 
 GAP = "optimality_gap"
+_HEADS = {"iqm": "IQM", "median": "Median", "mean": "Mean", GAP: "Optimality gap"}
 _MOST_BANDS = 6  # more bands over each other are mud
 _MOST_PAIRS = 66  # 12 algorithms; more rows do not fit a page
 
@@ -47,7 +48,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"], budget=8, prior="good")
     >>> ax = aggregate_scores(runs.normalize("minmax"), ["iqm", "median"], rng=1).plot()
     >>> [box.get_title(loc="left") for box in ax.child_axes]
-    ['IQM', 'Median of the benchmarks']
+    ['IQM', 'Median']
     """
     order = result.of(result.measures[0])["algorithm"].tolist()
     columns = []
@@ -58,7 +59,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
                 labels=order,
                 series=(_rows.Series.of(rows, np.arange(len(order), dtype=np.intp)),),
                 axis_label="",
-                title="IQM" if measure == "iqm" else f"{result.name(measure)[:1].upper()}{result.name(measure)[1:]}",
+                title=_HEADS[measure],
             )
         )
     which = (
@@ -66,8 +67,8 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     )
     if GAP in result.measures and (result.direction == "maximize" or not which):
         which.append("optimality gap: lower is better")
-    short = ("IQM: interquartile mean.",) if "iqm" in result.measures else ()
-    return draw_columns(columns, (f"{'; '.join(which)}.", *short, result.band), ax)
+    short = [f"{_HEADS[name]}: {result.name(name)}." for name in ("iqm", "median") if name in result.measures]
+    return draw_columns(columns, (f"{'; '.join(which)}.", *filter(None, [" ".join(short)]), result.band), ax)
 
 
 @_canvas.draws("profiles", source="profiles()")
@@ -83,7 +84,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``. The higher a curve, the better at every score. Bands are pointwise
-        intervals, left out with more than six algorithms; lines of the same colour differ in their dashes.
+        intervals, left out with more than six algorithms; lines differ in colours and dashes.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Ax
     k, x = len(result.algorithms), np.array(result.taus)
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_profile", "band_label": "_interval"}
-    every = looks(_style.places(result.algorithms, result.roster).values())
+    every = looks(_style.places(result.algorithms, result.roster).values(), dashed=True)
     curves = tuple(
         Curve.of(
             result.table[i * len(x) : (i + 1) * len(x)],

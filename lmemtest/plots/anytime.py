@@ -320,7 +320,7 @@ def _draw_sides(
     short = [low, high] if fit else [("First" if name == names[0] else "Second") for name in (low, high)]
     heights = ((_BAR + 0.1) * font / place.height, "bottom"), (1.0, "top")
     for name, colour, (y, side) in zip(short, (below, above), heights, strict=True):
-        words = _style.text_style(SMALL * font, color=colour, ha="left", va=side, **style)
+        words = _style.text_style(SMALL * font, color=_style.as_text(colour), ha="left", va=side, **style)
         box.text(0.4 * font / place.width, y, f"{name} better", transform=box.transAxes, **words)
 
 

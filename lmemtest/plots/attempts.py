@@ -51,6 +51,7 @@ def repeated_attempts_plot(found: Answer, /, *, question: str = THESE, ax: Axes 
     ends = (f"ci_low_{suffix}", f"ci_high_{suffix}") if len(names) <= MOST_BANDS else None
     x = table["k"].to_numpy(dtype=float)
     axis = Axis.around(x, log=spans_much(x), ticks=np.array(found.k, dtype=float))
+    places = _style.places(names, in_order(names))
     panels = []
     for statistic in shown:
         rows = table[(table["statistic"] == statistic) | (table["k"] == 1)]
@@ -61,13 +62,12 @@ def repeated_attempts_plot(found: Answer, /, *, question: str = THESE, ax: Axes 
                 f"estimate_{suffix}",
                 ends,
                 name=name,
-                marker="o",
-                size=0.3,
+                marker=_style.marker(place),
                 bars=len(own) == 1,
                 opacity=0.6 if len(own) == 1 else 0.14,
                 **look,
             )
-            for name, look in zip(names, looks(_style.places(names, in_order(names)).values()), strict=True)
+            for (name, place), look in zip(places.items(), looks(places.values()), strict=True)
             for own in [rows[rows["model"] == name].sort_values("k", kind="stable")]
         ]
         panels.append(Panel(x=axis, y=Axis(limits=(-0.02, 1.02)), curves=tuple(curves), title=(_TITLES[statistic],)))

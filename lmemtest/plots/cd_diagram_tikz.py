@@ -13,7 +13,7 @@ from lmemtest.core.validate import check_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._cd_draw import marks
+from lmemtest.plots._cd_draw import EMPHASIS, marks
 from lmemtest.plots._cd_plan import board_of, plan_of
 from lmemtest.plots._given import as_decisions, checked_limits
 from lmemtest.plots.cd_diagrams import checked_title
@@ -25,6 +25,7 @@ _COLOURS = {
     _style.NEUTRAL: "cdneutral",
     _style.ACCENT: "cdaccent",
     _style.WARM: "cdwarm",
+    EMPHASIS: "cdemphasis",
 }
 _SIDES = {"left": " west", "right": " east", "center": ""}
 

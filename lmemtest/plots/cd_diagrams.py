@@ -23,6 +23,7 @@ from lmemtest.plots._cd_plan import (
     board_of,
     figure_height,
     figure_width,
+    fonts_for,
     label_zones,
     plan_of,
 )
@@ -116,11 +117,13 @@ def cd_diagram(
     diagram = as_decisions(result, decisions, options)
     board = board_of(diagram, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     frame: dict[str, Any] = {"limits": checked_limits(limits), "title": checked_title(title)}
+    fonts = list(_layout.fonts())
     if ax is None:
         width = figure_width([board])
-        ax = _canvas.new_axes(width, figure_height(board, width, **frame))
+        fonts = fonts_for([board], width)
+        ax = _canvas.new_axes(width, figure_height(board, width, fonts[0], **frame))
     width, height = _canvas.size_in_points(ax)
-    for font in _layout.fonts():
+    for font in fonts:
         plan = plan_of(ax, board, width, font, **frame)
         if plan.height + 2 * _canvas.PAD <= height + 0.5:
             draw_plan(ax, plan, width, height)
@@ -130,7 +133,7 @@ def cd_diagram(
 
 def axes_of_width(decisions: Decisions, width: float) -> Axes:
     """New axes of some inches, as high as the diagram needs there."""
-    return _canvas.new_axes(width, figure_height(board_of(decisions), width))
+    return _canvas.new_axes(width, figure_height(board_of(decisions), width, _style.base_font()))
 
 
 def checked_title(title: object) -> str:
@@ -233,17 +236,18 @@ def draw_boards(
     """Draw diagrams below or beside each other, with one font."""
     check_choice(layout, "layout", LAYOUTS)
     stacked = layout == "stacked"
-    count = len(boards)
+    count, fonts = len(boards), list(_layout.fonts())
     if ax is None:
         inches = figure_width(boards) if stacked else _canvas.figure_width(_BESIDE * count) / count
-        font = _style.base_font()
+        fonts = fonts_for(boards, inches)
+        font = fonts[0]
         needs = _needs(_plans(_canvas.scratch_axes(inches), boards, titles, 72 * inches, font, share_axis))
         high = sum(needs) + _GAP * font * (count - 1) if stacked else max(needs)
         ax = _canvas.new_axes(inches if stacked else inches * count, high / 72)
     _canvas.bare(ax)
     size = _canvas.size_in_points(ax)
     width = size[0] if stacked else size[0] / count
-    for font in _layout.fonts():
+    for font in fonts:
         plans = _plans(ax, boards, titles, width, font, share_axis)
         needs = _needs(plans)
         spare = size[1] - (sum(needs) + _GAP * font * (count - 1) if stacked else max(needs))

@@ -171,7 +171,7 @@ def _scale_rows(scale: Answer, most: int) -> _rows.Rows:
     order = np.array(tie_order(ratio, descending=True), dtype=np.intp)
     if len(order) > most:
         order = order[np.isin(order, extremes(ratio, most))]
-    some = f"\n({len(order)} of {len(ratio)} levels, noisiest and quietest)" if len(order) < len(ratio) else ""
+    some = f"\nThe noisiest and quietest {len(order)} of {len(ratio)} levels" if len(order) < len(ratio) else ""
     values = scale.table[["relative_sd", "ci_low", "ci_high"]]
     table = values.where(np.isfinite(values) & (values > 0.0)).iloc[order]  # what a logarithmic axis has a place for
     row = np.arange(len(table), dtype=np.intp)

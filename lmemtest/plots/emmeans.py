@@ -86,7 +86,7 @@ def emmeans_plot(
         order = list(decisions.levels)
     place = {label: row for row, label in enumerate(order)}
     low, high = em.ci_low, em.ci_high
-    words, reading = "", f"\n{_rows.intervals(em.level, simultaneous=False)}."
+    words, reading, decided = "", f"\n{_rows.intervals(em.level, simultaneous=False)}.", ""
     if intervals == "comparison" and len(labels) > len(groups):
         pairs = _pairs_of(em, decisions) if pairs is None else pairs
         if not isinstance(pairs, Comparisons) or pairs.kind != "pairs" or pairs.estimates.labels() != labels:
@@ -99,7 +99,8 @@ def emmeans_plot(
         where = " of one group" if em.by else ""
         odd = len(compared.exceptions)
         but = f", but for {odd} of {compared.n_pairs} pairs" if odd else ""
-        reading = f"\nNo overlap{where}: significant difference{but} ({_decided(pairs)})."
+        decided = _decided(pairs)
+        reading = f"\nNo overlap{where}: significant difference{but} ({decided})."
     series = tuple(
         _rows.Series(
             name=", ".join(f"{name} = {format_level(value)}" for name, value in values.items()),
@@ -118,7 +119,8 @@ def emmeans_plot(
     label = f"{what}{words}{READINGS.get(em.direction or '', '')}{reading}"
     if decisions is not None:
         texts, letters = aside(decisions, order, "Means")
-        label += f"\n{letters} ({decided_by(decisions)})."
+        by = decided_by(decisions)
+        label += f"\n{letters}." if by == decided else f"\n{letters} ({by})."  # what decided is said once
     content = _rows.Rows(
         labels=order,
         series=series,

@@ -87,10 +87,10 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     aside = [""] * len(labels)
     for at, value in zip(row, table["p_value"], strict=True):
         aside[at] = UNTESTED if np.isnan(value) else format_p(value, level=1.0 - pairs.level)
-    method = adjustment_name(pairs.adjust)
-    if pairs.errors in ERROR_NAMES:
-        method += f", {ERROR_NAMES[pairs.errors]} standard errors"
     intervals = interval_words(pairs.intervals, pairs.level, several=len(table) > 1)
+    method = [] if pairs.adjust == "stepdown" else [adjustment_name(pairs.adjust)]  # which the intervals name
+    method += [f"{ERROR_NAMES[pairs.errors]} standard errors"] if pairs.errors in ERROR_NAMES else []
+    made = f" ({', '.join(method)})" if method else ""
     score = _style.one_line(pairs.estimates.score)
     better = {"minimize": " (negative: the first is better)", "maximize": " (positive: the first is better)"}
     reading = better.get(pairs.direction or "", "")
@@ -102,7 +102,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
         aside_title="p-value",
         reference=0.0,
         legend=True,
-        axis_label=f"Difference of marginal means of {score}{reading}\n{intervals} ({method})",
+        axis_label=f"Difference of marginal means of {score}{reading}\n{intervals}{made}",
     )
     return _rows.draw_rows(content, ax)
 

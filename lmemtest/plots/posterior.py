@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, ListedColormap, Normalize
+from matplotlib.colors import Colormap, ListedColormap, Normalize, to_rgb
 from numpy.typing import NDArray
 
 from lmemtest.bench.ranking.ranking import Ranking
@@ -32,7 +32,7 @@ BETTER, EQUIVALENT, WORSE, UNDECIDED = (
 WORDS = {BETTER: "better", EQUIVALENT: "equivalent", WORSE: "worse", UNDECIDED: "undecided"}
 SIGNS = {BETTER: "+", EQUIVALENT: "=", WORSE: "−", UNDECIDED: "?"}
 COLOURS = {BETTER: _style.ACCENT, EQUIVALENT: _style.PALETTE[4], WORSE: _style.WARM, UNDECIDED: _heat.PALE}
-INKS = {BETTER: "white", EQUIVALENT: _style.INK, WORSE: "white", UNDECIDED: _style.MUTED}
+INKS = {code: str(_style.ink_on(to_rgb(ground))) for code, ground in COLOURS.items()}
 KEY_GAP, KEY, KEY_LINE = 1.0, 1.2, 1.9  # font sizes: of what the signs mean, beside the map
 WIDEST = 6.5  # inches of one of several maps
 SIDE_BY_SIDE = 5.0  # inches from which two maps are beside each other, ...
@@ -272,8 +272,7 @@ def _triangle(sample: NDArray[np.float64], chances: Sequence[float], names: Sequ
 
 PALE, DARK = 0.1, 0.85  # the part of a colour map that is used by default: a cell is seen to be one
 CMAPS = ("Oranges", "Greys", "Greens", ListedColormap(["#f0f0f0", "#f9a35c", "#b8b8b8", "#5cb88a"]))
-INK = (("black", "white"),) * 4
-LIGHT = 0.35  # light of a cell from which on it takes the ink for light cells
+INK = (("black", "white"),) * 4  # on light cells, and on dark ones
 SIGNS_OF_A = ("?", "<", "≈", ">")  # inconclusive, A smaller, practically equivalent, A larger
 TITLES = ("(a) P(A < B)", "(b) P(A ≈ B)", "(c) P(A > B)", "(d) A is <, ≈ or > B; ? inconclusive")
 ABOVE = 2.2  # font sizes, for the title
@@ -316,7 +315,7 @@ def draw_posterior_maps(
         for row, column in np.argwhere(~np.ma.getmaskarray(painted)) if size >= _heat.LEAST_NUMBER else ():
             value = float(painted[row, column])
             text = signs[int(value)] if signs else written(value, ".2f")
-            colour = ink[int(_style.luminance(cells.to_rgba(np.array([value]))[0, :3]) < LIGHT)]
+            colour = ink[int(_style.light(cells.to_rgba(np.array([value]))[0, :3]) <= _style.DARK)]
             ax.text(column, row, text, ha="center", va="center", **_style.text_style(size, color=colour))
     return places
 

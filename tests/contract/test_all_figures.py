@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -122,6 +123,21 @@ def test_every_figure_of_algorithms_writes_their_labels(name: str) -> None:
     assert "Zebra" in after
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_every_text_has_the_contrast_that_readers_need(name: str) -> None:
+    figure = draw(name).figure.figure
+    texts = texts_of(figure.axes[0])
+    boxes = [text.get_window_extent().extents.round().astype(int) for text in texts]
+    for text in texts:
+        text.set_alpha(0.0)
+    figure.canvas.draw()
+    pixels = np.asarray(figure.canvas.buffer_rgba())[::-1, :, :3] / 255.0
+    for text, (left, bottom, right, top) in zip(texts, boxes, strict=True):
+        ground = np.median(pixels[bottom:top, left:right].reshape(-1, 3), axis=0)
+        light, dark = sorted((float(_style.light(ground)), float(_style.light(to_rgb(text.get_color())))), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.49, text.get_text()  # 4.5, of colours in 256 steps
+
+
 LONG = tuple(f"gradient boosting, Bayesian optimisation, warm start v{i}" for i in range(1, 19))
 LONG += (
     "случайный поиск с априорным распределением и остановкой",
@@ -178,11 +194,17 @@ def test_twenty_long_names_are_readable_and_lead_to_the_whole_name(name: str, wi
     assert all("".join(one.split()) in joined for one in LONG if key and name not in PARTIAL)
 
 
+def test_headings_and_names_of_a_column_are_whole_where_a_smaller_font_holds_them() -> None:
+    ax = draw("aggregate_scores_plot", width="column")
+    assert not [text.get_text() for text in texts_of(ax) if "…" in text.get_text() or "[" in text.get_text()]
+    assert [box.get_title(loc="left") for box in ax.child_axes] == ["IQM", "Median", "Mean", "Optimality\ngap"]
+
+
 def test_a_number_stands_for_one_name() -> None:
-    words = [text.get_text() for text in texts_of(draw("aggregate_scores_plot", width="column"))]
+    names = {name: f"{name}, an optimiser of hyperparameters" for name in ("HB", "RS")}
+    words = [text.get_text() for text in texts_of(draw("aggregate_scores_plot", width="column", labels=names))]
     keyed = [text.replace("\u00a0", " ") for text in words if text.startswith("[")]
-    names = ("HB+prior", "Median of the benchmarks", "Optimality gap")
-    assert sorted(keyed) == [f"[{number}] {name}." for number, name in enumerate(names, 1)]
+    assert sorted(keyed) == [f"[{number}] {name}." for number, name in enumerate(names.values(), 1)]
 
 
 def test_labels_must_tell_names_apart() -> None:

@@ -50,6 +50,9 @@ def test_profiles_are_the_shares_with_their_bands():
         assert list(line.get_xdata()) == approx(result.taus)
         assert list(line.get_ydata()) == approx(want)
     assert len(box.collections) == 3
+    assert len({str(line.get_linestyle()) for line in lines(box, "_profile")}) > 1  # told apart in grey
+    numbers = [float(label.get_text()) for label in box.get_xticklabels()]
+    assert numbers[-1] >= 0.95 * box.get_xlim()[1]  # the end of the scale has a number
     many = performance_profile_plot(make_result(names=[f"tool {i}" for i in range(8)]).profiles())
     assert len(many.child_axes[0].collections) == 0
     assert "Bands are left out with more than 6 algorithms" in words(many)

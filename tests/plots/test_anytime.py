@@ -250,7 +250,7 @@ def test_the_side_of_each_algorithm_follows_the_direction(case, above):
     assert words[0].get_text() == above
     assert {text.get_text(): text.get_color() for text in words} == {
         "HB better": _style.ACCENT,
-        "RS better": _style.WARM,
+        "RS better": _style.as_text(_style.WARM),
     }
 
 

@@ -29,6 +29,7 @@ def test_curves_begin_at_the_accuracy_and_are_the_estimates(models, k):
         last = found.models[(found.models["statistic"] == statistic) & (found.models["k"] == found.k[-1])]
         ends = last.set_index("model").loc[list(dict.fromkeys(found.models["model"])), "estimate_these"]
         assert [line.get_ydata()[-1] for line in curves] == ends.tolist()
+        assert len({line.get_marker() for line in curves}) == min(models, 8)  # told apart in grey
 
 
 def test_intervals_are_of_a_population_that_the_table_tells_of():

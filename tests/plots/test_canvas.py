@@ -152,6 +152,15 @@ def test_wrapped_lines_fit_and_keep_the_words():
     assert ruler.widest(lines) <= 90.0
 
 
+def test_no_line_ends_beside_a_sign_between_two_words():
+    ruler = _style.Ruler(Figure().subplots(), 9)
+    text = "a band of intervals for n = 20 scores, with p < 0.05 where k ≥ 3"
+    for room in range(60, 200, 5):
+        lines = _style.wrap(text, room, ruler)
+        assert " ".join(lines) == text
+        assert not [line for line in lines if line[0] in "=<≥" or line[-1] in "=<≥"], room
+
+
 def test_characters_without_a_glyph_are_written_as_codes():
     assert _style.one_line("\U0010fffd a\x00") == "<U+10FFFD> a<U+0000>"
     assert _style.one_line("naïve Ω кириллица — №") == "naïve Ω кириллица — №"

@@ -262,3 +262,16 @@ def test_a_title_is_inside_the_figure(make, texts_of, title):
     assert box.y1 <= figure.y1
     with pytest.raises(ArgumentError, match="title must be a text, got 3"):
         cd_diagram(make.decisions(*make.cases["five"]), title=3)
+
+
+@pytest.mark.parametrize(("count", "values"), [(5, False), (12, False), (12, True), (20, False)])
+def test_names_of_a_new_narrow_figure_are_whole_in_a_smaller_font(make, assert_readable, count, values):
+    names = [f"optimizer_{i:02d}" for i in range(count)]
+    close = 10.0 + (0.3 if values else 0.01) * np.random.default_rng(2).normal(size=count)
+    ax = cd_diagram(make.decisions(names, close, 0.1), width="column", values=values)
+    assert_readable(ax)
+    shown = {text.get_text().replace("\n", ""): text.get_fontsize() for text in ax.texts}  # on one line or two
+    assert set(names) <= set(shown)
+    assert min(shown.values()) >= 6.0
+    wide = cd_diagram(make.decisions(names, close, 0.1), width="page", values=values)
+    assert {text.get_text(): text.get_fontsize() for text in wide.texts}[names[0]] > shown[names[0]]

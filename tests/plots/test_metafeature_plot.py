@@ -160,23 +160,3 @@ def test_what_is_refused(model):
     many = metafeature_effect(runs_of(30, ("a", "b", "c")), algorithms=("A", "B"), metafeature="prior", rng=1)
     with pytest.raises(lt.errors.ArgumentError, match="draws at most 80 contrasts, got 90"):
         metafeature_effect_plot(many)
-
-
-@pytest.mark.parametrize(
-    ("colour", "ink"),
-    [
-        ("#4393c3", "white"),
-        ("#2166ac", "white"),
-        ("#b2182b", "white"),
-        ("#92c5de", None),
-        ("#fddbc7", None),
-        ("w", None),
-    ],
-)
-def test_digits_have_the_contrast_that_the_eye_sees(colour, ink):
-    """Before, digits on mid blue were black: luminance was a mean of coded values."""
-    from matplotlib.colors import to_rgb
-
-    from lmemtest.plots import _style
-
-    assert _style.ink_on(to_rgb(colour)) == (ink or _style.INK)

@@ -417,6 +417,8 @@ def test_rows_of_pairs_name_the_kind_of_their_intervals_and_p_values_have_the_di
     ):
         drawn = pairs_plot(means.pairs(adjust=adjust))
         assert kind in words_below(drawn).replace("\u00a0", " "), adjust
+    steps = words_below(pairs_plot(means.pairs(adjust="stepdown")))
+    assert steps.count("step-down") == 1
     p = float(means.pairs(adjust="none").to_frame()["p_value"].median())
     near = round(p, 4) + 1e-4  # a level that three decimals do not part from this p-value
     drawn = pairs_plot(means.pairs(adjust="none", alpha=near))

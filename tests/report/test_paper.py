@@ -318,7 +318,7 @@ def test_article_and_supplement_compile(name: str, request: pytest.FixtureReques
     log = compiled(tmp_path, "supplement")
     clean(log)
     assert int(re.search(r"Output written on supplement\.pdf \((\d+) page", log)[1]) <= 2  # type: ignore[index]
-    assert not [width for width in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log) if float(width) > 20.0]
+    assert r"Overfull \hbox" not in log
 
 
 @needs_latex
@@ -340,7 +340,7 @@ def test_a_report_compiles_with_its_figures(hostile: Analysis, tmp_path: Path) -
     log = compiled(tmp_path, "report")
     clean(log)
     assert log.count("<./report_files/") >= 4
-    assert not [width for width in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log) if float(width) > 20.0]
+    assert r"Overfull \hbox" not in log
 
 
 @needs_latex

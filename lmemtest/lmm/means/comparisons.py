@@ -336,7 +336,8 @@ class Comparisons(Result):
             if self.estimates.column == "response":  # of a model with a link, whose answers have no logarithms
                 advice = "Take emmeans(..., type='log')."
             else:
-                advice = f"Fit for instance 'log({self.estimates.score}) ~ ...', if all scores are positive."
+                score = self.estimates.score if self.estimates.score.isidentifier() else "score"
+                advice = f"Fit for instance 'log({score}) ~ ...', if all scores are positive."
             raise ArgumentError(
                 f"ratios() is for differences of logarithms, and these are of {self.estimates.score}. {advice}"
             )

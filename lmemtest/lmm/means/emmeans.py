@@ -340,6 +340,7 @@ def marginal_means(
     comparable = _comparable(fit, frame)
     direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
     functions = _OfFit(fit, ddf, robust, p)
+    score = fit.scope.measured if fit.scope is not None and fit.score == fit.scope.response else fit.score
     means = Estimates.of(
         L=L,
         frame=frame,
@@ -349,7 +350,7 @@ def marginal_means(
         specs=specs,
         by=by,
         alpha=alpha,
-        score=fit.score if along is None else f"slope of {fit.score} along {along}",
+        score=score if along is None else f"slope of {score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,
         errors="model" if robust is None else "cluster-robust",

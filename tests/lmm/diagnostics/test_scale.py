@@ -224,7 +224,7 @@ def test_the_figure_of_scales_shows_the_levels_that_the_words_name(wild):
     order = [scale.table["level"][i] for i in np.argsort(sds(scale))]
     assert set(labels) == {*order[:7], *order[-7:]}
     assert order[-1] == "game5"
-    assert drawn.axis_label.endswith("(14 of 20 levels, noisiest and quietest)")
+    assert drawn.axis_label.endswith("The noisiest and quietest 14 of 20 levels")
 
 
 @pytest.mark.parametrize("most", [2, 3, 13, 14])
