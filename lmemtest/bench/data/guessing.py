@@ -467,14 +467,14 @@ def _of_answers(
     table: pd.DataFrame, given: Mapping[str, Any], scores: Sequence[str], structure: dict[str, Any], reasons: list[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The same, where models answered the items of tasks: then tasks are the benchmarks, on which items repeat."""
-    item = structure["benchmark"]
-    if len(scores) != 1 or item is None or given["benchmark"] is not None or structure["seed"] is not None:
+    if len(scores) != 1 or given["benchmark"] is not None or not is_solved_or_not(table[scores[0]]):
         return structure, reasons
-    answers = answer_roles(table) if is_solved_or_not(table[scores[0]]) else None
-    asked = {"model": structure["algorithm"], "item": item, "score": scores[0]}
-    if answers is None or "task" not in answers or not asked.items() <= answers.items():
+    answers = answer_roles(table) or {}
+    item, task = answers.get("item"), answers.get("task")
+    asked = {"model": structure["algorithm"], "score": scores[0]}
+    told = (structure["benchmark"], structure["seed"]) in ((item, None), (task, item))
+    if item is None or task is None or not told or not asked.items() <= answers.items():
         return structure, reasons
-    task = answers["task"]
     rest = {name: tuple(n for n in structure[name] if n != task) for name in ("family", "metafeatures")}
     reason = f"{item!r} names the items of each {task!r}: tasks are the benchmarks, and items what repeats on them."
     return {**structure, **rest, "benchmark": task, "seed": item}, [reason]

@@ -430,9 +430,11 @@ def test_questions_that_every_task_numbers_anew_are_no_benchmarks() -> None:
     assert (roles["benchmark"], roles["seed"], roles["metafeatures"]) == ("task", "item", ())
     several = pd.concat([answers.assign(seed=seed) for seed in range(3)])
     assert guess(several).readings[0].roles["seed"] == ("item", "seed")
-    named = answers.assign(item="q" + answers["item"].astype(str))  # the same questions in all tasks, by their names
+    timed = answers.assign(correct=rng.random(len(answers)))  # of any score, not of answers alone
+    assert guess(timed).readings[0].roles["seed"] == "item"
+    named = timed.assign(item="q" + timed["item"].astype(str))  # the same in all tasks, by their names
     assert guess(named).readings[0].roles["benchmark"] == "item"
-    unique = answers.assign(item=answers.groupby("model").cumcount())
+    unique = timed.assign(item=timed.groupby("model").cumcount())
     assert guess(unique).readings[0].roles["benchmark"] == "item"
 
 
