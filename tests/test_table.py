@@ -155,7 +155,7 @@ def test_latex_escapes_everything() -> None:
     for escaped in (r"\&", r"\%", r"\$5", r"\#1", r"\{x\}", r"\textasciitilde{}", r"\textbackslash{}"):
         assert escaped in row
     assert row.endswith(r"& $-$1.5 & $<$0.001 \\")
-    assert r"\begin{tabular}{lrr}" in text
+    assert r"\begin{tabular}{@{}lrr@{}}" in text
     assert r"a\_b & y & p\_value \\" in text
     assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
 
@@ -171,9 +171,9 @@ def test_the_frame_is_handed_out_as_a_copy_at_full_precision() -> None:
 def test_latex_fits_the_line_and_goes_on_over_pages_where_it_may() -> None:
     frame = pd.DataFrame({"name": ["a", "b"], "meaning": ["word " * 60, "x"], "y": [1.0, 2.5]})
     text = ResultTable("t", frame).to_latex(label="tab:t")
-    assert re.search(r"\\begin\{tabular\}\{lp\{0\.8\d+\\linewidth\}r\}", text)
+    assert re.search(r"\\begin\{tabular\}\{@\{\}lp\{0\.8\d+\\linewidth\}r@\{\}\}", text)
     assert "\\caption{t}\n\\label{tab:t}" in text
-    assert r"\footnotesize" in ResultTable("", frame).to_latex(characters=24)
+    assert r"\footnotesize" in ResultTable("", frame).to_latex(characters=23)
     last = ResultTable("", frame[["name", "meaning"]]).to_latex()
     assert last.count(r"\tabularnewline") == 3  # not the backslashes that ragged lines take for their own
     many = pd.DataFrame({"benchmark": ["b"], **{f"an algorithm with a long name {i}": [0.5] for i in range(20)}})

@@ -266,7 +266,7 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
 
 _PAGE = 36  # lines of a table that a page of LaTeX holds
 # Digits on a line against those of the usual size (5.1 points wide, then 4.3 and 4.0), and digits between two columns.
-_SIZES = (("", 1.0, 2.5), (r"\footnotesize", 1.18, 2.9), (r"\scriptsize\setlength{\tabcolsep}{3pt}", 1.26, 1.6))
+_SIZES = (("", 1.0, 2.5), (r"\footnotesize", 1.18, 2.9), (r"\scriptsize\setlength{\tabcolsep}{2.5pt}", 1.26, 1.3))
 _LEAST, _BROKEN = 12, 10  # characters of a column of several lines, at the least; and of one whose words are broken
 _MINUS = 0.6  # of a digit, by which a minus is wider
 
@@ -288,7 +288,7 @@ def _side_by_side(columns: Sequence[tuple[str, list[str], bool]], characters: in
     _, gain, between = _SIZES[-1]
     parts: list[list[int]] = [[0]]
     for i in range(1, len(columns)):
-        if len(parts[-1]) > 1 and sum(least[j] + between for j in (*parts[-1], i)) > gain * characters:
+        if len(parts[-1]) > 1 and sum(least[j] + between for j in (*parts[-1], i)) - between > gain * characters:
             parts.append([0])
         parts[-1].append(i)
     return parts
@@ -297,12 +297,12 @@ def _side_by_side(columns: Sequence[tuple[str, list[str], bool]], characters: in
 def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], characters: int) -> tuple[str, str, list[float]]:
     """For LaTeX: the size of the letters, how columns are set so that a line holds them all, and their characters."""
     widths, least = _needs(columns)
-    count = len(columns)
-    fitting = [(*of, True) for of in _SIZES if sum(widths) + of[2] * count <= of[1] * characters]
-    fitting += [(*of, True) for of in _SIZES if sum(least) + of[2] * count <= of[1] * characters]
+    count, gaps = len(columns), len(columns) - 1
+    fitting = [(*of, True) for of in _SIZES if sum(widths) + of[2] * gaps <= of[1] * characters]
+    fitting += [(*of, True) for of in _SIZES if sum(least) + of[2] * gaps <= of[1] * characters]
     size, gain, between, whole_words = fitting[0] if fitting else (*_SIZES[-1], False)
     least = least if whole_words else [min(one, _BROKEN) for one in least]
-    left, later, rooms = gain * characters - between * count, sum(least), [float("inf")] * count
+    left, later, rooms = gain * characters - between * gaps, sum(least), [float("inf")] * count
     spec = ["r" if right else "l" for _, _, right in columns]
     for place, i in enumerate(sorted(range(count), key=lambda i: widths[i])):  # the narrow ones take no more
         later -= least[i]
@@ -310,7 +310,7 @@ def _columns_of_a_line(columns: Sequence[tuple[str, list[str], bool]], character
         if widths[i] > share:
             rooms[i], spec[i] = share, rf"p{{{share / (gain * characters):.3f}\linewidth}}"
         left -= min(widths[i], share)
-    return size, "".join(spec), rooms
+    return size, f"@{{}}{''.join(spec)}@{{}}", rooms  # rules end where the columns do
 
 
 def _lines_of_a_cell(text: str, room: float) -> int:
