@@ -437,7 +437,7 @@ def _least(fit: Any, specs: Sequence[str]) -> Moderated | None:
     cluster = min(units, key=lambda unit: count(*unit), default=[])
     crossed = any(count(*unit, *cluster) > count(*unit) for unit in units)
     few = not cluster or count(*cluster) < _FEWEST_CLUSTERS
-    return None if few or crossed or not fit.reml else replace(moderated(fit, cluster), least=True)
+    return None if few or crossed or not fit.reml else replace(_by_clusters(fit, tuple(cluster)), least=True)
 
 
 def _by_scope(fit: Any) -> Moderated:
@@ -448,8 +448,11 @@ def _by_scope(fit: Any) -> Moderated:
             "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
             "Name the column, for instance vcov=moderated(fit, cluster='benchmark')."
         )
-    within = _within(fit, cluster)
-    return Moderated(fit=fit, robust=sandwiched(within, cluster))
+    return _by_clusters(fit, cluster)
+
+
+def _by_clusters(fit: Any, cluster: tuple[str, ...]) -> Moderated:
+    return Moderated(fit=fit, robust=sandwiched(_within(fit, cluster), cluster))
 
 
 def _within(fit: Any, cluster: tuple[str, ...]) -> Any:

@@ -609,10 +609,10 @@ class LmmFit(Verbs, Result):
                 f"theta_start must have {self.problem.n_theta} elements, the covariance parameters of "
                 f"'{self.formula}' in the order of `fit.theta`; got the shape {start.shape}."
             )
-        from lmemtest.lmm.model.fitting import with_design
+        from lmemtest.lmm.model.fitting import with_cells
 
         reml = None if reml is None else check_flag(reml, "reml")
-        return with_design(self, cells=cells, reml=reml, start=start)
+        return with_cells(self, cells, reml=reml, start=start)
 
     # -- words --------------------------------------------------------------------------------------------------
 

@@ -285,25 +285,29 @@ def with_terms(fit: LmmFit, parsed: ParsedFormula) -> LmmFit:
     return with_design(fit, build_design(parsed, fit.cells.columns, fit.cells.n))
 
 
+def with_cells(fit: LmmFit, cells: Cells | None, *, reml: bool | None, start: Array | None = None) -> LmmFit:
+    """The model of a fit again, with other cells or by the other likelihood."""
+    design = fit.design
+    if cells is not None and cells.columns is not fit.cells.columns:
+        design = build_design(design.parsed, cells.columns, cells.n)
+    return with_design(fit, design, cells=cells, reml=reml, start=start)
+
+
 def with_design(
     fit: LmmFit,
-    design: Design | None = None,
+    design: Design,
     *,
     cells: Cells | None = None,
     reml: bool | None = None,
     start: Array | None = None,
 ) -> LmmFit:
-    """The model of a fit again, with another design, other cells, or by the other likelihood.
+    """The model of a fit again, with another design, and other cells or the other likelihood.
 
     A `start`, a theta of the random terms, is the only one of the search for other cells or another design.
     """
-    other, cells = cells is not None or design is not None, fit.cells if cells is None else cells
-    formula = fit.formula if design is None else str(design.parsed)
-    if design is None:
-        same = cells.columns is fit.cells.columns
-        design = fit.design if same else build_design(fit.design.parsed, cells.columns, cells.n)
+    other, cells = cells is not None or design is not fit.design, fit.cells if cells is None else cells
     return fit_cells(
-        formula,
+        fit.formula if design.parsed is fit.design.parsed else str(design.parsed),
         design,
         cells,
         data=fit.data,
