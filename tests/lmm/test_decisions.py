@@ -371,8 +371,14 @@ def test_a_critical_difference_beyond_any_that_helps_is_no_number():
     """t with 0.03 degrees of freedom, where a benchmark or two leave almost no interaction."""
     means = {"A": 0.1, "B": 0.2, "C": 0.4}
     p = pd.DataFrame(np.ones((3, 3)), index=list(means), columns=list(means))
-    near, far = (Decisions.of(means, p, direction="minimize", critical_difference=cd) for cd in (0.5, 1.3e48))
+    near, far = (
+        dataclasses.replace(Decisions.of(means, p, direction="minimize", critical_difference=cd), se=(0.1,) * 3)
+        for cd in (0.5, 1.3e48)
+    )
     assert (near.out_of_reach, far.out_of_reach) == (False, True)
+    assert not dataclasses.replace(
+        near, means=(0.1, 0.10001, 0.10002)
+    ).out_of_reach  # equal means are no lack of benchmarks
     assert "critical difference 0.5" in near.facts[0]
     assert "1.3e" not in far.facts[0]
     assert far.facts[0].endswith("no difference can be told with so few degrees of freedom: add benchmarks.")

@@ -88,7 +88,7 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     judged = partial(_judged, runs=runs, coded=coded, n=n, roles=roles, metafeatures=metafeatures)
     while candidates := [*filter(None, map(judged, names))] or [*filter(None, map(partial(judged, last=True), names))]:
         # a column that names whole runs, such as ``sgd_cifar10_s0``, leaves no choice for the algorithm, and comes last
-        benchmarks = [column.name for column in candidates if column.role == "benchmark"]
+        benchmarks = [column.name for column in candidates if column.role == "benchmark" and column.by_name]
         column = min(
             candidates,
             key=lambda column: (

@@ -41,7 +41,9 @@ _MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a gra
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-OUT_OF_REACH = 1000.0  # ranges of the means, beyond which a critical difference is no number that helps
+OUT_OF_REACH = (
+    1000.0  # ranges of the means, or their errors, beyond which a critical difference is no number that helps
+)
 MOST_NAMED = 8  # levels in a sentence
 MOST_LETTERED = 12  # levels in tables and figures; of more levels each would be in many groups
 
@@ -142,11 +144,12 @@ class Decisions(Result):
     @property
     def out_of_reach(self) -> bool:
         """Whether no difference could be told: a critical difference is a thousand times as large as any between the
-        means, which happens where hardly a degree of freedom is left.
+        means and as their standard errors, which happens where hardly a degree of freedom is left.
         """
         known = [mean for mean in self.means if math.isfinite(mean)]
-        span, largest = (max(known) - min(known) if known else 0.0), self.critical_difference[1]
-        return math.isfinite(largest) and largest > OUT_OF_REACH * span > 0.0
+        scale = max([max(known) - min(known) if known else 0.0, *(se for se in self.se if math.isfinite(se))])
+        largest, has_errors = self.critical_difference[1], any(map(math.isfinite, self.se))
+        return has_errors and math.isfinite(largest) and largest > OUT_OF_REACH * scale > 0.0
 
     @property
     def undecided(self) -> pd.DataFrame:
