@@ -227,7 +227,7 @@ def test_a_choice_of_one_begins_with_none(tab: Tab, address: str) -> None:
 def test_what_is_recommended_is_named_and_a_control_in_use_stays_so(tab: Tab, address: str) -> None:
     visit(tab, address)
     first = "[...document.querySelectorAll('.controls select[name=%s] option')][0].textContent"
-    assert tab.run(first % "population") == "recommended: family"
+    assert tab.run(first % "population") == "recommended: new families"
     assert tab.run(first % "adjust") == "recommended: stepdown"
     tab.run(
         "document.querySelector('[data-column=budget] summary').focus(), document.querySelector('.badges').remove()"
