@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from study import make_runs
 
 import lmemtest as lt
