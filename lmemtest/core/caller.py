@@ -1,4 +1,4 @@
-"""The language of advice: Python, options for those at the command line, arguments of a function that takes a table."""
+"""The language of advice: Python, options of commands, arguments of a function of a table, controls on a page."""
 
 from __future__ import annotations
 
