@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 
@@ -98,6 +99,19 @@ def test_what_still_loads_when_nothing_was_begun_is_ended(tmp_path, monkeypatch:
     while loading.is_alive() and time.monotonic() < deadline:  # the thread of the pool may take its exit code first
         time.sleep(0.01)
     assert not loading.is_alive()
+
+
+@pytest.mark.usefixtures("two_processors")
+@pytest.mark.parametrize("asked", [False, True])
+def test_no_thread_of_it_is_left_for_the_end_of_the_interpreter(asked: bool, monkeypatch, tmp_path) -> None:
+    (tmp_path / "slow_to_end.py").write_text("import time\ntime.sleep(0.1)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = {*threading.enumerate()}
+    with second_process("slow_to_end"):
+        load_beside()
+        if asked:
+            begun(os.getpid)()
+    assert {*threading.enumerate()} <= before
 
 
 @pytest.mark.usefixtures("two_processors")

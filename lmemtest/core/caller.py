@@ -1,4 +1,4 @@
-"""The language of advice: Python, options for those at the command line, arguments of a function that takes a table."""
+"""The language of advice: Python, options of commands, arguments of a function of a table, controls on a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 # What is advised, in Python and at the command line. ``{value!r}`` is a value as the language writes it: as Python's
 # `repr`, and quoted for a shell. A list is the words of a command, ``{words:again}`` the one that was typed, with them.
@@ -289,6 +290,19 @@ OF_A_TABLE = {
     "fit": "lmemtest.fit_lmm({formula!r}, {table})",
 }
 
+# The same for the reader of a page (`on_page`), who has controls: of the roles of columns, and of some arguments.
+ON_A_PAGE = {
+    "argument": "“{control}”",
+    "value": "“{control}: {value}”",
+    "column": "“{role}” under “roles of the columns”",
+    "role": "“{role}” under “roles of the columns”",
+    "role_in_table": "“{role}” under “roles of the columns”",
+    "role_of": "“{role}” for {column!r} under “roles of the columns”",
+    "roles": "Choose them under “roles of the columns”: “ignore” for a column that is left out on purpose.",
+    "one_value": "choose a role for it, such as “metafeatures”, and one of its values",
+    "at_levels": "choose one value of {first}",
+}
+
 
 # --------------------------------------------------------------------------------------------- in the caller's language
 
@@ -305,6 +319,8 @@ class _Caller:
 
 _CODE = "\\U"  # what bash calls a character by number
 _CALLER: ContextVar[_Caller | None] = ContextVar("lmemtest_caller", default=None)
+Controls: TypeAlias = Mapping[str, tuple[str, Mapping[str, str]]]  # by argument: its title, and what values are called
+_CONTROLS: ContextVar[Controls] = ContextVar("lmemtest_controls", default=MappingProxyType({}))
 
 
 @contextmanager
@@ -344,6 +360,28 @@ def on_function(function: str, table: str, arguments: Mapping[str, str]) -> Iter
 
 
 @contextmanager
+def on_page(controls: Controls) -> Iterator[None]:
+    """Give advice to the reader of a page: the explorer enters it. What has no control there is advised as outside.
+
+    Parameters
+    ----------
+    controls : mapping of str to (str, mapping of str to str)
+        Of each argument that has a control: its title, and what its values are called where not by themselves.
+
+    Examples
+    --------
+    >>> with on_page({"vcov": ("standard errors", {"model": "model-based"})}):
+    ...     setting("vcov", "model"), named("vcov"), setting("metric", "loss"), advice("role", role="family")
+    ('“standard errors: model-based”', '“standard errors”', "metric='loss'", '“family” under “roles of the columns”')
+    """
+    token = _CONTROLS.set(controls)
+    try:
+        yield
+    finally:
+        _CONTROLS.reset(token)
+
+
+@contextmanager
 def _called(caller: _Caller) -> Iterator[None]:
     token = _CALLER.set(caller)
     try:
@@ -371,7 +409,12 @@ def advice(what: str, **values: Any) -> str:
     "--family 'data set'"
     """
     python, command_line = ADVICE[what]
-    caller = _CALLER.get()
+    caller, controls = _CALLER.get(), _CONTROLS.get()
+    if controls and what in ON_A_PAGE and values.get("name", next(iter(controls))) in controls:
+        if "name" in values:
+            title, words = controls[values["name"]]
+            values = {"control": title, "value": words.get(str(values.get("value")), values.get("value"))}
+        return ON_A_PAGE[what].format(**values)
     if caller is None:
         return python.format(**values)
     if caller.function:
@@ -391,6 +434,8 @@ def named(argument: str) -> str:
     ...     named("metafeatures")
     '--metafeature'
     """
+    if argument in _CONTROLS.get():
+        return advice("argument", name=argument)
     caller = _CALLER.get()
     return argument if caller is None else caller.options.get(argument, argument)
 
@@ -406,6 +451,8 @@ def setting(argument: str, value: object) -> str:
     ...     setting("metric", "log loss")
     "--metric 'log loss'"
     """
+    if argument in _CONTROLS.get():
+        return advice("value", name=argument, value=value)
     return advice("typed", call=f"{argument}={value!r}", command=f"{named(argument)} {quoted(str(value))}")
 
 

@@ -493,7 +493,8 @@ def second_process(*modules: str, shared: tuple[str, ...] = ()) -> Iterator[None
             if len(given) == 1 and not given[0].done():  # it loads what nobody needs any more
                 for process in {*multiprocessing.active_children()} - others:
                     process.terminate()
-            pool.shutdown(wait=False, cancel_futures=True)
+            # waited for: at its end the interpreter writes to a pipe, which a thread of the pool would be closing
+            pool.shutdown(cancel_futures=True)
 
 
 def load_beside() -> None:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.diagnostics.advantages import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula import Bar
-    from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.estimates import Estimates
@@ -606,8 +605,7 @@ def analyze(
     with step("checking the table"):
         table = runs.with_named_algorithms()
         whole = table.study.without_properties
-        used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
-        check = check_rules(whole, _modelled(parsed), known=sorted(used), dispersion=dispersion)
+        check = check_rules(whole, parsed, dispersion=dispersion)
         refuse_unnamed(check.findings)
         per_run = table if parsed is not None else reduced(table, curves, dispersion)
         runs = whole if per_run is table else per_run.study.without_properties
@@ -699,13 +697,6 @@ def _diagnosed(fit: LmmFit) -> Diagnosis | None:
         return fit.diagnose(influence=False, n_draws=_SIMULATED, rng=DIAGNOSIS_RNG)
     except LmemtestError:
         return None
-
-
-def _modelled(parsed: ParsedFormula | None) -> tuple[str, Callable[[Any], Any]] | None:
-    """The function of the score that a model of one's own takes, as it is written; None for the score itself."""
-    if parsed is None or parsed.response_function is None or parsed.response_transform is None:
-        return None
-    return f"{parsed.response_function}({parsed.response})", parsed.response_transform
 
 
 def _call(runs: Runs, options: dict[str, Any], curves: TuningCurves | None) -> str:

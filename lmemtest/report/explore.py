@@ -25,9 +25,8 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.shared_seeds import with_shared_seeds
 from lmemtest.bench.robustness.variant import refitted, varied
 from lmemtest.bench.robustness.variants import raw_runs
-from lmemtest.core.options import (
-    DIRECTIONS,
-)
+from lmemtest.core.caller import on_page
+from lmemtest.core.options import DIRECTIONS
 from lmemtest.core.sanitize import one_line
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_column, check_fraction
@@ -38,7 +37,18 @@ from lmemtest.report.analysis import Analysis
 from lmemtest.report.document import plain
 from lmemtest.report.first_screen import badges, verdict
 from lmemtest.report.leaders import leaders
-from lmemtest.report.page import CHOICES, TESTS, fields_of, number_of, parts_of, query_of, reanalysed, shown, ticks_of
+from lmemtest.report.page import (
+    CHOICES,
+    CONTROLS,
+    TESTS,
+    fields_of,
+    number_of,
+    parts_of,
+    query_of,
+    reanalysed,
+    shown,
+    ticks_of,
+)
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.guessing import Reading
@@ -88,7 +98,8 @@ def explorer(
     analyses: dict[str, tuple[Analysis, list[str], list[str]]] = {}
     answers: dict[str, dict[str, Any]] = {}
     checked: dict[str, dict[str, Any]] = {}
-    context = copy_context()  # a server answers in other threads, in the same language of advice
+    with on_page(CONTROLS):
+        context = copy_context()  # a server answers in other threads, in the same language of advice
 
     def analysed(state: dict[str, Any], table: Runs) -> tuple[Analysis, list[str], list[str]]:
         """The analysis of a state, what was warned of, and what is not as planned."""
@@ -358,9 +369,10 @@ def _warnings() -> Iterator[list[str]]:
 def _checks(analysis: Analysis) -> dict[str, Any]:
     """What the rows, and the means on each benchmark, say of the claim: as the first screen of a report has it."""
     whole, runs = analysis.table.study.without_properties, analysis.runs
-    check = check_rules(whole)
+    own = analysis.fit.design.parsed if analysis.own_formula else None
+    check = check_rules(whole, own, dispersion=analysis.fit.dispersion)
     if runs.curve is not None and runs is not analysis.table:
-        check = of_reduced(check, runs)
+        check = of_reduced(check, runs, analysis.fit.dispersion)
     effects = observed_advantages(analysis.fit, runs, alpha=analysis.alpha)
     check = with_shared_seeds(check, analysis.fit, runs, analysis.recommendation, analysis.alpha)
     full = replace(analysis, table=whole, check=check, effects=effects)
@@ -393,10 +405,13 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
         **answer,
         "formula": analysis.formula,
         "used": {
-            "population": analysis.recommendation.population if not analysis.own_formula else "",
-            "curves": analysis.runs.curve.how if analysis.runs.curve is not None else "model",
-            "adjust": analysis.pairs.adjust,
-            "vcov": analysis.pairs.errors,
+            name: _in_words(name, value)
+            for name, value in {
+                "population": analysis.recommendation.population if not analysis.own_formula else "",
+                "curves": analysis.runs.curve.how if analysis.runs.curve is not None else "model",
+                "adjust": analysis.pairs.adjust,
+                "vcov": analysis.pairs.errors,
+            }.items()
         },
         "notes": [*analysis.pairs.notes, *analysis.decisions.notes],
         "diagram": {
@@ -418,6 +433,11 @@ def _whole(analysis: Analysis, reference: str | None) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _in_words(name: str, value: str) -> str:
+    """What a value of a control is called."""
+    return CONTROLS[name][1].get(value, value)
 
 
 def _readings_in_words(state: Mapping[str, Any]) -> list[str]:
@@ -513,17 +533,18 @@ def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mappi
             }
         )
     usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
-             "vcov": "recommended", "ddf": "satterthwaite"}  # fmt: skip
+             "vcov": "recommended", "ddf": _in_words("ddf", "satterthwaite")}  # fmt: skip
     offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
     offered["population"] = tuple(name for name in CHOICES["population"] if name != "family" or table.family)
     roles = {} if fixed else _role_by_column(table) | state.get("role", {})
     return {
         "columns": boxes,
+        "titles": {name: title for name, (title, _) in CONTROLS.items()},
         "choices": [
             {
                 "name": name,
-                "usual": f"as planned: {planned[name]}" if name in planned else usual[name],
-                "values": list(values),
+                "usual": f"as planned: {_in_words(name, planned[name])}" if name in planned else usual[name],
+                "values": [[value, _in_words(name, value)] for value in values],
                 "now": state.get(name),
             }
             for name, values in offered.items()

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.modelling.recommend import POPULATIONS
 from lmemtest.bench.robustness.variants import pairs_of
+from lmemtest.core.caller import Controls
 from lmemtest.core.options import (
     ADJUSTMENT_NAMES,
     CURVE_CHOICES,
@@ -44,6 +45,22 @@ CHOICES = {
     "adjust": REPORT_ADJUSTMENTS,
     "vcov": VCOV,
     "ddf": DDF_METHODS,
+}
+# The controls of the explorer by argument of `variant`: their titles, and how values read that are not words.
+CONTROLS: Controls = {
+    "scale": ("score scale", {"normalized_regret": "normalized regret"}),
+    "population": (
+        "claims about",
+        {"family": "new families", "benchmark": "new benchmarks", "run": "these benchmarks"},
+    ),
+    "curves": ("curves over the budget", {}),
+    "adjust": ("adjustment", {}),
+    "vcov": ("standard errors", ERROR_NAMES),
+    "ddf": ("degrees of freedom", DDF_NAMES),
+    "alpha": ("alpha", {}),
+    "reference": ("reference", {}),
+    "formula": ("formula of your own", {}),
+    "direction": ("better scores", {}),
 }
 TESTS = ("alpha", "adjust", "vcov", "ddf")  # arguments of `variant` that need no other fit
 # Fields of an analysis that its pairs do not need.

@@ -33,7 +33,7 @@ def ways(analysis: Analysis) -> pd.DataFrame:
 
 def _rows_of(beside: Variants, analysis: Analysis) -> list[dict[str, Any]]:
     """Every way but the one of the report, which the other ones stand beside."""
-    ours = {"score": analysis.means.score, "population": analysis.recommendation.population, "test": "lmem"}
+    ours = {"score": analysis.runs.score, "population": analysis.recommendation.population, "test": "lmem"}
     left, right = beside.pairs["left"].tolist(), beside.pairs["right"].tolist()
     rows = []
     for name, phrase, codes in zip(beside.phrases, beside.phrases.values(), beside.codes, strict=True):

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from study import make_runs
 
+import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import plain
@@ -82,6 +84,19 @@ def test_a_pair_is_reversed_where_the_other_one_wins(close: Analysis) -> None:
     nobody = replace(close.decisions, codes=np.where(np.abs(close.decisions.codes) == 1, 0, close.decisions.codes))
     row = row_of_decisions("nobody", nobody, close)
     assert (row["changed"], row["reversed"]) == (n_decided, 0)
+
+
+def test_the_score_of_the_report_is_no_other_analysis_of_it() -> None:
+    """Scores reduced from curves have a name in words beside that of their column."""
+    runs = make_runs(3, 6, 3, 2, shift=[0.0, 0.2, 0.6])
+    frame = runs.to_frame()
+    frame["loss"] = np.exp(frame["loss"]) * np.where(frame["benchmark"].isin(["b00", "b01"]), 1e3, 1.0)
+    analysis = analyze(lt.Runs(frame, **runs.roles()))
+    assert analysis.on_ranks is not None
+    assert analysis.runs.score != analysis.means.score
+    names = ways(analysis)["analysis"].tolist()
+    assert names.count("by ranks") == 1
+    assert len(set(names)) == len(names)
 
 
 def test_the_badge_counts_the_analyses_that_differ_and_names_the_one_that_differs_most(close: Analysis) -> None:

@@ -113,15 +113,15 @@ def test_the_places_in_figures_are_the_numbers_of_the_pairs(runs: lt.Runs, ask: 
     [
         ("bogus=1", "There is no such option. Options: role, direction, without, only, scale"),
         ("alhpa=1", "Did you mean 'alpha'?"),
-        ("alpha=7", "alpha must be"),
+        ("alpha=7", "“alpha” must be"),
         ("alpha=x", "It is no number."),
-        ("scale=ranks", "scale must be"),
+        ("scale=ranks", "“score scale” must be"),
         ("without.bench=b01", "Columns:"),
         ("without.benchmark=b99", "It does not occur in the column 'benchmark'."),
         ("reference=Z", "It is no algorithm."),
         ("role.tool=seed", "There is no such column."),
         ("role.prior=colour", "role must be"),
-        ("direction=up", "direction must be"),
+        ("direction=up", "“better scores” must be"),
         ("without.=1", "Columns:"),
     ],
 )
@@ -191,12 +191,33 @@ def test_analyses_that_differ_in_their_tests_share_a_fit(monkeypatch: pytest.Mon
 
 
 def test_answers_of_a_server_advise_in_the_language_in_which_it_was_started(runs: lt.Runs) -> None:
-    query = "population=family"
+    frame = runs.to_frame()
+    frame.loc[0, "loss"] = np.nan
+    broken = lt.Runs(frame, **runs.roles())
     with on_command_line(["lmemtest", "explore", "runs.csv"]):
-        ask = explorer(runs)
-    for asked, advised in ((ask, "--family COLUMN"), (explorer(runs), "Runs(..., family=...)")):
+        ask = explorer(broken)
+    for asked, advised in ((ask, "--drop-missing"), (explorer(broken), "runs.drop_missing()")):
         with ThreadPoolExecutor(1) as other:
-            assert advised in other.submit(asked, "answer", query).result()["error"]
+            assert advised in other.submit(asked, "answer", "").result()["error"]
+
+
+@pytest.mark.parametrize("started", [contextlib.nullcontext(), on_command_line(["lmemtest", "explore", "runs.csv"])])
+def test_what_has_a_control_is_advised_by_its_title(runs: lt.Runs, started: Any) -> None:
+    with started:
+        ask = explorer(runs)
+    roles = "under “roles of the columns”"
+    assert ask("answer", "population=family")["error"].startswith(
+        "“claims about: new families” needs runs with families of benchmarks, and no column is named as their family. "
+        f"Name it: “family” {roles}."
+    )
+    assert ask("answer", "adjust=tukey")["error"].endswith(
+        "Give “standard errors: model-based” with it, or leave “adjustment” out."
+    )
+    assert ask("answer", "role.prior=none")["error"].endswith(
+        f"Choose them {roles}: “ignore” for a column that is left out on purpose."
+    )
+    titles = ask("answer", "")["controls"]["titles"]
+    assert (titles["population"], titles["vcov"], titles["adjust"]) == ("claims about", "standard errors", "adjustment")
 
 
 def test_roles_can_be_corrected() -> None:
@@ -251,8 +272,9 @@ def test_populations_are_offered_that_the_table_has(runs: lt.Runs) -> None:
         choices = explorer(table)("answer", "")["controls"]["choices"]
         return next(choice["values"] for choice in choices if choice["name"] == "population")
 
-    assert offered(runs) == ["benchmark", "run"]
-    assert offered(make_runs(3, 2, 2, families=[2] * 6)) == ["family", "benchmark", "run"]
+    new, these = ["benchmark", "new benchmarks"], ["run", "these benchmarks"]
+    assert offered(runs) == [new, these]
+    assert offered(make_runs(3, 2, 2, families=[2] * 6)) == [["family", "new families"], new, these]
 
 
 def test_roles_of_prepared_scores_are_fixed(runs: lt.Runs) -> None:
@@ -419,3 +441,14 @@ def test_pairs_without_a_common_benchmark_are_no_numbers() -> None:
 )
 def test_ticks_are_round(values: list[float | None], texts: list[str]) -> None:
     assert [text for _, text in ticks_of(values)] == texts
+
+
+@pytest.mark.parametrize("plan", [{"dispersion": "benchmark"}, {"formula": "log(loss) ~ algorithm + (1 | benchmark)"}])
+def test_what_the_planned_model_allows_for_is_no_problem_of_the_table(plan: dict[str, Any]) -> None:
+    frame = make_runs(3, 8, 3, shift=[2.0, 2.3, 2.6]).to_frame()
+    frame["loss"] = np.exp(frame["loss"] / 3) * frame["benchmark"].map(lambda name: 10.0 ** (int(name[1:]) % 4))
+    runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+    problems = explorer(runs, plan=plan)("checks", "")["problems_of_table"]
+    analysis = lt.analyze(runs, **plan)
+    assert [problem["title"] for problem in problems] == [outcome.check for outcome in analysis.check.to_fix]
+    assert len(problems) < len(explorer(runs)("checks", "")["problems_of_table"])

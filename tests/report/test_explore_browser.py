@@ -153,7 +153,7 @@ def test_a_bad_address_is_told_and_the_rest_is_used(tab: Tab, address: str) -> N
     visit(tab, f"{address}?bogus=<img src=x onerror=alert(1)>&alpha=0.01&scale=wrong")
     text = tab.run("document.querySelector('[role=alert]').innerText")
     assert "bogus=<img src=x onerror=alert(1)> in the address is not used." in text
-    assert "scale=wrong in the address is not used. scale must be" in text
+    assert "scale=wrong in the address is not used. “score scale” must be" in text
     assert tab.run("document.querySelectorAll('[role=alert] img').length") == 0
     assert tab.run("document.querySelector('[name=alpha]').value") == "0.01"
     change(tab, "ddf", "residual")
@@ -227,7 +227,7 @@ def test_a_choice_of_one_begins_with_none(tab: Tab, address: str) -> None:
 def test_what_is_recommended_is_named_and_a_control_in_use_stays_so(tab: Tab, address: str) -> None:
     visit(tab, address)
     first = "[...document.querySelectorAll('.controls select[name=%s] option')][0].textContent"
-    assert tab.run(first % "population") == "recommended: family"
+    assert tab.run(first % "population") == "recommended: new families"
     assert tab.run(first % "adjust") == "recommended: stepdown"
     tab.run(
         "document.querySelector('[data-column=budget] summary').focus(), document.querySelector('.badges').remove()"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.formula.bars import ParsedFormula
 
 # Findings about rows at different budgets: one score per run is over the same ones.
 _SETTLED = ("single_trials", "irregular_budgets")
@@ -206,15 +207,18 @@ def check(
 
 def check_rules(
     runs: Runs,
-    modelled: tuple[str, Callable[[Any], Any]] | None = None,
+    parsed: ParsedFormula | None = None,
     *,
-    known: Sequence[str] = (),
     dispersion: str | None = None,
     names: Sequence[str] = RULES,
 ) -> RunsCheck:
-    """The rules alone, or some of them, for a model of one's own: with the scales of what it takes of the score, a
-    function and how it is written, the columns that it uses (`known`), and that of its residual variances."""
-    model: dict[str, Any] = {"modelled": modelled, "known": tuple(known), "dispersion": dispersion}
+    """The rules alone, or some of them, for a model of one's own: with the scales of what its formula takes of the
+    score, the columns that it uses, and that of its residual variances."""
+    modelled = None
+    if parsed is not None and parsed.response_function is not None and parsed.response_transform is not None:
+        modelled = f"{parsed.response_function}({parsed.response})", parsed.response_transform
+    used = {*(() if parsed is None else parsed.columns), *(() if dispersion is None else (dispersion,))}
+    model: dict[str, Any] = {"modelled": modelled, "known": tuple(sorted(used)), "dispersion": dispersion}
     subject = Subject(runs=runs, alpha=0.05, form="auto", rng=None, **model)
     return _checked(subject, names, None)
 

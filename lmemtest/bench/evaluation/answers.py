@@ -329,6 +329,8 @@ def _lengthened(
         )
     check_columns(kept, columns, argument="item, task, epoch, judge, family or cluster")
     names = [next(name for name in (base, f"{base}_", f"{base}__") if name not in kept) for base in ("model", "score")]
+    schema = frame.collect_schema()
+    frame = frame.with_columns(nw.col(name).cast(nw.Int8()) for name in wanted if schema[name] == nw.Boolean())
     for name in wanted:
         check_numeric(frame, name, argument="model")
     frame = frame.select(*kept, *(nw.col(name).cast(nw.Float64()) for name in wanted))

@@ -32,7 +32,7 @@ from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, r
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import terms_of_seeds
 from lmemtest.bench.modelling.terms import called_for
-from lmemtest.core.caller import advice, named
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
@@ -432,27 +432,28 @@ def _require(runs: Runs, wanted: str) -> None:
         return
     study = runs.study
     study.require("benchmark", f"{plural(wanted)} cannot be a sample")
+    asked = setting("population", wanted)
     if not study.several_benchmarks:
         raise DesignError(
-            f"population={wanted!r} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the "
-            "answer holds for it alone. Leave population out, or add more benchmarks."
+            f"{asked} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the answer holds "
+            f"for it alone. Leave {named('population')} out, or add more benchmarks."
         )
     if wanted != "family":
         return
     if not runs.family:
         raise ArgumentError(
-            "population='family' needs runs with families of benchmarks, and no column is named as their family. "
+            f"{asked} needs runs with families of benchmarks, and no column is named as their family. "
             f"Name it: {advice('role', role='family')}. Columns: {', '.join(runs.columns)}."
         )
     if not study.families:
         raise DesignError(
-            f"population='family' is not possible: {' '.join(_of_no_families(runs))} Leave {named('population')} out: "
-            f"the answer then holds for new {plural(str(runs.benchmark))}."
+            f"{asked} is not possible: {' '.join(_of_no_families(runs))} Leave {named('population')} out: the "
+            f"answer then holds for new {plural(str(runs.benchmark))}."
         )
     if not enough_families(runs, _FEWEST_ASKED):
         level = study.families[-1]
         raise DesignError(
-            f"population='family' needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "
+            f"{asked} needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "
             f"of {':'.join(level)}. Take {advice('value', name='population', value='benchmark')} for claims about "
             "these, or add benchmarks of others."
         )

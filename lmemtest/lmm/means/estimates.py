@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lmemtest.core.caller import named, setting
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.result import Result, result
 from lmemtest.core.validate import check_direction, check_fraction
@@ -397,8 +398,8 @@ class Estimates(Result):
         one_variance = adjust in ("tukey", *JOINT_ADJUSTMENTS)
         if one_variance and self.errors in ("moderated", "own"):
             raise ArgumentError(
-                f"adjust={adjust!r} is for one variance of all comparisons, and moderated standard errors give each "
-                "its own. Give vcov='model' with it, or leave adjust out."
+                f"{setting('adjust', adjust)} is for one variance of all comparisons, and moderated standard errors "
+                f"give each its own. Give {setting('vcov', 'model')} with it, or leave {named('adjust')} out."
             )
         if one_variance and self.errors == "cluster-robust":
             return self, (

@@ -51,10 +51,11 @@ function matrix({ codes, p, tips }, levels) {
 // ------------------------------------------------------------------------------------------------------ controls
 
 function controls(form, answer, change) {
-  const { columns, choices, roles, role_names: names, direction, algorithms, alpha, formula, formula_planned: planned, reference } = answer.controls;
+  const { columns, titles, choices, roles, role_names: names, direction, algorithms, alpha, formula, formula_planned: planned, reference } = answer.controls;
   const chooser = (title, key, values, now, first, send = (value) => [[key, value]]) => {
     const select = make("select", { name: key });
-    for (const value of [...(first === null ? [] : [first]), ...values.filter((value) => value !== first)]) select.append(make("option", { value: value === first ? "" : value }, value));
+    const named = values.map((value) => (Array.isArray(value) ? value : [value, value])).filter(([, text]) => text !== first);
+    for (const [value, text] of [...(first === null ? [] : [["", first]]), ...named]) select.append(make("option", { value }, text));
     select.value = now ?? "";
     // another score has a direction of its own
     select.addEventListener("change", () => change(select.value === "score" ? [key, "direction"] : [key], select.value === "" ? [] : send(select.value)));
@@ -97,7 +98,6 @@ function controls(form, answer, change) {
     whole.open = role !== "seed" && count <= 12;
     return add(whole, make("summary", {}, title), group(...(more ? [make("p", { class: "note" }, more)] : [list, all, " ", none, hint])));
   });
-  const titles = { scale: "score scale", population: "claims about", curves: "curves over the budget", adjust: "adjustment", vcov: "standard errors", ddf: "degrees of freedom" };
   const opened = new Map([...form.querySelectorAll("details")].map((one) => [one.dataset.column, one.open]));
   const focused = form.getRootNode().activeElement;
   const every = () => [...form.querySelectorAll("input, select, button, summary")];
@@ -109,19 +109,19 @@ function controls(form, answer, change) {
   const fixed = make("p", { class: "note" }, "The scores were prepared for these roles; give others when the table is read.");
   add(rest, make("summary", {}, "roles of the columns"), group(...(roles.length ? roles.map(([column, role]) => chooser(column, `role.${column}`, names, role, null)) : [fixed])));
   rest.open = Boolean(answer.doubts);
-  if (roles.length) rest.lastChild.append(chooser("better scores", "direction", ["minimize", "maximize"], direction, null));
+  if (roles.length) rest.lastChild.append(chooser(titles.direction, "direction", ["minimize", "maximize"], direction, null));
   const used = answer.used ?? {}; // what is recommended is known with an answer
   const of = (...names) => choices.filter(({ name }) => names.includes(name)).map(({ name, usual, values, now: chosen }) =>
     chooser(titles[name], name, values, chosen, usual === "recommended" && !chosen && used[name] ? `recommended: ${used[name]}` : usual));
   const tests = make("details", { "data-column": "…tests" });
   add(tests, make("summary", {}, "model and tests"), group(...of("adjust", "vcov", "ddf"),
-    typed("formula of your own", "formula", formula, { type: "text", placeholder: planned || "as recommended", spellcheck: "false" })));
+    typed(titles.formula, "formula", formula, { type: "text", placeholder: planned || "as recommended", spellcheck: "false" })));
   tests.open = Boolean(formula) || choices.some(({ name, now }) => now && ["adjust", "vcov", "ddf"].includes(name));
   form.replaceChildren(
     group(
       ...of("scale", "population", "curves"),
-      typed("alpha", "alpha", alpha, { type: "number", min: "0", max: "1", step: "any", inputmode: "decimal" }),
-      chooser("reference", "reference", algorithms, reference, "the best")),
+      typed(titles.alpha, "alpha", alpha, { type: "number", min: "0", max: "1", step: "any", inputmode: "decimal" }),
+      chooser(titles.reference, "reference", algorithms, reference, "the best")),
     ...boxes, tests, rest);
   for (const one of form.querySelectorAll("details")) {
     if (opened.has(one.dataset.column)) one.open = opened.get(one.dataset.column);

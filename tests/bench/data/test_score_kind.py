@@ -18,6 +18,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.scales import looks_like, remedies, scale_ratio, score_kind, spreads
 from lmemtest.core.caller import on_command_line
 from lmemtest.errors import DataError
+from lmemtest.lmm.formula import parse_formula
 
 SEEDS = range(4)
 ROLES: dict[str, Any] = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
@@ -340,10 +341,13 @@ def test_a_constant_benchmark_is_kept(role: str) -> None:
     assert "leave" not in advice
 
 
+LOGGED = parse_formula("log(runtime) ~ tool + (1 | task)")
+
+
 def test_scales_of_a_model_of_logarithms_are_those_of_the_logarithms() -> None:
     """Times whose scatter is the same factor everywhere: raw 300-fold, and no difference once they are logged."""
     runs = runtimes(0, limit=np.inf, scatter=0.3)
-    raw, logged = check_rules(runs), check_rules(runs, ("log(runtime)", np.log))
+    raw, logged = check_rules(runs), check_rules(runs, LOGGED)
     assert raw.scale_ratio > 30
     assert raw.scales_differ
     sd = runs.normalize("log").check(rules_only=True).scales["residual_sd"]
@@ -353,12 +357,12 @@ def test_scales_of_a_model_of_logarithms_are_those_of_the_logarithms() -> None:
     frame.loc[frame["task"] == 1, "runtime"] **= 9
     few = {"score": "runtime", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
     for roles in ({**ROLES, **few}, few):  # with seeds and without
-        found = check_rules(Runs(frame, **roles), ("log(runtime)", np.log))
+        found = check_rules(Runs(frame, **roles), LOGGED)
         finding = next(f for f in found.findings if f.kind == "score_scale")
         assert finding.message.startswith("Values of log(runtime) scatter ")
         assert "'log'" not in finding.advice
     zero = Runs(frame.assign(runtime=frame["runtime"].where(frame.index != 5, 0.0)), **{**ROLES, **few})
-    assert np.isfinite(check_rules(zero, ("log(runtime)", np.log)).scale_ratio)
+    assert np.isfinite(check_rules(zero, LOGGED).scale_ratio)
 
 
 def python_advice(text: str) -> list[str]:

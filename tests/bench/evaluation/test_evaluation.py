@@ -827,3 +827,14 @@ def test_pairs_are_shown_best_first_and_single_answers_are_said_to_hold_chance()
     twice = pd.concat([table.assign(epoch=0), again])
     repeated = lt.evaluate(twice, model="model", task="task", item="item", score="score", epoch="epoch")
     assert "chance" not in repeated.sources.set_index("source")["meaning"]["item:model"]
+
+
+def test_answers_of_true_and_false_count_as_one_and_zero_in_either_form() -> None:
+    long = answers(3)
+    wide = long.pivot_table(index=["task", "item"], columns="model", values="right").reset_index()
+    models = [name for name in wide.columns if name not in ("task", "item")]
+    marked = wide.astype(dict.fromkeys(models, bool))
+    ours = lt.evaluate(marked, model=models, task="task", item="item").to_frame()
+    theirs = lt.evaluate(long, **ROLES).to_frame()
+    pd.testing.assert_frame_equal(ours, theirs)
+    assert list(marked.dtypes[models].unique()) == [np.dtype(bool)]
