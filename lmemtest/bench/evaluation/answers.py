@@ -316,7 +316,8 @@ def _lengthened(
     frame: nw.DataFrame[Any] | nw.LazyFrame[Any], models: Any, score: Any, kept: list[Any]
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str, str]:
     """A table with a column of scores per model as one with a row per answer, and its two new columns."""
-    columns = frame.collect_schema().names()
+    schema = frame.collect_schema()
+    columns = schema.names()
     wanted = list(check_columns(models, columns, argument="model"))
     if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted) or set(wanted) & set(map(str, kept)):
         raise ArgumentError(
@@ -330,7 +331,8 @@ def _lengthened(
     check_columns(kept, columns, argument="item, task, epoch, judge, family or cluster")
     names = [next(name for name in (base, f"{base}_", f"{base}__") if name not in kept) for base in ("model", "score")]
     for name in wanted:
-        check_numeric(frame, name, argument="model")
+        if schema[name] != nw.Boolean():
+            check_numeric(frame, name, argument="model")
     frame = frame.select(*kept, *(nw.col(name).cast(nw.Float64()) for name in wanted))
     return frame.unpivot(on=wanted, index=kept, variable_name=names[0], value_name=names[1]), names[0], names[1]
 
