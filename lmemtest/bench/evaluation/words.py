@@ -76,7 +76,7 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
         "these": f"{noun}{ends} {where}; {drawn}{judges} are the sample. Separate standard errors for each pair"
         f"{' (delta method)' * odds}, Satterthwaite degrees of freedom."
     }
-    if evaluation.like is not None:
+    if evaluation.like is not None and evaluation.fit is not None:
         means = evaluation.like.estimates
         least = ", the model's at least" * (means.moderate is not None and means.moderate.level is not None)
         errors = f"{ERROR_NAMES[means.errors].capitalize()} standard errors{least}, {DDF_NAMES[means.ddf]}"
