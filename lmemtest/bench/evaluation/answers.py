@@ -29,7 +29,7 @@ from lmemtest.bench.evaluation.refusals import (
 )
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import combine_codes, first_rows
-from lmemtest.core.frames import check_numeric, collected
+from lmemtest.core.frames import check_numeric, collected, unpivoted
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.core.words import counted, format_level, joined, listed, plural, spoken
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -334,7 +334,7 @@ def _lengthened(
         if schema[name] != nw.Boolean():
             check_numeric(frame, name, argument="model")
     frame = frame.select(*kept, *(nw.col(name).cast(nw.Float64()) for name in wanted))
-    return frame.unpivot(on=wanted, index=kept, variable_name=names[0], value_name=names[1]), names[0], names[1]
+    return unpivoted(frame, wanted, kept, *names), names[0], names[1]
 
 
 def _blocks(
