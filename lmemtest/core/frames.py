@@ -165,6 +165,16 @@ def in_memory(
     return [frame[name] for name in keys], as_float(frame[score])
 
 
+def unpivoted(frame: Any, on: list[str], index: list[str], variable: str, value: str) -> Any:
+    """A table with a column for each of several as one with a row for each of them, and two new columns.
+
+    What DuckDB unpivots is sought in the default connection, and the table may be of another one.
+    """
+    if not frame.implementation.is_duckdb():
+        return frame.unpivot(on=on, index=index, variable_name=variable, value_name=value)
+    return nw.concat([frame.select(*index, nw.lit(name).alias(variable), nw.col(name).alias(value)) for name in on])
+
+
 def cell_sums(
     table: nw.LazyFrame[Any], keys: Sequence[str], score: str
 ) -> tuple[list[pd.Series[Any]], dict[str, np.ndarray]]:

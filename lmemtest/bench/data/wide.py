@@ -12,7 +12,7 @@ from lmemtest.bench.data.column import LOOKED_AT, Column, names_a_measure, role_
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.requirements import REQUIRED, required_direction
 from lmemtest.core.caller import advice, named, setting
-from lmemtest.core.frames import collected
+from lmemtest.core.frames import collected, unpivoted
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_names
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
@@ -212,7 +212,7 @@ def from_wide(
         )
     table = table.with_columns(nw.col(name).cast(nw.Float64) for name in wanted)
     over = roles["benchmark" if in_rows else "algorithm"]
-    long = table.unpivot(on=wanted, index=index, variable_name=over, value_name=score)
+    long = unpivoted(table, wanted, index, over, score)
     notes = read_as(tidy.remarks)
     roles |= {
         "direction": direction,

@@ -29,7 +29,7 @@ from lmemtest.bench.evaluation.refusals import (
 )
 from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import combine_codes, first_rows
-from lmemtest.core.frames import check_numeric, collected
+from lmemtest.core.frames import check_numeric, collected, unpivoted
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.core.words import counted, format_level, joined, listed, plural, spoken
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -316,7 +316,8 @@ def _lengthened(
     frame: nw.DataFrame[Any] | nw.LazyFrame[Any], models: Any, score: Any, kept: list[Any]
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str, str]:
     """A table with a column of scores per model as one with a row per answer, and its two new columns."""
-    columns = frame.collect_schema().names()
+    schema = frame.collect_schema()
+    columns = schema.names()
     wanted = list(check_columns(models, columns, argument="model"))
     if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted) or set(wanted) & set(map(str, kept)):
         raise ArgumentError(
@@ -332,9 +333,10 @@ def _lengthened(
     schema = frame.collect_schema()
     frame = frame.with_columns(nw.col(name).cast(nw.Int8()) for name in wanted if schema[name] == nw.Boolean())
     for name in wanted:
-        check_numeric(frame, name, argument="model")
+        if schema[name] != nw.Boolean():
+            check_numeric(frame, name, argument="model")
     frame = frame.select(*kept, *(nw.col(name).cast(nw.Float64()) for name in wanted))
-    return frame.unpivot(on=wanted, index=kept, variable_name=names[0], value_name=names[1]), names[0], names[1]
+    return unpivoted(frame, wanted, kept, *names), names[0], names[1]
 
 
 def _blocks(

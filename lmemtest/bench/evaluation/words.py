@@ -13,7 +13,7 @@ from lmemtest.bench.evaluation.evaluation_result import Evaluation
 from lmemtest.bench.evaluation.failed import on_failures
 from lmemtest.bench.evaluation.questions import ITEMS, LIKE, SUFFIX, THESE
 from lmemtest.bench.evaluation.tables import best_first
-from lmemtest.core.options import ADJUSTMENT_NAMES
+from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted, format_number, joined, percent, plural
 
@@ -76,7 +76,10 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
         "these": f"{noun}{ends} {where}; {drawn}{judges} are the sample. Separate standard errors for each pair"
         f"{' (delta method)' * odds}, Satterthwaite degrees of freedom."
     }
-    if evaluation.fit is not None:
+    if evaluation.like is not None and evaluation.fit is not None:
+        means = evaluation.like.estimates
+        least = ", the model's at least" * (means.moderate is not None and means.moderate.level is not None)
+        errors = f"{ERROR_NAMES[means.errors].capitalize()} standard errors{least}, {DDF_NAMES[means.ddf]}"
         families = [plural(str(read["family"]))] if "family" in evaluation.design else []
         populations["like"] = f"tasks of {families[0]} like these" if families else "tasks like these"
         units = [*families, "tasks", *["judges"] * read["judges_are_sample"], "items"]
@@ -86,7 +89,7 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
         samples["like"] = (
             f"{joined(units)} are the sample: {evaluation.fit.formula}{rows}"
             f"{', binomial (logit), probabilities averaged over random effects' * (evaluation.method == 'binomial')}"
-            f"{', odds of k right of n items (k + 1/2) / (n - k + 1/2)' * odds}."
+            f"{', odds of k right of n items (k + 1/2) / (n - k + 1/2)' * odds}. {errors} degrees of freedom."
         )
     if evaluation.items is not None:
         populations["items"] = "these items"

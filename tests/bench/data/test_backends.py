@@ -157,6 +157,17 @@ def test_an_order_within_groups_that_dask_lacks_has_another_way():
         refuses(DataError, r"dask tables do not offer\. Do it before, .* polars, duckdb, pyspark, or", ask)
 
 
+def test_columns_of_algorithms_are_read_from_duckdb_by_whatever_connection():
+    rows = np.random.default_rng(2).integers(2, size=(20, 2))
+    wide = pd.DataFrame(rows, columns=["A", "B"]).assign(task=[f"t{i}" for i in range(20)])
+    theirs = DUCK.from_arrow(pa.Table.from_pandas(wide, preserve_index=False))
+    means = [lt.fit_lmm("score ~ algorithm + (1 | task)", lt.Runs.from_wide(frame, direction="maximize")).params
+             for frame in (wide, theirs)]  # fmt: skip
+    pd.testing.assert_series_equal(*means)
+    found = [lt.evaluate(frame, model=["A", "B"], item="task").to_frame() for frame in (wide, theirs)]
+    pd.testing.assert_frame_equal(*found)
+
+
 def test_more_cells_than_memory_holds_are_refused_with_a_way_to_fewer(monkeypatch):
     monkeypatch.setattr(frames, "MOST_CELLS", 100)
     monkeypatch.setattr(study, "MOST_CELLS", 100)

@@ -44,9 +44,29 @@ def test_for_tasks_like_these_means_and_errors_are_those_of_the_generalised_mixe
     linear = lt.evaluate(table, **ROLES, epoch="epoch").to_frame()
     these = [name for name in pairs if name.endswith("_these")]
     pd.testing.assert_frame_equal(pairs[these], linear[these])
-    assert "probabilities averaged over random effects" in found.samples["like"]
+    assert found.samples["like"].endswith(
+        "probabilities averaged over random effects. Moderated standard errors, the model's at least, Satterthwaite "
+        "degrees of freedom."
+    )
     assert found.method == "binomial"
     assert len(found.sources) == 0
+
+
+@pytest.mark.parametrize(
+    ("tasks", "options", "errors"),
+    [
+        (5, {}, "Moderated"),
+        (5, {"vcov": "model"}, "Model-based"),
+        (2, {}, "Model-based"),
+        (5, {"method": "binomial", "vcov": "model"}, "Model-based"),
+        (2, {"method": "binomial"}, "Model-based"),
+    ],
+)
+def test_what_standard_errors_for_tasks_like_these_come_from_is_said(
+    tasks: int, options: dict[str, str], errors: str
+) -> None:
+    found = lt.evaluate(answers(tasks=tasks, items=20, level=1.0), **ROLES, **options)
+    assert found.samples["like"].endswith(f". {errors} standard errors, Satterthwaite degrees of freedom.")
 
 
 def test_models_without_an_answer_to_some_item_and_tasks_of_suites_are_compared():

@@ -437,6 +437,8 @@ def test_rows_are_the_items_where_models_have_columns_and_nothing_names_items():
     assert "No column of items was named: each row is one, answered by all models." in found.notes
     lazy = lt.evaluate(pl.from_pandas(wide).lazy(), model=["A", "B"], task="t")
     pd.testing.assert_frame_equal(lazy.to_frame(), by_id.to_frame())
+    by_truth = lt.evaluate(wide.astype({"A": bool, "B": bool}), model=["A", "B"], task="t")
+    pd.testing.assert_frame_equal(by_truth.to_frame(), by_id.to_frame())
     with pytest.raises(ArgumentError, match=r"epoch names 't', so a row is no item\. Name the column of the items"):
         lt.evaluate(wide, model=["A", "B"], epoch="t")
 
