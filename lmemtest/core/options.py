@@ -37,6 +37,7 @@ VCOV = ("moderated", "model")  # what standard errors come from, by name
 ERROR_NAMES = {
     "model": "model-based",
     "moderated": "moderated",
+    "larger": "the larger of model-based and moderated",  # by default of generalised models
     "own": "each comparison's own",
     "cluster-robust": "cluster-robust",
 }  # as they read before "standard errors"

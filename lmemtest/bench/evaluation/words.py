@@ -78,8 +78,7 @@ def _of_populations(evaluation: Evaluation, read: Mapping[str, Any]) -> dict[str
     }
     if evaluation.like is not None and evaluation.fit is not None:
         means = evaluation.like.estimates
-        least = ", the model's at least" * (means.moderate is not None and means.moderate.level is not None)
-        errors = f"{ERROR_NAMES[means.errors].capitalize()} standard errors{least}, {DDF_NAMES[means.ddf]}"
+        errors = f"{ERROR_NAMES[means.errors].capitalize()} standard errors, {DDF_NAMES[means.ddf]}"
         families = [plural(str(read["family"]))] if "family" in evaluation.design else []
         populations["like"] = f"tasks of {families[0]} like these" if families else "tasks like these"
         units = [*families, "tasks", *["judges"] * read["judges_are_sample"], "items"]

@@ -141,7 +141,7 @@ class Comparisons(Result):
 
     @property
     def errors(self) -> str:
-        """Where standard errors come from: "model", "moderated", "own" or "cluster-robust"."""
+        """Where standard errors come from: "model", "moderated", "larger" (of both), "own" or "cluster-robust"."""
         return self.estimates.errors
 
     @property

@@ -51,6 +51,7 @@ DEFAULT_ADJUST = {
     "": "tukey",
     "model": "tukey",
     "moderated": "stepdown",
+    "larger": "stepdown",
     "own": "none",
     "cluster-robust": "holm",
 }  # by simulation

@@ -82,8 +82,9 @@ class Decisions(Result):
     direction : {"minimize", "maximize"} or None
         Which end of the response is better.
     adjust, errors, ddf, score : str
-        Adjustment of the p-values, where standard errors come from ("model", "moderated", "own", "cluster-robust"),
-        degrees of freedom, what was compared; empty where another program made the decisions and did not say.
+        Adjustment of the p-values, where standard errors come from ("model", "moderated", "larger" of both, "own",
+        "cluster-robust"), degrees of freedom, what was compared; empty where another program made the decisions and did
+        not say.
     statistic : str
         What `means` are: "marginal mean", "mean rank", ...
     test : str

@@ -368,7 +368,8 @@ def marginal_means(
         subject="" if along is None else f"Slope along {along}: ",
     )
     if moderation is not None and not (moderation.least and min(len(rows) for _, rows in means.groups()) < _SEVERAL):
-        means = means.with_errors(moderate=ModeratedMeans.of(moderation, means), errors="moderated")
+        errors = "larger" if moderation.least else "moderated"
+        means = means.with_errors(moderate=ModeratedMeans.of(moderation, means), errors=errors)
     notes = (
         *changes,
         *_held_notes(grid, covariates, at, weights),

@@ -77,7 +77,7 @@ class Estimates(Result):
         Which end is better; None if that is not known.
     ddf : str
         Rule for the degrees of freedom.
-    errors : {"model", "moderated", "own", "cluster-robust", ""}
+    errors : {"model", "moderated", "larger", "own", "cluster-robust", ""}
         Where standard errors come from; "own" is for a single comparison where those of many are moderated. Empty: from
         `V` as it was given, taken for one variance of all comparisons.
     n_obs : int or None
@@ -396,7 +396,7 @@ class Estimates(Result):
                 "emmeans(..., vcov='moderated')."
             )
         one_variance = adjust in ("tukey", *JOINT_ADJUSTMENTS)
-        if one_variance and self.errors in ("moderated", "own"):
+        if one_variance and self.errors in ("moderated", "larger", "own"):
             raise ArgumentError(
                 f"{setting('adjust', adjust)} is for one variance of all comparisons, and moderated standard errors "
                 f"give each its own. Give {setting('vcov', 'model')} with it, or leave {named('adjust')} out."

@@ -217,7 +217,7 @@ def _averaged(fit: Any, means: Estimates, these: Sequence[str]) -> Estimates:
     )
     if means.moderate is None:
         return found
-    return found.with_errors(moderate=replace(means.moderate, link=means), errors="moderated")
+    return found.with_errors(moderate=replace(means.moderate, link=means), errors=means.errors)
 
 
 def _ends(family: Family, m: Array, half: Array) -> tuple[Array, Array]:

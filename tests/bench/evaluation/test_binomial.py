@@ -45,8 +45,8 @@ def test_for_tasks_like_these_means_and_errors_are_those_of_the_generalised_mixe
     these = [name for name in pairs if name.endswith("_these")]
     pd.testing.assert_frame_equal(pairs[these], linear[these])
     assert found.samples["like"].endswith(
-        "probabilities averaged over random effects. Moderated standard errors, the model's at least, Satterthwaite "
-        "degrees of freedom."
+        "probabilities averaged over random effects. The larger of model-based and moderated standard errors, "
+        "Satterthwaite degrees of freedom."
     )
     assert found.method == "binomial"
     assert len(found.sources) == 0
