@@ -443,6 +443,14 @@ def is_solved_or_not(column: pd.Series[Any]) -> bool:
     return len(values) == 2 and {float(value) for value in values} == {0.0, 1.0}
 
 
+def _is_all_alike(column: pd.Series[Any]) -> bool:
+    """Whether a column holds 0 alone or 1 alone."""
+    import pandas as pd
+
+    values = column.unique() if pd.api.types.is_numeric_dtype(column.dtype) else ()
+    return len(values) == 1 and values[0] in (0, 1)
+
+
 def _model(table: Any, free: list[str]) -> str | None:
     """The column that is called like a model and has few values."""
     found = [n for n in free if role_of(n) == "algorithm" and 1 < table[n].nunique() <= len(table) / FEWEST_ITEMS]
@@ -525,7 +533,11 @@ def _wide(table: Any, free: list[str], said: dict[str, Any]) -> dict[str, Any] |
     """A column of 0/1 answers for each model; without a column of items the rows are the items."""
     import pandas as pd
 
-    solved = [name for name in free if is_solved_or_not(table[name]) and role_of(name) is None]
+    unnamed = [name for name in free if role_of(name) is None]
+    solved = [name for name in unnamed if is_solved_or_not(table[name])]
+    if len(solved) > 1:  # then a model that solves all or nothing is a column of their type
+        kinds = {table[name].dtype for name in solved}
+        solved = [n for n in unnamed if n in solved or (table[n].dtype in kinds and _is_all_alike(table[n]))]
     others = [name for name in free if name not in solved]
     numeric = [name for name in others if pd.api.types.is_float_dtype(table[name].dtype)]
     if len(solved) < 2 or len(table) < FEWEST_WIDE or numeric or "score" in said:

@@ -288,6 +288,8 @@ def test_wide_answers_have_a_column_per_model_and_rows_that_are_items() -> None:
     rng = np.random.default_rng(5)
     table = pd.DataFrame(rng.integers(2, size=(30, 3)), columns=["gpt", "llama", "qwen"])
     assert answer_roles(table) == {"model": ["gpt", "llama", "qwen"]}
+    assert answer_roles(table.assign(perfect=1)) == {"model": ["gpt", "llama", "qwen", "perfect"]}
+    assert answer_roles(table.assign(use_amp=True)) == {"model": ["gpt", "llama", "qwen"]}
     table = table.assign(id=range(100, 130), subject=["a", "b", "c"] * 10)
     assert answer_roles(table) == {"model": ["gpt", "llama", "qwen"], "item": "id", "task": "subject"}
 
