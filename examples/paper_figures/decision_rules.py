@@ -41,6 +41,7 @@ RULES = {  # and their names in figures
 ESTIMATORS = ("ideal", "biased")
 THRESHOLD = 1.9952  # standard deviations of a run: of the improvements that the paper found published
 PROBABILITIES = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+IDEAL, BIASED = "#0072B2", "#D55E00"  # Okabe & Ito (2008)
 AT_ONCE = 2_000_000  # differences in memory
 
 
@@ -223,8 +224,8 @@ def decision_rules_plot(table: pd.DataFrame, gamma: float = 0.75, alpha: float =
         ax.axvspan(0.5, gamma, color="0.9", linewidth=0.0, zorder=0)
         ax.axhline(100.0 * alpha, color="0.4", linestyle="--", linewidth=0.7)
         draw(ax, "oracle", "ideal", color="0.6", linewidth=3.0, label="oracle")
-        draw(ax, rule, "ideal", color="C0", label="ideal estimator")
-        draw(ax, rule, "biased", color="C1", linestyle="--", label="biased estimator")
+        draw(ax, rule, "ideal", color=IDEAL, label="ideal estimator")
+        draw(ax, rule, "biased", color=BIASED, linestyle="--", label="biased estimator")
         ends = (table["probability"].min(), 0.5, gamma, table["probability"].max())
         for low, high, region in zip(ends, ends[1:], ("H0", "not meaningful", "H1"), strict=False):
             ax.text((low + high) / 2.0, 106, region, ha="center", va="center", fontsize="x-small", color="0.4")
@@ -251,8 +252,8 @@ def rule_curves_plot(table: pd.DataFrame, over: str = "n_runs") -> Figure:
         for ax, rule in zip(column, shown, strict=True):
             for of, estimator, label, style in (
                 ("oracle", "ideal", "oracle", {"color": "0.6", "linewidth": 3.0}),
-                (rule, "ideal", "ideal estimator", {"color": "C0"}),
-                (rule, "biased", "biased estimator", {"color": "C1", "linestyle": "--"}),
+                (rule, "ideal", "ideal estimator", {"color": IDEAL}),
+                (rule, "biased", "biased estimator", {"color": BIASED, "linestyle": "--"}),
             ):
                 curve = curves.loc[[(of, estimator)]]
                 ax.plot(curve[over], 100.0 * curve["rate"], label=label, **style)
@@ -261,6 +262,9 @@ def rule_curves_plot(table: pd.DataFrame, over: str = "n_runs") -> Figure:
         ax.set(ylim=(-3.0, 103.0), yticks=(0, 50, 100))
         ax.set_ylabel(name, fontsize="small")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False)
-    figure.supxlabel("Pairs of runs" if over == "n_runs" else "gamma", fontsize="medium")
+    names = {"n_runs": "pairs of runs", "gamma": "γ"}
+    (other,) = set(names) - {over}
+    same = f" ({names[other]}: {table[other].iloc[0]:g})" if table[other].nunique() == 1 else ""
+    figure.supxlabel(f"{names[over].capitalize()}{same}; oracle: z-test with the true variance", fontsize="medium")
     figure.supylabel("A found better, % of studies", fontsize="medium")
     return figure
