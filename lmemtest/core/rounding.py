@@ -114,6 +114,8 @@ def below(p: Any, alpha: Any) -> Any:
     >>> below(0.049, 0.05), below(0.05 - 1e-17, 0.05), below(float("nan"), 0.05)
     (True, False, False)
     """
+    if isinstance(p, float) and isinstance(alpha, float):  # without arrays: thousands are written one by one
+        return bool(p < alpha * (1.0 - _OF_LEVEL))
     verdict = np.asarray(p, dtype=float) < np.asarray(alpha, dtype=float) * (1.0 - _OF_LEVEL)
     return bool(verdict) if np.ndim(verdict) == 0 else verdict
 
@@ -126,6 +128,8 @@ def at_most(p: Any, alpha: Any) -> Any:
     >>> at_most(0.1 + 0.2, 0.3), at_most(0.31, 0.3)
     (True, False)
     """
+    if isinstance(p, float) and isinstance(alpha, float):
+        return bool(p <= alpha * (1.0 + _OF_LEVEL))
     verdict = np.asarray(p, dtype=float) <= np.asarray(alpha, dtype=float) * (1.0 + _OF_LEVEL)
     return bool(verdict) if np.ndim(verdict) == 0 else verdict
 

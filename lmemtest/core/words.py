@@ -139,16 +139,16 @@ def format_p(p: float, *, level: float | None = None) -> str:
     smallest = 0.001 if level is None else min(level, 0.001)
     if below(p, smallest):
         return f"<{smallest:g}"
-    levels = np.array(_LEVELS if level is None else (*_LEVELS, level))
+    levels = _LEVELS if level is None else (*_LEVELS, level)
     place = _place(p, levels)
     # below and at_most part at 1e-9 of a level: twelve decimals tell what they tell apart
     texts = (written(float(p), f".{digits}f") for digits in range(3, 13))
     return next(text for text in texts if _place(float(text), levels) == place)
 
 
-def _place(p: float, levels: np.ndarray) -> int:
+def _place(p: float, levels: tuple[float, ...]) -> int:
     """Where a value lies among levels: twice the number of those above it, and once that of those it equals."""
-    return int(below(p, levels).sum() + at_most(p, levels).sum())
+    return sum(below(p, level) + at_most(p, level) for level in levels)
 
 
 def p_text(p: float, *, level: float | None = None) -> str:

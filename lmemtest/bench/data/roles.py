@@ -447,8 +447,10 @@ def _is_all_alike(column: pd.Series[Any]) -> bool:
     """Whether a column holds 0 alone or 1 alone."""
     import pandas as pd
 
-    values = column.unique() if pd.api.types.is_numeric_dtype(column.dtype) else ()
-    return len(values) == 1 and values[0] in (0, 1)
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return False
+    values = column.dropna().unique()
+    return len(values) == 1 and float(values[0]) in (0.0, 1.0)
 
 
 def _model(table: Any, free: list[str]) -> str | None:
