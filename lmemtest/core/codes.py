@@ -155,6 +155,10 @@ class Keys:
         some, codes, levels = self.take(rows), [], []
         for code, level in zip(some.codes, self.levels, strict=True):
             used = np.bincount(code, minlength=len(level)) > 0
+            if used.all():
+                codes.append(code)
+                levels.append(level)
+                continue
             left = level[used]
             codes.append((np.cumsum(used) - 1)[code])
             levels.append(left.remove_unused_categories() if isinstance(left, pd.Categorical) else left)

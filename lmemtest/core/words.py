@@ -140,6 +140,8 @@ def format_p(p: float, *, level: float | None = None) -> str:
     if below(p, smallest):
         return f"<{smallest:g}"
     levels = _LEVELS if level is None else (*_LEVELS, level)
+    if all(abs(p - level) > 0.001 for level in levels):  # what rounding does not reach
+        return written(float(p), ".3f")
     place = _place(p, levels)
     # below and at_most part at 1e-9 of a level: twelve decimals tell what they tell apart
     texts = (written(float(p), f".{digits}f") for digits in range(3, 13))

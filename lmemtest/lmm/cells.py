@@ -155,6 +155,9 @@ def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score
     )
 
 
+_OF_GROUPS = ("n", "n_bad", "mean", "above", "ss", "low", "high")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Groups:
     """What one group-by returns: cells that may hold scores that are not finite.
@@ -183,9 +186,9 @@ class Groups:
         keys, kept = self.keys, np.ones(self.keys.size, dtype=bool)
         for name, values in wanted.items():
             i = keys.names.index(name)
-            kept &= pd.Series(keys.levels[i]).isin(list(values)).to_numpy()[keys.codes[i]]
-        names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
-        return Groups(keys=keys.part(kept), **{name: getattr(self, name)[kept] for name in names})
+            among = set(values)
+            kept &= np.array([level in among for level in keys.levels[i].tolist()], dtype=bool)[keys.codes[i]]
+        return Groups(keys=keys.part(kept), **{name: getattr(self, name)[kept] for name in _OF_GROUPS})
 
     def over(self, by: Sequence[str]) -> Groups:
         """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
@@ -196,6 +199,9 @@ class Groups:
         keys = self.keys.only(by)
         index = keys.numbered()
         size = int(index.max()) + 1
+        if size == len(index):  # the same groups in another order
+            order = first_rows(index, size)
+            return Groups(keys=keys.take(order), **{name: getattr(self, name)[order] for name in _OF_GROUPS})
 
         def total(values: NDArray[np.float64]) -> NDArray[Any]:
             return np.bincount(index, weights=values, minlength=size)

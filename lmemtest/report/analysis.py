@@ -221,6 +221,8 @@ class Analysis(Result):
     @property
     def incomparable(self) -> bool:
         """Whether the means are over unlike things that the model takes no notice of: no verdict follows from them."""
+        if self.runs.budget is None:
+            return False
         return bool(self.budgets.trials or (self.budgets.differ and self.budgets.role == "none"))
 
     @property

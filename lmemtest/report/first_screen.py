@@ -227,11 +227,10 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
             "mean": [means[level] for level in levels],
             gap_name: gaps,
             "p": p,
+            **({"groups": ranked["letters"]} if decisions.lettered else {}),
         }
     )
-    if decisions.lettered:
-        frame["groups"] = ranked["letters"]
-    few = frame.iloc[:MOST_ROWS]
+    few = frame if len(frame) <= MOST_ROWS else frame.iloc[:MOST_ROWS]
     notes = (f"The first {MOST_ROWS} of {len(frame):,}; the csv has all.",) if len(few) < len(frame) else ()
     formats: dict[str, Any] = {"mean": write, "p": partial(format_p, level=analysis.alpha)}
     return ResultTable(f"Ranking by mean {wording.measured(analysis)}", few, notes, formats)

@@ -100,7 +100,8 @@ def reanalysed(
     `scaled` is a score made before.
     """
     part, model, fit, changes = refit
-    pairs, changes = pairs_of(fit, part, {"alpha": 0.05, **arguments}), [*changes]
+    changes = [*changes]
+    pairs = replace(pairs_of(fit, part, {"alpha": 0.05, **arguments}), direction=part.direction)
     if scaled:
         changes.insert(sum(len(arguments.get(place, ())) for place in ("without", "only")), f"by {scaled}")
     if arguments.get("population") is not None and "population" not in state:
@@ -112,7 +113,7 @@ def reanalysed(
         "recommendation": model,
         "own_formula": own,
         "fit": fit,
-        "pairs": replace(pairs, direction=part.direction),
+        "pairs": pairs,
         "decisions": pairs.decisions(alpha=pairs.alpha, direction=part.direction),
     }
     return {**fields, **NOT_ASKED}, [*changes, *options_in_words(state)]

@@ -275,7 +275,9 @@ class Runs(Guided):
     @property
     def seeds(self) -> tuple[str, ...]:
         """The columns that make up the seed."""
-        parts = () if self.seed is None else tuple(self.seed.split(BETWEEN_SEEDS))
+        if self.seed is None or BETWEEN_SEEDS not in self.seed:
+            return () if self.seed is None else (self.seed,)
+        parts = tuple(self.seed.split(BETWEEN_SEEDS))
         return parts if set(parts) <= set(self.columns) else (self.seed,)
 
     @property

@@ -58,8 +58,7 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
         If a value does not occur, or nothing that can be compared is left.
     """
     wanted = levels_named(runs, conditions, "filter")
-    frame = _with_values(runs.frame, wanted)
-    known = runs.study.seen(wanted)
+    frame, known = _with_values(runs, wanted), runs.study.seen(wanted)
     one = runs.algorithm in wanted  # asked for: looked at, not compared
     if known:
         found = runs.restricted(frame, [groups.where(wanted) for groups in known], several=not one)
@@ -68,14 +67,22 @@ def filter(runs: Runs, /, **conditions: Any) -> Runs:
     return found.following(runs, lambda runs: runs.filter(**wanted))
 
 
-def _with_values(frame: AnyFrame, wanted: Mapping[str, Sequence[Any]]) -> AnyFrame:
+def _with_values(runs: Runs, wanted: Mapping[str, Sequence[Any]]) -> AnyFrame:
     """The rows that have one of the values wanted of each column."""
+    frame = runs.frame
     if not frame.implementation.is_pandas() or isinstance(frame, nw.LazyFrame):
         for column, values in wanted.items():
             frame = frame.filter(nw.col(column).is_in(values))
         return frame
     table = frame.to_native()  # its rows are taken once
-    kept = [table[column].isin(values).to_numpy() for column, values in wanted.items()]
+    kept = []
+    for column, values in wanted.items():
+        if runs.study.seen((column,)):  # variants of one table ask for its columns again and again
+            codes, levels = runs.study.of_rows(column)
+            among = set(values)
+            kept.append(np.array([level in among for level in levels], dtype=bool)[codes])
+        else:
+            kept.append(table[column].isin(values).to_numpy())
     return nw.from_native(table[np.logical_and.reduce(kept)], eager_only=True) if kept else frame
 
 

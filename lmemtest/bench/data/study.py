@@ -52,6 +52,8 @@ class Study:
         self.note = ""  # what it does not hold
         self._codes: dict[str, NDArray[np.int64]] = {}
         self._names: dict[str, tuple[Any, ...]] = {}
+        self._of_rows: dict[str, tuple[NDArray[np.int64], tuple[Any, ...]]] = {}
+        self._counts: dict[frozenset[str], int] = {}
         self._seen: dict[frozenset[str], Groups] = {frozenset(groups.keys.names): groups for groups in seen}
 
     # ------------------------------------------------------------------ cells
@@ -215,6 +217,13 @@ class Study:
             levels = (None,) if column is None else pd.Series(keys.levels[keys.names.index(column)]).tolist()
             self._names[role] = tuple(levels)
         return self._names[role]
+
+    def of_rows(self, column: str) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
+        """Of each row of a table of pandas the code of its value, and what the codes stand for; none is missing."""
+        if column not in self._of_rows:
+            codes, levels = column_codes(self.runs.frame.to_native()[column])
+            self._of_rows[column] = codes, tuple(pd.Series(levels).tolist())
+        return self._of_rows[column]
 
     @cached_property
     def benchmark_of(self) -> NDArray[np.int64]:
@@ -494,7 +503,11 @@ class Study:
     def count(self, *columns: str | None) -> int:
         """How many combinations of some columns occur; one of none, and None stands for a role that is not given."""
         named = tuple(dict.fromkeys(name for name in columns if name is not None))
-        return self.groups(named).keys.size if named else 1
+        wanted = frozenset(named)
+        if named and wanted not in self._counts:
+            source = self._holding(wanted) or self.groups(named)
+            self._counts[wanted] = int(source.keys.only(named).numbered().max()) + 1
+        return self._counts[wanted] if named else 1
 
     @cached_property
     def scored_alike(self) -> bool:

@@ -251,7 +251,7 @@ def _answer(
     return Answer(
         question="shared_seeds",
         title="Effects that runs with the same seed share across benchmarks",
-        tables={"test": pd.DataFrame({name: [value] for name, value in values.items()})},
+        tables={"test": pd.DataFrame([values])},
         values={**values, "level": level, "test": test, "verdict": "shown" if below(p_value, SHOWN) else verdict},
     )
 
@@ -285,9 +285,12 @@ def _off(blocks: list[NDArray[np.intp]], values: Array) -> Array:
     """Values without the means of some factors, of which two are fully crossed."""
     for codes in blocks:
         code = np.unique(codes, return_inverse=True)[1]
+        size = np.bincount(code)
+        if values.ndim == 1:
+            values = values - (np.bincount(code, values) / size)[code]
+            continue
         members = sp.csr_array((np.ones(len(code)), code, np.arange(len(code) + 1)))
-        means = (members.T @ values).T / np.bincount(code)
-        values = values - means.T[code]
+        values = values - (members.T @ values / size[:, None])[code]
     return values
 
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Codes, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
 
+    Tests = pd.DataFrame | Mapping[str, NDArray[Any]]  # columns of one length
+
 
 _MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a graph of 30 levels can have 3^10
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -473,12 +475,12 @@ def decisions(pairs: Comparisons, alpha: float | None = None, *, direction: str 
     notes = []
     if direction and pairs.direction and direction != pairs.direction:
         notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
-    gap = pairs.table["estimate"].to_numpy(dtype=float)
+    gap = pairs.columns["estimate"].astype(float)
     return decisions_of(
         levels=pairs.levels,
         means=pairs.estimates.estimate,
         se=pairs.estimates.se,
-        tests=pairs.table,
+        tests=pairs.columns,
         ahead=gap > 0.0 if (direction or pairs.direction) == "maximize" else gap < 0.0,  # also without means to order
         half_widths=pairs.half_widths(alpha),
         alpha=alpha,
@@ -501,7 +503,7 @@ def decisions_of(
     levels: Sequence[str],
     means: Any,
     se: Any,
-    tests: pd.DataFrame,
+    tests: Tests,
     half_widths: Any,
     alpha: float,
     direction: str | None,
@@ -536,12 +538,10 @@ def decisions_of(
     )
 
 
-def codes_of(
-    levels: Sequence[str], tests: pd.DataFrame, alpha: float, ahead: Mask, equivalent: Mask | None = None
-) -> Codes:
+def codes_of(levels: Sequence[str], tests: Tests, alpha: float, ahead: Mask, equivalent: Mask | None = None) -> Codes:
     """The verdicts of tests in the order of the levels, the row compared with the column; see `decisions_of`."""
     left, right = _places(levels, tests)
-    p = tests["p_value"].to_numpy(dtype=float)
+    p = np.asarray(tests["p_value"], dtype=float)
     verdicts = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
     verdicts[np.isnan(p)] = Verdict.NOT_TESTED
     if equivalent is not None:
@@ -551,7 +551,7 @@ def codes_of(
     return codes
 
 
-def _places(levels: Sequence[str], tests: pd.DataFrame) -> list[NDArray[np.intp]]:
+def _places(levels: Sequence[str], tests: Tests) -> list[NDArray[np.intp]]:
     """The places among the levels of the two of each pair."""
     place = {name: i for i, name in enumerate(levels)}
     return [np.array([place[name] for name in tests[side].tolist()], dtype=np.intp) for side in ("left", "right")]

@@ -244,7 +244,8 @@ class ModeratedMeans:
         size = C.sizes().times(of_family)
         involved = size > 0.0
         balanced = np.asarray((np.abs(C.times(of_family)) <= _ZERO * np.maximum(size, 1.0)).all(axis=1))
-        for key in np.unique(involved[identified], axis=0):
+        one = np.ones((1, 1), dtype=bool)
+        for key in one if len(self.families) == 1 else np.unique(involved[identified], axis=0):
             rows = np.flatnonzero(identified & (involved == key).all(axis=1))
             if key.any():
                 at = rows[balanced[rows]]
