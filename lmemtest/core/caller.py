@@ -229,6 +229,11 @@ ADVICE = {
     "rank": ("lmemtest.rank(runs)", "lmemtest rank"),
     "rank_by": ("lmemtest.rank(runs, test={test!r})", "lmemtest rank --test {test!r}"),
     "fit": ("fit_lmm({formula!r}, runs)", "lmemtest fit RUNS {formula!r}"),
+    "formula_per_run": (", or the formula for runs.per_run({how!r})", ""),
+    "moderated_errors": (
+        "Ask for them where the means are estimated: emmeans(..., vcov='moderated').",
+        "They need {ddf}, and three benchmarks or more that are independent.",
+    ),
     "sign_flip_test": (
         "permutation_test(runs, exchange='signs')",
         "permutation_test(runs, exchange='signs') in Python",
@@ -301,6 +306,8 @@ ON_A_PAGE = {
     "roles": "Choose them under “roles of the columns”: “ignore” for a column that is left out on purpose.",
     "one_value": "choose a role for it, such as “metafeatures”, and one of its values",
     "at_levels": "choose one value of {first}",
+    "formula_per_run": "",
+    "moderated_errors": "They need {ddf}, and three benchmarks or more that are independent.",
 }
 
 

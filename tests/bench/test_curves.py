@@ -271,7 +271,7 @@ def test_what_cannot_be_reduced_is_refused():
     with pytest.raises(ArgumentError, match="curves says what the scores of a run over its budget count, so it needs"):
         lt.analyze(by_hand(frame), curves="last")
     refuses(ArgumentError, "were reduced already \\(mean\\)", lt.analyze, runs.per_run("mean"), curves="last")
-    with pytest.raises(ArgumentError, match="formula= is one of your own for the rows as they are"):
+    with pytest.raises(ArgumentError, match="and formula is for the rows as they are"):
         lt.analyze(runs, curves="last", formula="acc ~ tool")
     with pytest.raises(ArgumentError, match="curves='model' keeps curves in the mixed model"):
         lt.rank(runs, "frequentist", curves="model")

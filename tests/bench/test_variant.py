@@ -122,7 +122,7 @@ def test_a_variant_says_what_is_another_one():
          "without must be a mapping of columns or roles to values, such as {'benchmark': 'b00'}, got 3"),
         ({"only": {"task": 3}}, "only names the column 'task', which is not in the data"),
         ({"formula": "loss ~ 1"}, "formula must have the algorithm 'algorithm' in its fixed part"),
-        ({"formula": "loss ~ algorithm", "population": "run"}, "and formula= is one of your own: give one of them"),
+        ({"formula": "loss ~ algorithm", "population": "run"}, "and formula each choose the model: give one of them"),
         ({"formula": "loss ~ algorithm", "scale": "rank"}, "models 'loss', but the score of these runs is 'loss_rank'"),
         ({"scale": "baseline"}, "scale must be 'minmax' or "),
     ],

@@ -216,6 +216,15 @@ def test_what_has_a_control_is_advised_by_its_title(runs: lt.Runs, started: Any)
     assert ask("answer", "role.prior=none")["error"].endswith(
         f"Choose them {roles}: “ignore” for a column that is left out on purpose."
     )
+    of_options = {
+        "population=run&ddf=kenward-roger": "Use “degrees of freedom: Satterthwaite”.",
+        "vcov=moderated&ddf=residual": "They need “degrees of freedom: Satterthwaite”, and three benchmarks or more "
+        "that are independent.",
+        "formula=loss ~ algorithm&population=run": "“claims about: these benchmarks” and “formula of your own” each "
+        "choose the model: give one of them. A random effect of families and algorithms makes families the sample.",
+    }
+    for query, advised in of_options.items():
+        assert ask("answer", query)["error"].endswith(advised)
     titles = ask("answer", "")["controls"]["titles"]
     assert (titles["population"], titles["vcov"], titles["adjust"]) == ("claims about", "standard errors", "adjustment")
 

@@ -52,7 +52,7 @@ def test_the_report_says_which_pairs_the_other_population_decides_otherwise(tabl
 
 
 def test_a_model_of_ones_own_says_itself_what_its_sample_is(table: pd.DataFrame) -> None:
-    with pytest.raises(ArgumentError, match="chooses the model, and formula= is one of your own"):
+    with pytest.raises(ArgumentError, match="and formula each choose the model: give one of them"):
         lt.analyze(table, formula="loss ~ tool + (1 | task)", population="family", **ROLES)
     own = lt.analyze(table, formula="loss ~ tool + (1 | task)", **ROLES)
     assert own.populations is None

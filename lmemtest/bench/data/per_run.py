@@ -18,7 +18,7 @@ from lmemtest.bench.data.budget_mix import are_single_trials
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels
-from lmemtest.core.caller import advice, named
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.codes import first_rows, group_means
 from lmemtest.core.frames import MOST_CELLS
 from lmemtest.core.options import CURVE_CHOICES, CURVES
@@ -410,8 +410,8 @@ def reduced(runs: Runs, curves: str | None = None, dispersion: str | None = None
     one_each = runs if how is None or runs.budget is None else runs.per_run(how)  # type: ignore[arg-type]
     if lost and one_each.curve is not None:
         raise ArgumentError(
-            f"dispersion={dispersion!r} is no column of one score per run. Give it a role, or curves='model', which "
-            "keeps the scores at each budget."
+            f"{setting('dispersion', dispersion)} is no column of one score per run. Give it a role, or "
+            f"{setting('curves', 'model')}, which keeps the scores at each budget."
         )
     return one_each
 

@@ -195,14 +195,14 @@ def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
     """Refuse a formula of another score, of columns that are not there, or without the algorithms."""
     if parsed.response != runs.score:
         raise FormulaError(
-            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"{named('formula')} models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
             f"{runs.score!r} on the left, or give the runs another score."
         )
     refuse_unknown(parsed, runs.columns)
     if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
         raise FormulaError(
-            f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
+            f"{named('formula')} must have the algorithm {runs.algorithm!r} in its fixed part, because its means are "
+            f"compared; got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
         )
 
 
@@ -474,8 +474,8 @@ def _require_repeated(runs: Runs) -> None:
     others = f", and so {counted(len(few) - 1, 'other')}" if len(few) > 1 else ""
     lacks = f"{algorithm} has {'one' if few.iloc[0] else 'none'} on {' x '.join(map(str, where))}{others}"
     raise DesignError(
-        f"population='run' needs two runs of every algorithm on every {' x '.join(study.instance)}, to see how much "
-        f"runs differ, and {lacks}. "
+        f"{setting('population', 'run')} needs two runs of every algorithm on every {' x '.join(study.instance)}, to "
+        f"see how much runs differ, and {lacks}. "
         f"Add more seeds, leave out what lacks them, or leave {named('population')} out: the answer then holds for "
         f"new {plural(str(runs.benchmark))}."
     )

@@ -23,6 +23,7 @@ from lmemtest.bench.data.normalise import MOST_FIXED
 from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
 from lmemtest.bench.data.requirements import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import fitted, model_of, recommend
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.options import DDF_METHODS, REPORT_ADJUSTMENTS, VCOV
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
@@ -319,13 +320,13 @@ def checked_options(options: Mapping[str, Any]) -> ParsedFormula | None:
     parsed = parse_formula(formula)
     if population is not None:
         raise ArgumentError(
-            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
-            "effect of families and algorithms makes families the sample."
+            f"{setting('population', population)} and {named('formula')} each choose the model: give one of them. A "
+            "random effect of families and algorithms makes families the sample."
         )
     if curves not in (None, "model"):
         raise ArgumentError(
-            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
-            f"are: give one of them, or the formula for runs.per_run({curves!r})."
+            f"{setting('curves', curves)} reduces curves before the model, and {named('formula')} is for the rows as "
+            f"they are: give one of them{advice('formula_per_run', how=curves)}."
         )
     return parsed
 

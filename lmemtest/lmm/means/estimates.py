@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest.core.caller import named, setting
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.result import Result, result
 from lmemtest.core.validate import check_direction, check_fraction
@@ -237,7 +237,7 @@ class Estimates(Result):
     def with_errors(self, **changes: Any) -> Self:
         """The same estimates after a change of what their standard errors come from."""
         changed = replace(self, **changes)
-        if list(changes) == ["moderate"] and self.moderate is None and changed.moderate is not None:
+        if {*changes} <= {"moderate", "errors"} and self.moderate is None and changed.moderate is not None:
             estimate = self.estimate  # with the errors of the model, which are known
             se, df = changed.moderate(Functions.of(self.fixed), self.se, self.df)
         else:
@@ -391,9 +391,9 @@ class Estimates(Result):
             return self.by_model(), ()
         if vcov == "moderated" and self.errors != "moderated":
             raise ArgumentError(
-                "vcov='moderated' needs estimates with moderated standard errors, and these have "
-                f"{ERROR_NAMES.get(self.errors, 'other')} ones. Ask for them where the means are estimated: "
-                "emmeans(..., vcov='moderated')."
+                f"{setting('vcov', vcov)} needs estimates with moderated standard errors, and these have "
+                f"{ERROR_NAMES.get(self.errors, 'other')} ones. "
+                f"{advice('moderated_errors', ddf=setting('ddf', 'satterthwaite'))}"
             )
         one_variance = adjust in ("tukey", *JOINT_ADJUSTMENTS)
         if one_variance and self.errors in ("moderated", "larger", "own"):
@@ -429,7 +429,7 @@ class Estimates(Result):
 
     def labels(self) -> tuple[str, ...]:
         """One label per row from the values of `specs`, for tables and figures; unique within each group."""
-        columns = [[format_level(v) for v in self.frame[name]] for name in self.specs]
+        columns = [[format_level(v) for v in self.frame[name].tolist()] for name in self.specs]
         labels = tuple(", ".join(row) for row in zip(*columns, strict=True))
         if len(self.specs) == 1 or len(set(labels)) == len(set(zip(*columns, strict=True))):
             return labels

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.caller import setting
 from lmemtest.core.result import Result
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable, Text
@@ -395,13 +396,13 @@ class LmmFit(Verbs, Result):
         """Kenward and Roger's adjusted covariance and degrees of freedom; of the REML refit of an ML fit."""
         if self.dispersion is not None:
             raise ArgumentError(
-                "ddf='kenward-roger' is for one residual variance, and this fit has one per level of "
-                f"'{self.dispersion}'. Use ddf='satterthwaite'."
+                f"{setting('ddf', 'kenward-roger')} is for one residual variance, and this fit has one per level of "
+                f"'{self.dispersion}'. Use {setting('ddf', 'satterthwaite')}."
             )
         if self.residual_variance is not None:
             raise ArgumentError(
-                "ddf='kenward-roger' is for a residual variance that is estimated, and this fit holds it at "
-                f"{self.residual_variance:g}. Use ddf='satterthwaite'."
+                f"{setting('ddf', 'kenward-roger')} is for a residual variance that is estimated, and this fit holds "
+                f"it at {self.residual_variance:g}. Use {setting('ddf', 'satterthwaite')}."
             )
         fit = self if self.reml else self.refit(reml=True)
         with one_blas_thread():
