@@ -85,6 +85,7 @@ def _option_of(name: str, value: Any) -> list[str]:
 
 def read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
     """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
+    from lmemtest.bench.data.forms import is_wide
     from lmemtest.bench.data.roles import answer_roles
     from lmemtest.core.caller import command_with
     from lmemtest.core.words import listed
@@ -103,6 +104,11 @@ def read_answers(arguments: SimpleNamespace) -> tuple[Any, dict[str, Any]]:
         return _answers_of_export(arguments, export)
     message = f"{listed(_lacking(arguments))} must be given. Columns of {name_of(arguments)}: {listed(table.columns)}."
     answers = answer_roles(table, roles)
+    if answers is None and is_wide(table):
+        raise ArgumentError(
+            f"{name_of(arguments)} holds scores of methods on data sets, and no answers to items. Compare the methods: "
+            f"lmemtest report {name_of(arguments)}."
+        )
     if answers is None:
         raise ArgumentError(f"{message} What else this table can answer: lmemtest check {name_of(arguments)}.")
     new = [part for name, value in answers.items() if value != roles.get(name) for part in _option_of(name, value)]

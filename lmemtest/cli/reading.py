@@ -279,7 +279,7 @@ def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any], doubts
     missing = " and ".join(", ".join(needed or ["--wide"]).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
     told = guessed.told(roles, "", wide=options.wide)
-    numbers = table.select_dtypes("number").shape[1]
+    numbers = table.select_dtypes(["number", "bool"]).shape[1]
     if "algorithm" in guessed.lacking and numbers > 1 and table.shape[1] - numbers <= 1:
         message += " If each algorithm has its own column, use --wide."
     if guessed.sure:

@@ -35,6 +35,11 @@ ADVICE = {
         "Say what it is ({role}={column!r}), or name the columns of scores: algorithms=[...].",
         "Say what it is: --{role} {column!r}, or leave it out of the file.",
     ),
+    "answers": (
+        "Right and wrong answers are compared by lmemtest.evaluate(...); to compare shares of successes, make them 1 "
+        "and 0: df[{column!r}].astype(float).",
+        "Right and wrong answers are compared by lmemtest evaluate; to compare shares of successes, write 1 and 0.",
+    ),
     "no_algorithm": (
         "name {it} in metafeatures=[...], or the columns of scores in algorithms=[...].",
         "name {it} with --metafeature COLUMN, or leave {them} out of the file.",

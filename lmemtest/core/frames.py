@@ -292,7 +292,7 @@ def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, ar
     elif dtype == nw.Duration:
         then = f"It holds durations: convert them to seconds, for pandas with df[{name!r}].dt.total_seconds()."
     elif dtype == nw.Boolean:
-        then = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
+        then = advice("answers", column=name)
     elif example is None:
         then = "All its values are missing: choose another column."
     elif isinstance(example, complex):

@@ -82,6 +82,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "rank_algorithms": f"{_RANKING}.rank:rank",
         "ranking": f"{_RANKING}.rank:rank",
         "ranova": "lmm.hypotheses.ranova:ranova",
+        "sample_size": "bench.power.plan:plan",
         "similar_algorithms": "bench.checks.similar:similar_algorithms",
         "similar_benchmarks": "bench.checks.similar:similar_benchmarks",
     },
@@ -112,8 +113,8 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "to_string": "to_text",
         "write": "save",
     },
-    "Comparisons": {"means": "estimates", "to_decisions": "decisions"},
-    "Estimates": {"difference": "differences", "lsmeans": "estimate", "trt_vs_ctrl": "against"},
+    "Comparisons": {"cld": "decisions", "means": "estimates", "to_decisions": "decisions"},
+    "Estimates": {"cld": "decisions", "difference": "differences", "lsmeans": "estimate", "trt_vs_ctrl": "against"},
     "Decisions": {"cd": "critical_difference", "cld": "letters", "order": "levels", "ranking": "levels"},
     "Ranking": {
         "cd_diagram": "plot",
@@ -121,6 +122,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "letters": lambda ranking: ranking.decisions.letters,
         "order": "levels",
         "ranks": "table",
+        "report": "paragraph",
         "text": "paragraph",
     },
     "Analysis": {
@@ -190,7 +192,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "autorank": "from lmemtest.compat.autorank import autorank, or lmemtest.rank(data)",
         "bayesian": "lmemtest.rank(runs, 'bayesian')",
         "bayesian_signed_rank": "lmemtest.rank(runs, 'bayesian', test='signed_rank')",
-        "cld": f"{_MEANS}.decisions().letters",
+        "cld": f"{_MEANS}.cld()",
         "cliffs_delta": "lmemtest.outperforming(a, b, 'cliff_delta')",
         "cohen_d": "lmemtest.outperforming(a, b, 'cohen_d')",
         "collinearity": "fit.diagnose().collinearity",
@@ -240,7 +242,6 @@ ADVICE: dict[str, dict[str, str]] = {
         "read_csv": "lmemtest.read_runs(path, score=..., direction=..., algorithm=...)",
         "relative_ranks": "lmemtest.anytime(runs).ranks()",
         "report": "lmemtest.analyze(runs).save('report.html')",
-        "sample_size": "lmemtest.power(...) for benchmarks and seeds, lmemtest.plan(...) for a budget of trainings",
         "sample_efficiency": "lmemtest.anytime(runs)",
         **dict.fromkeys(("sign_flip_test", "sign_flips"), "lmemtest.permutation_test(runs, exchange='signs')"),
         "signed_rank": _TESTS.format(test="wilcoxon"),
@@ -279,7 +280,6 @@ ADVICE: dict[str, dict[str, str]] = {
     "benchmark_information": {"ranking": "lmemtest.benchmark_information(runs, rank_benchmarks=True)"},
     "Comparisons": {
         "cd_diagram": "pairs.decisions().plot()",
-        "cld": "pairs.decisions().letters",
         "contrasts": "pairs.to_frame(), or pairs.estimates.contrast(...) for other contrasts",
         "groups": "pairs.decisions().groups",
         "letters": "pairs.decisions().letters",
@@ -287,7 +287,6 @@ ADVICE: dict[str, dict[str, str]] = {
         "summary_frame": "pairs.to_frame()",
     },
     "Estimates": {
-        "cld": "means.decisions().letters",
         "dunnett": "means.against(control)",
         "effect_size": "lmemtest.rank(runs, effect_size='standardised')",
         "letters": "means.decisions().letters",
@@ -298,7 +297,6 @@ ADVICE: dict[str, dict[str, str]] = {
         "p_values": "ranking.pairs['p_value']",
         "pvalues": "ranking.pairs['p_value']",
         "best": "ranking.levels[0], and ranking.sentences() on whether it is significantly best",
-        "report": "ranking.paragraph(), or ranking.save('ranking.html')",
         "winner": "ranking.levels[0], and ranking.sentences() on whether it is significantly best",
     },
     "Analysis": {
@@ -341,6 +339,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "t_test": f"{_MEANS}.contrast(...)",
         "wald_test": "fit.anova(), fit.joint_tests()",
     },
+    "contrast": dict.fromkeys(("control", "ref"), "means.against(control)"),
     "fit_lmm": {
         **dict.fromkeys(("family", "link", "trials"), "lmemtest.fit_glmm(formula, data, family=..., trials=...)"),
         "groups": "a random effect into the formula: score ~ algorithm + (1 | benchmark)",

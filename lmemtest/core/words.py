@@ -195,6 +195,22 @@ def percent(share: float) -> str:
     return f"{text.removesuffix('.0')} %"
 
 
+def confidence(level: float) -> str:
+    """A confidence level in percent, with two digits of what it lacks to certainty, so that none is rounded up to that.
+
+    Examples
+    --------
+    >>> confidence(0.95), confidence(1 - 0.05 / 3), confidence(1 - 0.05 / 45), confidence(1 - 0.05 / 190), confidence(1)
+    ('95 %', '98.3 %', '99.89 %', '99.974 %', '>99.9999 %')
+    """
+    open_to_error = 100.0 * (1.0 - level)
+    if open_to_error < 1e-4:
+        return ">99.9999 %"
+    decimals = max(0, 1 - math.floor(math.log10(open_to_error) + 1e-9))  # of 10 %, which is 10 - 1e-14 here
+    text = written(100.0 * level, f".{decimals}f")
+    return f"{text.rstrip('0').rstrip('.') if decimals else text} %"
+
+
 def format_level(value: Any) -> str:
     """Text of a factor level: integers without a decimal point, other values as Python writes them.
 

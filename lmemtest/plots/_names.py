@@ -1,8 +1,8 @@
 """Names in figures: what is written in their place, and what becomes of those that are too long.
 
 A name is wrapped where there is room for a second line. What does not fit then is cut at its end, or at its beginning
-where others begin alike, and has a number, under which the whole name stands below the figure: a cut in the middle
-would lose what tells ``net_v1_large`` from ``net_v2_large``.
+where others begin alike, or at both where they end alike, too, and has a number, under which the whole name stands
+below the figure: a cut in the middle would lose what tells ``net_v1_large`` from ``net_v2_large``.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ def fitted(
     ...         return max(map(len, text.split(chr(10))))
     >>> fitted(["HB", "random_search_with_prior"], 12, Letters())
     (['HB', 'random_… [1]'], ['[1]\\xa0random_search_with_prior.'])
+    >>> fitted(["resnet50_adam_finetuned", "resnet50_sgd_finetuned"], 12, Letters())[0]
+    ['…adam_f… [1]', '…sgd_fi… [2]']
     """
     if lines == 0:
         return shorten(names, room, ruler), []
@@ -149,15 +151,30 @@ def fitted(
     for name, most in zip(names, rooms, strict=True):
         if name in key and name not in cut:
             mark = f"[{key[name]}]"
-            rest = most - ruler.width(f"… {mark}")
-            part = name[: longest(name, rest, ruler)].rstrip()
-            if sum(other.startswith(part) for other in set(names)) == 1:
-                cut[name] = f"{part}… {mark}"
-            else:  # what begins alike is told apart by its end
-                part = name[len(name) - longest(name, rest, ruler, ends=True) :].lstrip()
-                cut[name] = f"…{part} {mark}" if part else mark
+            rest = most - ruler.width(f"… {mark}"), most - ruler.width(f"…… {mark}")
+            part = _distinct_part(name, set(names), rest, ruler)
+            cut[name] = f"{part} {mark}".lstrip()
     short = [cut[name] if text is None else text for name, text in zip(names, whole, strict=True)]
     return short, [f"[{number}]\u00a0{name}." for name, number in key.items()]
+
+
+def _distinct_part(name: str, names: set[str], room: tuple[float, float], ruler: Ruler) -> str:
+    """The part of a name that no other one has there, on what dots at one end, or at both, leave of a line: its
+    beginning, its end, or what follows the words that others begin with, too; the end where none is its own.
+    """
+    part = name[: longest(name, room[0], ruler)].rstrip()
+    alike = [other for other in names if other.startswith(part)]
+    if len(alike) == 1:
+        return f"{part}…"
+    end = name[len(name) - longest(name, room[0], ruler, ends=True) :].lstrip()
+    if sum(other.endswith(end) for other in names) > 1:
+        shared = next((i for i in range(len(name)) if len({other[: i + 1] for other in alike}) > 1), len(name))
+        word = max((i for places in _breaks(name)[:2] for i in places if i <= shared), default=0)
+        for begin in (word, shared):
+            inner = name[begin:][: longest(name[begin:], room[1], ruler)].rstrip()
+            if inner and sum(other[begin:].startswith(inner) for other in alike) == 1:
+                return f"…{inner}…"
+    return f"…{end}" if end else ""
 
 
 def longest(name: str, room: float, ruler: Ruler, *, ends: bool = False) -> int:

@@ -166,7 +166,7 @@ def improvement_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
         labels=list(zip(drawn["left"], drawn["right"], strict=True)),
         between=" > ",
         series=_rows.Series.kinds(drawn, place, kinds, centre="probability"),
-        axis_label=f"Probability that a run of the first is better, by {_style.one_line(result.score)}\n"
+        axis_label=f"Probability that a {result.noun} of the first is better, by {_style.one_line(result.score)}\n"
         f"{result.band}{left_out}",
         reference=0.5,
         legend=True,

@@ -402,13 +402,13 @@ def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax
         labels = [*labels, *drawn.labels(names)]
         left_out = drawn.sentence("benchmarks, those nearest to one half,")
         single = "; below it individual score intervals of the benchmarks"
-    of = "a run of {} is better than one of {}".format(*ends[0]) if alone else "a run of the first is better"
+    of = "of {} is better than one of {}".format(*ends[0]) if alone else "of the first is better"
     return _rows.draw_rows(
         _rows.Rows(
             labels=labels,
             between=" over ",
             series=tuple(series),
-            axis_label=f"Probability that {of}\n{result.band}{single}{dashed}{left_out}",
+            axis_label=f"Probability that a {result.noun} {of}\n{result.band}{single}{dashed}{left_out}",
             reference=0.5,
             threshold=result.gamma_adjusted,
         ),

@@ -16,7 +16,17 @@ from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, capitalised, counted, format_number, joined, percent, plural, rank_span
+from lmemtest.core.words import (
+    MISSING,
+    capitalised,
+    confidence,
+    counted,
+    format_number,
+    joined,
+    percent,
+    plural,
+    rank_span,
+)
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.report.document import (
     HALF_PAGE,
@@ -43,7 +53,6 @@ if TYPE_CHECKING:
 
 MOST_RANKED_PAIRS = 45  # rows of a table that are still read; more are folded
 MOST_ALGORITHMS = 30  # a figure of more is unreadable
-OUTPERFORMING = "Single runs"
 GAMMA = 0.75  # Bouthillier et al. (2021)
 MOST_SAID = 6  # sentences in front of everything
 MOST_DRAWN_PAIRS = 40  # rows of a figure that are still read
@@ -223,7 +232,7 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     try:
         answer = _runs_compared(analysis, best, others)
     except LmemtestError as error:
-        return Section("outperforming", OUTPERFORMING, (), summary=paragraph(f"Single runs are not compared: {error}"))
+        return Section("outperforming", "Single runs", (), summary=paragraph(f"Single runs are not compared: {error}"))
     compared = answer.table.set_index("right")
     means = analysis.decisions.significant.loc[best].loc[list(compared.index)].to_numpy(dtype=bool)
     runs = (compared["conclusion"] != NOT_SIGNIFICANT).to_numpy()
@@ -236,6 +245,7 @@ def outperforming_section(analysis: Analysis) -> Section | None:
         families=plural(answer.family) if answer.family is not None else "",
         means_of_these=analysis.recommendation.population != "family",
         paired=answer.paired,
+        noun=answer.noun,
         conclusions=_conclusions(best, compared),
         slower=list(compared.index[turned]),
         unseen=list(compared.index[means & ~runs & ~turned]),
@@ -245,10 +255,10 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     drawn = _pairs_figure(answer, _conclusions(best, compared))
     first = compared.iloc[0]
     chance, low, high = (written(first[name], ".2f") for name in ("estimate", "ci_low", "ci_high"))
-    ends = f" ({percent(1.0 - answer.alpha_adjusted)} CI {low} to {high})" if np.isfinite(first["ci_low"]) else ""
-    gist = f"A run of {best} is better than one of {compared.index[0]} with probability {chance}{ends}."
+    ends = f" ({confidence(1.0 - answer.alpha_adjusted)} CI {low} to {high})" if np.isfinite(first["ci_low"]) else ""
+    gist = f"A {answer.noun} of {best} is better than one of {compared.index[0]} with probability {chance}{ends}."
     blocks = (*text, _advantage_table(answer, best, compared), *drawn)
-    return Section("outperforming", OUTPERFORMING, blocks, summary=(gist,))
+    return Section("outperforming", f"Single {plural(answer.noun)}", blocks, summary=(gist,))
 
 
 def _runs_compared(analysis: Analysis, best: str, others: list[str]) -> Answer:
@@ -282,7 +292,7 @@ def _conclusions(best: str, rows: pd.DataFrame) -> str:
 
 
 def _advantage_table(answer: Answer, best: str, rows: pd.DataFrame) -> ResultTable:
-    interval = f"{percent(1.0 - answer.alpha_adjusted)} CI"
+    interval = f"{confidence(1.0 - answer.alpha_adjusted)} CI"
     ends = zip(rows["ci_low"], rows["ci_high"], strict=True)
     frame = pd.DataFrame(
         {
@@ -303,7 +313,7 @@ def _advantage_table(answer: Answer, best: str, rows: pd.DataFrame) -> ResultTab
     formats = dict.fromkeys(["probability", "difference of the shares"], ".3f")
     replicated = "Better on: at least this many benchmarks, by partial conjunction of their own tests."
     notes = (*answer.facts, *([replicated] if "better on" in frame else []), *answer.notes)
-    return ResultTable(f"Probability that a run of {best} is better", frame, notes, formats)
+    return ResultTable(f"Probability that a {answer.noun} of {best} is better", frame, notes, formats)
 
 
 # ---------------------------------------------------------------------- evaluations

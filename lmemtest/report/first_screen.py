@@ -13,7 +13,7 @@ import pandas as pd
 from lmemtest.bench.data.scales import fold
 from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, counted, format_number, format_p, joined, rank_span
+from lmemtest.core.words import MISSING, confidence, counted, format_number, format_p, joined, rank_span
 from lmemtest.report import wording
 from lmemtest.report.document import HALF_PAGE, Badge, Block, Section, Text, callout, figure, paragraph
 from lmemtest.report.leaders import MOST_ALGORITHMS, best_only, leaders, pictured
@@ -219,7 +219,7 @@ def ranking_table(analysis: Analysis, reference: str | None = None) -> ResultTab
         f"{write(middle)} ({write(left)} to {write(right)})" if np.isfinite(middle) else MISSING
         for middle, left, right in zip(gap, low, high, strict=True)
     ]
-    gap_name = f"behind {reference or 'the best'} ({100 * analysis.pairs.level:.4g} % CI)"
+    gap_name = f"behind {reference or 'the best'} ({confidence(analysis.pairs.level)} CI)"
     frame = pd.DataFrame(
         {
             analysis.runs.algorithm: levels,

@@ -248,7 +248,7 @@ def _seeds(analysis: Analysis) -> str:
     """What a seed means, where that decides how sure a comparison is; empty elsewhere."""
     runs, shared = analysis.runs, analysis.recommendation.seeds
     if runs.seed is None:
-        return "none"
+        return "results" if runs.study.count(*runs.study.run) == runs.n_rows else "none"
     if not runs.seed_shared:
         return "new on each benchmark"
     if not runs.study.seeds_cross:

@@ -24,7 +24,7 @@ from lmemtest.core.sanitize import logged
 from lmemtest.core.table import ResultTable
 from lmemtest.core.tex import tex_text
 from lmemtest.core.validate import check_callable, check_flag
-from lmemtest.core.words import MISSING, capitalised, format_p, rank_span
+from lmemtest.core.words import MISSING, capitalised, confidence, format_p, rank_span
 from lmemtest.errors import DesignError
 from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import wording
@@ -177,7 +177,7 @@ def _tested(rows: pd.DataFrame, write: Callable[[float], str], level: float) -> 
     intervals = [f"{write(low)}{to}{write(high)}" if has_test else MISSING for low, high, has_test in ends]
     return {
         "difference": rows["estimate"].where(tested).to_numpy(),
-        f"{100 * level:.4g} % CI": [interval.replace("-", "−") for interval in intervals],
+        f"{confidence(level)} CI": [interval.replace("-", "−") for interval in intervals],
         "p": rows["p_value"].to_numpy(),
     }
 

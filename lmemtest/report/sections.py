@@ -23,6 +23,7 @@ from lmemtest.core.verdicts import Verdict
 from lmemtest.core.words import (
     MISSING,
     capitalised,
+    confidence,
     counted,
     format_level,
     format_number,
@@ -381,7 +382,7 @@ def _pairs_table(analysis: Analysis) -> ResultTable:
         untested = "no common benchmark" if pair in apart else "not tested"
         row_of_pair = decided.loc[pair]
         decision.append(untested if pd.isna(row_of_pair) else "yes" if row_of_pair else "no")
-    interval = f"{100 * pairs.level:.4g} % CI"
+    interval = f"{confidence(pairs.level)} CI"
     frame.columns = ["first", "second", "difference", "SE", "df", "t", "p", f"{interval} low", f"{interval} high"]
     sign = "negative" if analysis.runs.direction == "minimize" else "positive"
     said = set(analysis.means.notes)  # below the table of means

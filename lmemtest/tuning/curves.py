@@ -25,7 +25,7 @@ from lmemtest.core.proportions import quantile_places
 from lmemtest.core.result import Answer, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, check_positive_int
-from lmemtest.core.words import percent, span
+from lmemtest.core.words import confidence, percent, span
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.band import BAND_NAMES
 from lmemtest.tuning.checks import Estimate, check_bounds, check_k, name_of
@@ -198,7 +198,7 @@ class TuningCurves(CurveResult):
         if self.adjust == "none" or count == 1:
             return "; each curve separately" if len(self.curves) > 1 else ""
         name = {"bonferroni": "Bonferroni", "sidak": "Šidák"}[self.adjust]
-        return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {percent(self.band_level)})"
+        return f" and for all {count} benchmarks of an algorithm ({name}: each curve at {confidence(self.band_level)})"
 
     def shown(self) -> pd.DataFrame:
         rows = []

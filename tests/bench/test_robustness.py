@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from study import as_runs
+from study import as_runs, make_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.normalise import METHODS
@@ -181,10 +181,14 @@ def test_tests_and_what_leaves_the_study_are_asked_by_the_same_door():
         ({"of": "seeds"}, "of must be 'score' or 'failures' or 'population' or 'test' or 'benchmarks' or 'algorithms'"),
         ({"reference": "A"}, "reference is for of='failures' and of='algorithms', got of='score'. Leave it out."),
         ({"of": "test", "variants": "t"}, "variants is for of='score', of='failures' and of='algorithms', got"),
-        ({"of": "population", "n_jobs": 2}, "n_jobs is for of='algorithms', got of='population'. Leave it out."),
-        ({"rng": 1}, "rng is for of='test', got of='score'. Leave it out."),
     ],
 )  # fmt: skip
 def test_options_belong_to_what_is_varied(options, words):
     with pytest.raises(lt.errors.ArgumentError, match=f"^{re.escape(words)}"):
         lt.robustness(failing(), **options)
+
+
+def test_a_seed_changes_nothing_where_nothing_is_random():
+    runs = make_runs(3, 6, 3)
+    for of in ("score", "benchmarks"):
+        pd.testing.assert_frame_equal(lt.robustness(runs, of, rng=1).to_frame(), lt.robustness(runs, of).to_frame())

@@ -55,7 +55,7 @@ def objects() -> dict[str, Any]:
 GUESSES = """
 lt.outperform: works            lt.outperforming: works          lt.bands: works
 lt.friedman_test: nemenyi      lt.emmeans: works                lt.contrast: works
-lt.pairs: works                 lt.joint_tests: works            lt.cld: letters
+lt.pairs: works                 lt.joint_tests: works            lt.cld: cld
 lt.confint: profile             lt.eff_size: outperforming        lt.lmer: works
 lt.mixedlm: works               lt.anova: glrt                   lt.friedman: nemenyi
 lt.wilcoxon: test='wilcoxon'    lt.nemenyi: test='nemenyi'       lt.iqm: aggregate_scores
@@ -64,7 +64,7 @@ lt.leaderboard: works           lt.elo: leaderboard              lt.cd_diagram: 
 lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: cohen_d
 lt.aso: stochastic_order        lt.autorank: compat.autorank     lt.compare: rank
 lt.read_csv: read_runs          lt.plot: plots                   lt.ranking: works
-lt.lrt: glrt                    lt.ranova: works                 lt.sample_size: power
+lt.lrt: glrt                    lt.ranova: works                 lt.sample_size: works
 lt.load_hpo_runs: works         lt.glmer: works                  lt.create_report: analyze
 lt.bayesian: rank               lt.benchmark_effect: benchmark_effects                lt.analyse: analyze
 lt.fit_lme: fit_lmm             lt.evaluation: evaluate          lt.stochastic_dominance: stochastic_order
@@ -95,9 +95,9 @@ runs.analyze: lmemtest.analyze  runs.rank: lmemtest.rank         runs.fit: fit_l
 runs.loc: to_frame              runs.normalise: works            runs.column: columns
 pairs.to_latex: works           pairs.to_markdown: works         pairs.to_csv: works
 pairs.pvalues: p_value          pairs.p_values: p_value          pairs.conf_int: ci_low
-pairs.cld: letters              pairs.letters: letters           pairs.to_pandas: works
+pairs.cld: works                pairs.letters: letters           pairs.to_pandas: works
 pairs.show: print               pairs.savefig: save              pairs.contrasts: contrast
-means.cld: letters              means.dunnett: against           means.tukey: pairs
+means.cld: works                means.dunnett: against           means.tukey: pairs
 means.contrasts: contrast       means.to_latex: works            means.compare: comparable
 sep.to_latex: works             sep.cld: works                   sep.letter: letters
 sep.order: works                sep.cd: works                    sep.significance: significant
@@ -106,7 +106,7 @@ res.best: headline              res.report: save                 res.table: work
 res.p_values: p_value           res.cd_diagram: works            res.show: print
 res.letters: works              res.winner: headline             res.to_df: works
 ranking.order: works            ranking.best: levels             ranking.p_values: pairs
-ranking.to_latex: works         ranking.report: paragraph        ranking.letters: works
+ranking.to_latex: works         ranking.report: works        ranking.letters: works
 """
 PARSED = re.findall(r"(\w+)\.(\w+): (\S+)", GUESSES)
 
@@ -133,6 +133,7 @@ def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
         "Decisions",
         "Ranking",
         "benchmark_information",
+        "contrast",
         "fit_lmm",
         "fit_glmm",
     }
@@ -155,6 +156,9 @@ def test_synonyms_are_what_they_lead_to():
     fit = of["fit"]
     assert lt.outperform is lt.probability_of_outperforming is lt.outperforming
     assert lt.plots.heatmap is lt.plots.benchmark_effects_plot
+    assert lt.sample_size is lt.plan
+    assert of["means"].cld().letters == of["pairs"].cld().letters == of["means"].decisions().letters
+    assert of["ranking"].report() == of["ranking"].paragraph()
     pd.testing.assert_series_equal(fit.pvalues, fit.to_frame().set_index("term")["p_value"])
     assert fit.coefficients is fit.params
     assert fit.df_resid == fit.nobs - fit.rank
@@ -235,6 +239,8 @@ def test_what_could_be_pickled_still_can():
         (lambda of: of["res"].to_html("report.html"), TypeError, r"To write it to a file: save\('report\.html'\)\.$"),
         (lambda of: lt.pairs(of["runs"]), ArgumentError, r"^pairs takes means, .* got Runs\. .*analyze\(runs\)\.pairs"),
         (lambda of: lt.contrast(of["fit"], "pairwise"), ArgumentError, r"^contrast takes means, .* got LmmFit\."),
+        (lambda of: of["means"].contrast("trt.vs.ctrl", ref="A"), TypeError, r"'ref'\. Write means\.against\(contr"),
+        (lambda of: of["fit"].bootstrap(20), ArgumentError, r"^statistic must .* For 20 tables write n_draws=20\.$"),
     ],
 )
 def test_a_call_that_leads_nowhere_says_what_was_meant(call, error, text):

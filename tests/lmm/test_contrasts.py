@@ -282,11 +282,10 @@ def test_polynomials_of_unequal_steps_say_that_they_take_the_order():
     ("name", "message"),
     [
         ("polly",
-         "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff) or give the numbers of "
-         "each, got 'polly'. Did you mean 'poly'?"),
-        ("pairwise", "coefficients='pairwise' has its own function, with its adjustment: means.pairs()."),
-        ("trt.vs.ctrl",
-         "coefficients='trt.vs.ctrl' has its own function, with its adjustment: means.against(control)."),
+         "coefficients must name a family of contrasts (poly, helmert, consec, eff, del.eff, pairwise, trt.vs.ctrl, "
+         "trt.vs.ctrlk) or give the numbers of each, got 'polly'. Did you mean 'poly'?"),
+        ("revpairwise",
+         "coefficients='revpairwise' is not known: means.pairs() has the same tests, with the other sign."),
     ],
 )  # fmt: skip
 def test_names_that_are_no_family_are_refused(means_of, name, message):
@@ -295,6 +294,22 @@ def test_names_that_are_no_family_are_refused(means_of, name, message):
     assert str(error.value) == message
     with pytest.raises(ArgumentError):
         means_of([1.0, 2.0], np.eye(2)).contrast(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("pairwise", lambda em, **how: em.pairs(**how)),
+        ("trt.vs.ctrl", lambda em, **how: em.against(em.labels()[0], **how)),
+        ("trt.vs.ctrlk", lambda em, **how: em.against(em.labels()[-1], **how)),
+    ],
+)
+def test_pairs_and_a_control_are_asked_by_the_names_of_emmeans(fitted, name, same):
+    em = emmeans(fitted("bench_prior_unbalanced", "y ~ algorithm * prior + (1|benchmark)"), "algorithm", by="prior")
+    for how in ({}, {"adjust": "holm", "alpha": 0.1}):
+        got, want = em.contrast(name, **how), same(em, **how)
+        assert (got.kind, got.adjust, got.control) == (want.kind, want.adjust, want.control)
+        pd.testing.assert_frame_equal(got.to_frame(), want.to_frame())
 
 
 def test_one_mean_has_no_contrasts(means_of):

@@ -67,6 +67,17 @@ def test_without_seeds_in_common_all_runs_are_compared():
     assert "comparisons" in section.blocks[2].frame
 
 
+def test_a_table_of_results_is_not_told_of_runs():
+    table = runs({"A": np.full(6, 1.0), "B": np.zeros(6)}, seeds=1).to_frame().drop(columns="seed")
+    analysis = lt.analyze(lt.Runs(table, **{role: name for role, name in ROLES.items() if role != "seed"}))
+    section = outperforming_section(analysis)
+    assert section.title == "Single results"
+    assert plain(section.summary).startswith("A result of A is better than one of B with probability 1.00")
+    assert "says nothing about single runs" in said(section, 0)
+    assert "Results, not runs." in analysis.to_text()
+    assert lt.outperforming(analysis.runs, paired=False).sentences()[0].startswith("A result of A is better")
+
+
 def test_the_next_ones_are_compared_and_those_without_a_common_benchmark_are_not():
     shifts = {f"A{i:02}": np.full(4, -0.1 * i) for i in range(15)}
     table = runs(shifts, seeds=3, noise=0.05).to_frame()

@@ -74,6 +74,11 @@ class Blocks:
         """Runs by instance and algorithm, ``(m, k)``."""
         return np.isfinite(self.runs).sum(axis=2)
 
+    @property
+    def noun(self) -> str:
+        """What a score is of: a run, or a result where nothing shows runs (one score each, without a seed)."""
+        return "result" if self.seeds is None and self.n_runs.max() == 1 else "run"
+
     @cached_property
     def means(self) -> Array:
         """Mean scores by instance and algorithm, ``(m, k)``; NaN where nothing ran."""

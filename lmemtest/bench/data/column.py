@@ -495,6 +495,9 @@ def are_wide(columns: dict[str, Column]) -> bool:
         return False
     if any(column.is_of_scores for column in methods):
         return False
+    answers = sum(column.is_true_or_false for column in methods)
+    if answers > 1 and not all(column.is_right_or_wrong for column in methods):  # settings beside answers
+        return False
     if not text:
         return all(bool(np.isin(column.values.dropna().unique(), (0, 1)).all()) for column in methods)
     labels = columns[text[0]].values

@@ -340,7 +340,9 @@ def _scores(free: Sequence[Column]) -> list[str]:
         if found:
             return found
     plain = [column for column in numeric if column.role is None and column.n_levels > 2]
-    if all(column.n_levels < MANY for column in plain):  # settings, beside a cost that differs from run to run
+    if all(column.n_levels < MANY for column in plain):  # settings, beside answers, or a cost that differs by run
+        if sum(column.is_true_or_false for column in free) > 1:
+            return []
         costs = [c for c in numeric if c.role == "budget" and 2 * c.n_levels > c.values.notna().sum() > MANY]
         plain = costs if len(costs) == 1 else plain
     return [column.name for column in plain or [column for column in texts if column.role is None]]
@@ -563,7 +565,18 @@ def _looks_wide(table: pd.DataFrame, columns: Mapping[str, Column], roles: Mappi
     if any(column.words_of_name & (SCORE_NAMES if methods else SCORE_NAMES - {"y"}) for column in scores):
         return False
     texts = [column for column in labels if not column.is_numeric]
+    if _settings(scores) and not any(column.role == "benchmark" for column in labels) and not texts:
+        return False
     return len(texts) <= 1 and not (labels and table.duplicated([column.name for column in labels]).any())
+
+
+def _settings(scores: Iterable[Column]) -> list[str]:
+    """The columns of other numbers beside several of true and false, which are no scores of one kind with these."""
+    columns = list(scores)
+    answers = sum(column.is_true_or_false for column in columns)
+    return (
+        [column.name for column in columns if column.measures and not column.is_right_or_wrong] if answers > 1 else []
+    )
 
 
 def _of_columns(table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[str, Any]) -> Guess:
@@ -579,6 +592,9 @@ def _of_columns(table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[
         said = [column for column in free if column.role == role and (column.counts or not named_once)]
         if role not in found and len(said) == 1 and (role != "benchmark" or said[0].is_numeric):
             found[role] = said[0].name
+    settings = tuple(_settings(column for column in free if column.name not in found.values()))
+    if settings:
+        found["metafeatures"] = (*found.get("metafeatures", ()), *settings)
     if ("budget" in found or "seed" in found) and not any(
         not column.is_numeric or column.role == "benchmark" for column in free
     ):
@@ -589,7 +605,7 @@ def _of_columns(table: pd.DataFrame, columns: Mapping[str, Column], roles: dict[
         reasons = () if "seed" in found else (one_each,)
         return Guess(readings=(), lacking=("benchmark",), known=found, reasons=reasons)
     reasons = ()
-    scores = [column.name for column in free if column.measures and column.name not in found.values()]
+    scores = [column.name for column in free if column.measures and column.name not in (*found.values(), *settings)]
     told = runs_in_names(scores, others=[column.name for column in free if column.name not in scores])
     if told:
         return Guess(readings=(), lacking=("algorithm",), reasons=(told,))

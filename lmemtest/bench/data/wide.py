@@ -167,7 +167,8 @@ def from_wide(
             label = text[0]
             wanted = [name for name in wanted if name != label]
         elif text:
-            raise DataError(_of_text(text, label))
+            answers = [name for name in text if schema[name] == nw.Boolean]
+            raise DataError(_of_answers(answers, wanted) if answers == text else _of_text(text, label))
         _refuse_roles(table, wanted, label)
         others = [name for name in names if name not in wanted]
         numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
@@ -303,6 +304,18 @@ def _of_text(text: list[str], benchmark: str | None) -> str:
         )
     it = advice("no_algorithm", it="it", them="it")
     return f"The column {text[0]!r} holds no numbers, so it is no algorithm: {it}"
+
+
+def _of_answers(answers: list[str], wanted: list[str]) -> str:
+    """What is wrong with true and false beside other numbers."""
+    others = [name for name in wanted if name not in answers]
+    one = len(others) == 1
+    it = advice("no_algorithm", it="it" if one else "them", them="it" if one else "them")
+    return (
+        f"True and false in {listed(map(repr, answers), most=3)} and other numbers in "
+        f"{listed(map(repr, others), most=3)} are no scores of one kind. If the latter "
+        f"{'describes' if one else 'describe'} the rows, {it}"
+    )
 
 
 def _refuse_roles(table: Any, wanted: list[str], label: str | None) -> None:

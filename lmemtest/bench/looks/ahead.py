@@ -231,9 +231,9 @@ def extension(monitoring: Monitoring, runs: Runs | None = None) -> Answer:
     Returns
     -------
     Answer
-        One row per open pair: ``left``, ``right``, ``level``, and with `runs` ``estimate``, ``se``, ``df``,
-        ``p_value`` (of the further units alone) and ``decided``. Levels are of tests at `alpha` over the number of
-        pairs.
+        One row per open pair: ``left``, ``right``, ``level`` (0 where no planned look can decide it any more), and
+        with `runs` ``estimate``, ``se``, ``df``, ``p_value`` (of the further units alone) and ``decided``. Levels are
+        of tests at `alpha` over the number of pairs.
 
     Raises
     ------
@@ -288,8 +288,13 @@ def extension(monitoring: Monitoring, runs: Runs | None = None) -> Answer:
         table = table.merge(seen, on=["left", "right"])
         table["decided"] = below(table["p_value"], table["level"])
     table = table.reset_index(drop=True)
-    left = f"{percent(table['level'].min())} to {percent(table['level'].max())}" if len(table) > 1 else ""
-    findings = [f"What is left of the level for further {plural(plan.unit)}: {left or percent(table['level'].max())}."]
+    ends = dict.fromkeys(percent(end) for end in (table["level"].min(), table["level"].max()))
+    findings = [
+        f"What is left of the level for further {plural(plan.unit)}: {' to '.join(ends)}."
+        if table["level"].max() > 0.0
+        else f"No level is left for further {plural(plan.unit)}: no look that was planned could decide an open pair "
+        "any more, whatever it showed. Begin a new study with new ones."
+    ]
     if runs is not None:
         findings += [
             f"{row['left']} and {row['right']} differ significantly ({p_text(row['p_value'])}, level "

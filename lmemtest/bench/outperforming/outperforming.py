@@ -122,7 +122,8 @@ def outperforming(
         - `replicability`, one row per pair and number u: ``p_bonferroni``, ``p_fisher`` of "left is better on at least
           u benchmarks";
         - `alpha_adjusted`, alpha over the number of pairs, and `gamma_adjusted`, the gamma that as many runs detect at
-          it; `method`, `band` (what the intervals are), `family` (the column of the families that are the sample).
+          it; `method`, `band` (what the intervals are), `family` (the column of the families that are the sample),
+          `noun` ("result" in place of "run" where a table without seeds has one score per algorithm and benchmark).
 
         Of effect sizes: `kind`, `estimate` (positive where `a` is larger; NaN where it has no value, see `notes`),
         `ci_low` and `ci_high` (infinite where the samples do not bound the effect, NaN where it has no value),

@@ -29,7 +29,7 @@ from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.validate import check_choice, resolve_rng
-from lmemtest.core.words import counted, listed, percent, plural, suggest
+from lmemtest.core.words import confidence, counted, listed, plural, suggest
 from lmemtest.errors import ArgumentError, DesignError
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def over_benchmarks(
     }
     column = sample.column if sample.noun == "family" else None
     kind = method if column is None else {"mixed": "families", "percentile": "families drawn"}.get(method, method)
-    band = f"{percent(1.0 - alpha_each)} {_INTERVALS[kind]}"
+    band = f"{confidence(1.0 - alpha_each)} {_INTERVALS[kind]}"
     number = round(alpha / alpha_each)
     shared = f" (for {number} pairs: alpha = {alpha:g} and gamma = {gamma:g}, adjusted)" * (number > 1)
     settings = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "score": blocks.score}
@@ -135,11 +135,18 @@ def over_benchmarks(
     notes = _notes(table, counts, binary, blocks, paired, incomplete, method, alpha_each)
     return Answer(
         question="outperforming",
-        title=f"Probability that a run is better on the same benchmark, in {blocks.score}",
+        title=f"Probability that a {blocks.noun} is better on the same benchmark, in {blocks.score}",
         tables={"table": table, "benchmarks": benchmarks, "replicability": pd.DataFrame(replicability)},
-        values={**settings, **per_pair, "direction": blocks.direction, "family": column, "band": band},
+        values={
+            **settings,
+            **per_pair,
+            "direction": blocks.direction,
+            "family": column,
+            "band": band,
+            "noun": blocks.noun,
+        },
         facts=(f"{band}; ties count one half.", in_words(gamma_each, shared)),
-        findings=_findings(table, alpha_each, gamma_each, column),
+        findings=_findings(table, alpha_each, gamma_each, column, blocks.noun),
         notes=(*blocks.notes, *sample.notes, *sample.weights, *notes),
         printed=table.drop(columns="better_on_most"),
         formats=dict.fromkeys(["mean", "estimate", "ci_low", "ci_high", "risk_difference"], ".3f"),
@@ -172,9 +179,9 @@ def _each_benchmark(
     )
 
 
-def _findings(table: pd.DataFrame, alpha: float, gamma: float, family: str | None) -> tuple[str, ...]:
+def _findings(table: pd.DataFrame, alpha: float, gamma: float, family: str | None, noun: str) -> tuple[str, ...]:
     """Of a pair: the conclusion, the number of benchmarks, what it means. Of several: a headline, and each pair."""
-    rows = [_of_pair(row, alpha, family) for row in table.to_dict("records")]
+    rows = [_of_pair(row, alpha, family, noun) for row in table.to_dict("records")]
     if len(rows) == 1:
         (first, *replicated), row = rows[0], table.iloc[0]
         names = str(row["left"]), str(row["right"])
@@ -191,13 +198,13 @@ def _findings(table: pd.DataFrame, alpha: float, gamma: float, family: str | Non
     return (head, *(f"{'; '.join(clauses)}." for clauses in rows))
 
 
-def _of_pair(row: dict[Any, Any], alpha: float, family: str | None) -> list[str]:
+def _of_pair(row: dict[Any, Any], alpha: float, family: str | None, noun: str) -> list[str]:
     """The conclusion, and on how many benchmarks it holds."""
     left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
-    ends = f"{percent(1.0 - alpha)} interval {written(low, '.2f')} to {written(high, '.2f')}"
+    ends = f"{confidence(1.0 - alpha)} interval {written(low, '.2f')} to {written(high, '.2f')}"
     where = "" if family is None else f" of {plural(family)} like these"
     clauses = [
-        f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
+        f"A {noun} of {left} is better than one of {right} on the same benchmark{where} with probability "
         f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}"
     ]
     if row["n_benchmarks"] > 1 and row["better_on_most"]:
@@ -253,13 +260,15 @@ def _notes(
     most = len(blocks.names) if blocks.family is None else len(set(blocks.family))
     if fewest < most:
         alone = f", and the interval is of this {unit} by itself: it says nothing about others" * (fewest == 1)
-        notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, unit)} only{alone}.")
+        notes.append(
+            f"Some pair has {plural(blocks.noun)} to compare on {fewest} of {counted(most, unit)} only{alone}."
+        )
     if incomplete:
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
     of_one_sign = alike(counts)
     without_variance = of_one_sign & (table["n_benchmarks"].to_numpy() > 1)
     if method == "mixed" and not without_variance.all():
-        shared = "" if paired else " A run that is in several comparisons is a random effect as well."
+        shared = "" if paired else f" A {blocks.noun} that is in several comparisons is a random effect as well."
         notes.append(
             "Wins are coded 1, ties 1/2, losses 0; the model assumes equal variances within benchmarks and treats "
             f"benchmarks as a random sample, so the probability refers to a new benchmark of their kind.{shared}"

@@ -209,7 +209,7 @@ class AggregateScores(Result):
             same benchmark, ties one half, averaged over the benchmarks (where families were drawn, over the means by
             family); ``ci_low``, ``ci_high``. `matrix` has the probability that the row is better than the column, one
             half on the diagonal; `algorithms`, `method`, `alpha`, `score`, `direction`, `band` (what the intervals
-            mean).
+            mean), `noun` ("run", or "result" of a table that shows no runs).
         """
         return improvement(self.resampling, method=self.method, alpha=self.alpha)
 
@@ -483,16 +483,16 @@ def improvement(resampling: Resampling, *, method: str, alpha: float) -> Answer:
         tables={"table": pd.DataFrame(rows, columns=["left", "right", "probability", "ci_low", "ci_high"]),
                 "matrix": matrix},
         values={"algorithms": blocks.algorithms, "method": method, "alpha": alpha, "score": blocks.score,
-                "direction": blocks.direction, "band": band},
+                "direction": blocks.direction, "band": band, "noun": blocks.noun},
         facts=(band,),
-        findings=_findings(rows, 1.0 - alpha, " of families like these" if blocks.unit == "family" else ""),
+        findings=_findings(rows, 1.0 - alpha, blocks.noun, " of families like these" * (blocks.unit == "family")),
         notes=blocks.notes,
         formats=dict.fromkeys(["probability", "ci_low", "ci_high"], ".3f"),
         figure="improvement_plot",
     )  # fmt: skip
 
 
-def _findings(rows: list[tuple[str, str, float, float, float]], level: float, where: str) -> tuple[str, ...]:
+def _findings(rows: list[tuple[str, str, float, float, float]], level: float, noun: str, where: str) -> tuple[str, ...]:
     """One sentence per pair, from the side that is more often better."""
     sentences = []
     for left, right, p, low, high in rows:
@@ -500,7 +500,7 @@ def _findings(rows: list[tuple[str, str, float, float, float]], level: float, wh
             left, right, p, low, high = right, left, 1.0 - p, 1.0 - high, 1.0 - low
         ends = f"{percent(level)} interval {written(low, '.2f')} to {written(high, '.2f')}"
         sentences.append(
-            f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
+            f"A {noun} of {left} is better than one of {right} on the same benchmark{where} with probability "
             f"{written(p, '.2f')} ({ends})."
         )
     return tuple(sentences)

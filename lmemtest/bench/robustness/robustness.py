@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from lmemtest.core.replicates import Executor
     from lmemtest.core.result import Answer
 
-# What is varied, and which options go with it
+# What is varied, and which options of it
 OF: dict[str, tuple[str, ...]] = {
     "score": ("variants",),
     "failures": ("variants", "reference"),
     "population": (),
-    "test": ("rng",),
+    "test": (),
     "benchmarks": (),
-    "algorithms": ("variants", "reference", "n_jobs", "executor"),
+    "algorithms": ("variants", "reference"),
 }
 
 
@@ -74,10 +74,10 @@ def robustness(
     alpha : float in (0, 1)
         Level of the decisions, in each way for all pairs together; of "algorithms" for each pair by itself.
     n_jobs, executor, progress : int, object with a ``map``, bool
-        Of "algorithms": processes (-1: one per processor), or what computes instead, such as a client of Dask. A
-        progress bar, by default on a terminal after two seconds.
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; only "algorithms" needs
+        them. A progress bar, by default on a terminal after two seconds.
     rng : int, numpy.random.Generator or None
-        Of "test": source of the posterior draws and of the exchanged tables.
+        Source of the posterior draws and of the exchanged tables of "test"; nothing else is random.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def robustness(
     Raises
     ------
     ArgumentError
-        If `runs` is a plain table, an option is unknown or does not go with `of`, or no role says which runs failed.
+        If `runs` is a plain table, `variants` or `reference` does not go with `of`, or no role says which runs failed.
     DataError
         If the scores cannot be normalised, no run failed, or fewer than two policies can be applied.
     DesignError
@@ -135,9 +135,7 @@ def robustness(
     alpha = check_fraction(alpha, "alpha")
     check_replicates(n_jobs=n_jobs, executor=executor, progress=progress)
     generator = resolve_rng(rng)
-    options = {"variants": variants, "reference": reference, "executor": executor, "rng": rng}
-    options["n_jobs"] = None if n_jobs == 1 else n_jobs
-    for name, value in options.items():
+    for name, value in (("variants", variants), ("reference", reference)):
         if value is not None and name not in OF[of]:
             which = joined([f"of={kind!r}" for kind, names in OF.items() if name in names])
             raise ArgumentError(f"{name} is for {which}, got of={of!r}. Leave it out.")

@@ -62,7 +62,7 @@ def explained_variance(fit: LmmFit) -> Answer:
     >>> round(shares.r2_marginal, 4), round(shares.r2_conditional, 4), round(shares.icc_adjusted, 4)
     (0.1122, 0.9956, 0.995)
     """
-    check_linear(fit, "explained_variance()", "Take the variances themselves, fit.varcorr.")
+    check_linear(fit, "explained variance (R2, ICC)", "On the scale of its link the variances are fit.varcorr.")
     return shares_of(fit)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.caller import advice
+from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer
@@ -42,6 +43,7 @@ LOUD = 0.5  # a level that holds more than this share of the residual variance i
 _NAMED = 3  # levels or comparisons that a sentence names
 
 
+@guided
 @one_blas_thread()
 def influence(
     fit: Any,

@@ -137,7 +137,8 @@ def bootstrap(
     if statistic is None:
         statistic = partial(_parameters, identified=tuple(fit.params.index[fit.params.notna()]))
     if not callable(statistic):
-        raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
+        instead = f" For {statistic} tables write n_draws={statistic}." if isinstance(statistic, int) else ""
+        raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.{instead}")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     estimate, names = _evaluated(statistic, fit)
     bad = [name for name, value in zip(names, estimate, strict=True) if not np.isfinite(value)]

@@ -12,7 +12,7 @@ import numpy as np
 from lmemtest.core.options import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS, STEPWISE_ADJUSTMENTS
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, tie_order
-from lmemtest.core.words import format_level, format_number, joined, p_text
+from lmemtest.core.words import confidence, format_level, format_number, joined, p_text
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.adjust import critical_values
@@ -384,7 +384,7 @@ class Comparisons(Result):
     def _on_difference(self, row: Mapping[Any, Any]) -> str:
         left, right = row["left"], row["right"]
         low, high, difference = row["ci_low"], row["ci_high"], row["estimate"]
-        p, interval = p_text(row["p_value"], level=self.alpha), f"{100 * self.level:.4g} % CI"
+        p, interval = p_text(row["p_value"], level=self.alpha), f"{confidence(self.level)} CI"
         if not below(row["p_value"], self.alpha):
             return (
                 f"{left} and {right} are not significantly different (difference {format_number(difference)}, "
@@ -423,7 +423,7 @@ class Comparisons(Result):
 
     def _on_the_best(self, key: tuple[Any, ...], names: tuple[str, ...]) -> str:
         group = dict(zip(self.by, key, strict=True))
-        where, at = _where(group), f"{100 * self.level:.4g} % confidence"
+        where, at = _where(group), f"{confidence(self.level)} confidence"
         here = self.table[_matches(self.table, group)]
         unknown = here.loc[here["can_be_best"].isna(), self.estimates.factor].tolist()
         if not names:
@@ -456,7 +456,7 @@ class Comparisons(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
-        p_values, level = ADJUSTMENT_NAMES[self.adjust], f"{100 * self.level:.4g} %"
+        p_values, level = ADJUSTMENT_NAMES[self.adjust], confidence(self.level)
         if self.kind == "best":
             how = (
                 f"{self.direction}; simultaneous {level} intervals for the lead over the best of the others "
@@ -515,7 +515,7 @@ def intervals_kind(adjust: str, *, adjusted: bool) -> str:
 
 def intervals_of(kind: str, level: float, *, several: bool) -> str:
     """Intervals of a kind in words; of one difference they are neither individual nor simultaneous."""
-    percent = f"{100 * level:.4g} %"
+    percent = confidence(level)
     return {
         "simultaneous": f"simultaneous {percent} intervals",
         "stepwise": f"{percent} intervals of the step-down tests",

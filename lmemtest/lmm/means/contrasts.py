@@ -222,7 +222,9 @@ def contrast(
       are positive at the last level, so an estimate has no unit of its own and its test is what counts;
     - "helmert" (none): each level less the average of those before it;
     - "consec" (mvt; holm where each has a variance of its own): each level less the one before it;
-    - "eff" (fdr): each level less the average of all; "del.eff" (fdr): less the average of the others.
+    - "eff" (fdr): each level less the average of all; "del.eff" (fdr): less the average of the others;
+    - "pairwise": `pairs`, with its adjustment;
+    - "trt.vs.ctrl": `against` the first level, "trt.vs.ctrlk" the last one, with its adjustment.
 
     These are the conventions of R's emmeans, "helmert" apart, which is `contr.helmert` scaled to differences of means.
     Coefficients that do not sum to zero are allowed (a weighted mean), and a note says so.
@@ -243,7 +245,14 @@ def contrast(
     _check_means(em, "contrast")
     alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     vcov = _checked_vcov(vcov)
-    family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
+    family = None
+    if isinstance(coefficients, str):
+        options: dict[str, Any] = {"adjust": adjust, "vcov": vcov, "alpha": alpha, "rng": rng}
+        if coefficients in ALL_PAIRS:
+            return pairs(em, **options)
+        if coefficients in CONTROL_AT:
+            return against(em, em.labels()[em.groups()[0][1][CONTROL_AT[coefficients]]], **options)
+        family = named_contrasts(coefficients)
     if adjust is None:
         adjust = "none" if family is None else family[1]
         if adjust in JOINT_ADJUSTMENTS and vcov != "model" and not em.one_variance:
@@ -292,6 +301,7 @@ def contrast(
     )
 
 
+@guided
 @one_blas_thread()
 def against(
     em: Estimates,
@@ -383,6 +393,7 @@ def against(
     )
 
 
+@guided
 @one_blas_thread()
 def best(
     em: Estimates,
@@ -740,22 +751,22 @@ NAMED_CONTRASTS: dict[str, tuple[Callable[[Sequence[str]], Rows], str]] = {
     "eff": (effects, "fdr"),
     "del.eff": (partial(effects, deleted=True), "fdr"),
 }
-# Families with a function of their own, which adjusts them as they need it.
-_ELSEWHERE = {
-    **dict.fromkeys(("pairwise", "revpairwise", "tukey"), "means.pairs()"),
-    **dict.fromkeys(("trt.vs.ctrl", "trt.vs.ctrl1", "trt.vs.ctrlk", "dunnett"), "means.against(control)"),
-}
+# Names of emmeans for `pairs`, and for `against` with the place of the control among the levels.
+ALL_PAIRS = ("pairwise", "tukey")
+CONTROL_AT = {"trt.vs.ctrl": 0, "trt.vs.ctrl1": 0, "trt.vs.ctrlk": -1, "dunnett": 0}
 
 
 def named_contrasts(name: str) -> tuple[Callable[[Sequence[str]], Rows], str]:
-    """The family of a name; refused if there is none, or it has a function of its own."""
-    if name in _ELSEWHERE:
-        raise ArgumentError(f"coefficients={name!r} has its own function, with its adjustment: {_ELSEWHERE[name]}.")
-    if name not in NAMED_CONTRASTS:
-        families = (*NAMED_CONTRASTS, *_ELSEWHERE)
+    """The family of a name; refused if there is none."""
+    if name == "revpairwise":
         raise ArgumentError(
-            f"coefficients must name a family of contrasts ({', '.join(NAMED_CONTRASTS)}) or give the numbers of each, "
-            f"got {name!r}.{suggest(name, families)}"
+            "coefficients='revpairwise' is not known: means.pairs() has the same tests, with the other sign."
+        )
+    if name not in NAMED_CONTRASTS:
+        families = (*NAMED_CONTRASTS, "pairwise", "trt.vs.ctrl", "trt.vs.ctrlk")
+        raise ArgumentError(
+            f"coefficients must name a family of contrasts ({', '.join(families)}) or give the numbers of each, "
+            f"got {name!r}.{suggest(name, (*families, *ALL_PAIRS, *CONTROL_AT))}"
         )
     return NAMED_CONTRASTS[name]
 

@@ -20,7 +20,7 @@ from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
 from lmemtest.core.verdicts import Verdict, ahead_or_behind, turned
-from lmemtest.core.words import format_level, format_number, joined, percent
+from lmemtest.core.words import confidence, format_level, format_number, joined
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.external import (
     check_critical_difference,
@@ -397,7 +397,7 @@ class Decisions(Result):
         if not self.simultaneous:
             return (f"Nothing is shown to be better than {joined(possible, MOST_NAMED)}.",)
         among = possible[0] if len(possible) == 1 else f"one of {len(possible):,}: {joined(possible, MOST_NAMED)}"
-        return (f"With {percent(1.0 - self.alpha)} confidence the best by {self.statistic} is {among}.",)
+        return (f"With {confidence(1.0 - self.alpha)} confidence the best by {self.statistic} is {among}.",)
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -673,6 +673,7 @@ class GlmmFit(LmmFit):
 
         return simulator(self, self.observed)(resolve_rng(rng))
 
+    @guided
     def refit(
         self, *, reml: bool | None = None, cells: Cells | None = None, theta_start: Array | None = None
     ) -> GlmmFit:

@@ -51,6 +51,7 @@ _EDGES = np.linspace(0.0, LARGEST_Z, _CELLS + 1)
 _MIDDLES = 0.5 * (_EDGES[1:] + _EDGES[:-1])
 _WIDTH = LARGEST_Z / _CELLS
 _TAILS = 2.0 * special.ndtr(-_EDGES)
+_NOTHING = 1e-300  # in place of a probability of zero, for its logarithm
 _LEAST = 1e-12  # what is spent at a look, at least
 _LEVELS = np.append(np.geomspace(1e-9, 0.5, 60), [0.6, 0.7, 0.8, 0.9, 0.97, 1.0])
 
@@ -106,8 +107,8 @@ def passage(n: int, d: int) -> Array:
 def _boundary(tail: Array, spent: Array) -> Array:
     """The scores beyond which lies what may be spent, tails in rows; infinite where that is next to nothing."""
     i = np.clip((tail > spent[:, None]).sum(axis=1) - 2, 0, _CELLS - 3)[:, None] + np.arange(4)
-    x, y = -np.log(np.maximum(np.take_along_axis(tail, i, axis=1), 1e-300)), _EDGES[i] ** 2
-    to = -np.log(np.maximum(spent, 1e-300))[:, None]
+    x, y = -np.log(np.maximum(np.take_along_axis(tail, i, axis=1), _NOTHING)), _EDGES[i] ** 2
+    to = -np.log(np.maximum(spent, _NOTHING))[:, None]
     squared = np.zeros(len(spent))
     for j in range(4):  # Lagrange's polynomial of z^2, nearly a line in the logarithm of the tail
         others = [k for k in range(4) if k != j]
@@ -281,6 +282,7 @@ def crossing(z: float, sizes: Sequence[int], critical: ArrayLike) -> float:
     Returns
     -------
     float
+        0 where no further values can reach it: one more moves a t ratio by a bounded amount, however large it is.
         The conditional error of Mueller & Schaefer (2001), doi:10.1111/j.0006-341X.2001.00886.x: the level that is left
         for whatever is done with values that are still to come.
 
@@ -297,7 +299,8 @@ def crossing(z: float, sizes: Sequence[int], critical: ArrayLike) -> float:
     total = 0.0
     for k, bound in enumerate(np.asarray(critical, dtype=float)):
         tail = mass @ passage(sizes[k], sizes[k + 1] - sizes[k])
-        out = np.exp(np.interp(bound**2, _EDGES**2, np.log(np.maximum(tail[0], 1e-300)), right=-np.inf))
+        out = np.exp(np.interp(bound**2, _EDGES**2, np.log(np.maximum(tail[0], _NOTHING)), right=-np.inf))
+        out = np.where(out > 2.0 * _NOTHING, out, 0.0)
         total += float(out)
         mass = _within(tail, np.array([bound]), np.array([out]))
     return total

@@ -671,7 +671,9 @@ def test_a_missing_answer_beside_true_and_false_is_a_missing_score():
 
 def test_true_and_false_beside_other_scores_is_no_algorithm_unless_it_is_named():
     table = RIGHT.assign(C=[0.1, 0.2, 0.3])
-    with pytest.raises(DataError, match="The column 'A' holds no numbers, so it is no algorithm"):
+    with pytest.raises(
+        DataError, match="True and false in 'A', 'B' and other numbers in 'C' are no scores of one kind"
+    ):
         lt.Runs.from_wide(table, direction="maximize")
     runs = lt.Runs.from_wide(table, direction="maximize", algorithms=["A", "C"])
     assert runs.to_frame()["score"].tolist() == [1.0, 0.0, 1.0, 0.1, 0.2, 0.3]

@@ -492,3 +492,14 @@ def test_where_items_belong_to_tasks_the_tasks_are_the_benchmarks() -> None:
     assert guess(answers, {"benchmark": "item"}).readings[0].roles["benchmark"] == "item"
     measured = named.assign(accuracy=rng.random(len(items)))
     assert guess(measured).readings[0].roles["benchmark"] == "item"
+
+
+def test_settings_beside_answers_are_neither_algorithms_nor_the_score() -> None:
+    """A learning rate beside columns of true and false: of another kind than these."""
+    rng = np.random.default_rng(3)
+    answers = pd.DataFrame({name: rng.random(24) < 0.6 for name in ("adam", "sgd", "lion")})
+    named = answers.assign(task=np.repeat(list("abcdef"), 4), seed=[0, 1, 2, 3] * 6, lr=[0.1, 0.01] * 12)
+    assert {reading.roles["metafeatures"] for reading in guess(named).readings} == {("lr",)}
+    assert all(reading.wide for reading in guess(named).readings)
+    unnamed = guess(answers.assign(lr=[0.1, 0.01] * 12))
+    assert (unnamed.readings, unnamed.known) == ((), {})

@@ -224,7 +224,7 @@ def test_missing_values_outside_the_score_are_refused(frame: pd.DataFrame, backe
 SCORES = {
     "thousands or decimals": (["1,234", "2,345"] * 24, "(for example '1,234'). Its commas may be for decimals or for"),
     "text": (["good", "bad"] * 24, "(for example 'good'). Choose a numeric column."),
-    "bool": ([True, False] * 24, "(for example True). If a share of successes is what you mean"),
+    "bool": ([True, False] * 24, "(for example True). Right and wrong answers are compared by lmemtest.evaluate"),
 }
 
 

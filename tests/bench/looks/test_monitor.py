@@ -27,7 +27,7 @@ from lmemtest.errors import ArgumentError, DataError, DesignError, NestingError
 from lmemtest.lmm.means.adjust import adjust_raw, level_of_pairs
 from lmemtest.lmm.sequential.brownian import critical_scores, estimate_at_end
 from lmemtest.lmm.sequential.evalues import log_evalue
-from lmemtest.lmm.sequential.successive_t import boundaries, repeated_p
+from lmemtest.lmm.sequential.successive_t import boundaries, crossing, repeated_p
 from lmemtest.report.document import plain
 from lmemtest.report.methods import methods_paragraph
 
@@ -501,6 +501,15 @@ def test_an_extension_has_the_conditional_error_as_its_level() -> None:
     assert found["level"] == first.extension().to_frame()["level"][0]
     assert 0.0 < found["level"] < 0.5
     assert found["decided"] == (found["p_value"] < found["level"])
+
+
+def test_no_level_is_left_where_one_more_benchmark_cannot_decide_a_pair() -> None:
+    """The largest t ratio of 21 values, of which 20 have a mean of zero, is 1."""
+    assert crossing(0.0, [20, 21], [1.96]) == 0.0
+    alike = np.tile([[[0.0], [0.1]], [[0.1], [0.0]]], (10, 1, 1))
+    found = lt.monitor(runs_of_scores(alike), maximum=21).extension()
+    assert found.to_frame()["level"].tolist() == [0.0]
+    assert found.sentences()[0].startswith("No level is left for further benchmarks: no look that was planned")
 
 
 def test_an_extension_is_written_into_the_ledger_and_ends_the_study(tmp_path: Path) -> None:
