@@ -235,18 +235,7 @@ def evaluate(
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
     graded = about["graded"] or not (odds or has_counts(blocks))
-    if odds or method == "binomial":
-        counting = ("scale", "odds") if odds else ("method", "binomial")
-        refuse_counting(blocks.score, *counting, graded=graded, n_judges=len(sample))
-    countable = not (odds or graded or sample)
-    binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
-    if binomial and vcov == "moderated":
-        raise ArgumentError(
-            f"{named('vcov')} 'moderated' is of the linear model, and accuracies for tasks like these are by the "
-            "binomial one, whose standard errors are the larger of the model's and moderated ones. Leave out "
-            f"{advice('argument', name='vcov')}, or write "
-            f"{advice('value', name='method', value='linear')}."
-        )
+    binomial = _takes_binomial(blocks, method, vcov, odds=odds, graded=graded, n_judges=len(sample))
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
     options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
     design = _design(blocks, about["n_families"])
@@ -341,6 +330,22 @@ def evaluate(
     )
     read = {**about, "family": family, "cluster": cluster, "judges_are_sample": bool(sample), "per_row": per_row}
     return with_words(evaluation, without_tasks(blocks), read)
+
+
+def _takes_binomial(blocks: Blocks, method: str, vcov: str | None, *, odds: bool, graded: bool, n_judges: int) -> bool:
+    """Whether accuracies for tasks like these are by the binomial model; refused where scores or errors do not fit."""
+    if odds or method == "binomial":
+        counting = ("scale", "odds") if odds else ("method", "binomial")
+        refuse_counting(blocks.score, *counting, graded=graded, n_judges=n_judges)
+    countable = not (odds or graded or n_judges)
+    binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
+    if binomial and vcov == "moderated":
+        raise ArgumentError(
+            f"{named('vcov')} 'moderated' is of the linear model, and accuracies for tasks like these are by the "
+            "binomial one, whose standard errors are the larger of the model's and moderated ones. Leave out "
+            f"{advice('argument', name='vcov')}, or write {advice('value', name='method', value='linear')}."
+        )
+    return binomial
 
 
 def _design(blocks: Blocks, n_families: int) -> dict[str, Any]:
