@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
-_NODES, _WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS  # on (0, 1)
+_NODES = 400  # of the rule for an integral to infinity, of u = x / (1 - x)
 _PRECISION = 1e-10  # of a limit, as a share of the range
 _AT_LEVEL = 1e-12  # relative rounding of a binomial probability that is at the level
 _ROUNDING = 1e-9  # successes that a rate times n may be off by, where there were none or nothing else
@@ -245,8 +245,9 @@ def _chance(weights: Array, counts: NDArray[np.int_]) -> float:
     if weights.max() <= 0.0:
         return 1.0
     scaled = weights / np.abs(weights).max()
-    u = _NODES / (1.0 - _NODES)
+    x, weight = gauss_rule(_NODES)
+    u = x / (1.0 - x)
     angle = (counts * np.arctan(np.outer(u, scaled))).sum(axis=1)
     damping = (0.5 * counts * np.log1p(np.outer(u, scaled) ** 2)).sum(axis=1)
-    integral = (_WEIGHTS / (1.0 - _NODES) ** 2 * np.sin(angle) * np.exp(-damping) / u).sum()
+    integral = (weight / (1.0 - x) ** 2 * np.sin(angle) * np.exp(-damping) / u).sum()
     return 0.5 - float(integral) / np.pi

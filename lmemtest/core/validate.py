@@ -50,12 +50,11 @@ def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
     >>> check_choice("minimize", "direction", ("minimize", "maximize"))
     'minimize'
     """
-    name = named(name)
     if isinstance(value, str) and value in options:
         return value
     quoted = " or ".join(repr(option) for option in options)
     hint = suggest(value, options) if isinstance(value, str) else ""
-    raise ArgumentError(f"{name} must be {quoted}, got {value!r}.{hint}")
+    raise ArgumentError(f"{named(name)} must be {quoted}, got {value!r}.{hint}")
 
 
 def check_options_of(argument: str, choice: str, *options: tuple[str, Any, Any, Sequence[str]]) -> None:
@@ -143,18 +142,19 @@ def check_fraction(value: Any, name: str) -> float:
     >>> check_fraction(0.95, "level")
     0.95
     """
-    name = named(name)
     numeric = is_number(value)
     if numeric and 0.0 < float(value) < 1.0:
         if type(value).__name__ == "longdouble":  # scipy's functions do not take it, and callers may go on with it
             raise ArgumentError(
-                f"{name} must be a number of Python or a double, got {value!r}. Write {float(value):g}."
+                f"{named(name)} must be a number of Python or a double, got {value!r}. Write {float(value):g}."
             )
         if float(value) < SMALLEST_RATE:
-            raise ArgumentError(f"{name} must be a probability that a double holds exactly, got {value!r}. Write 0.05?")
+            raise ArgumentError(
+                f"{named(name)} must be a probability that a double holds exactly, got {value!r}. Write 0.05?"
+            )
         return float(value)
     percent = f" Write {float(value) / 100:g}?" if numeric and 1.0 < float(value) < 100.0 else ""
-    raise ArgumentError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
+    raise ArgumentError(f"{named(name)} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
 
 
 def check_number(
@@ -295,13 +295,12 @@ def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = L
     >>> check_positive_int(1e4, "n_draws")
     10000
     """
-    name = named(name)
     whole = is_number(value) and float(value).is_integer()
     if whole and int(value) > maximum:
-        raise ArgumentError(f"{name} must be a whole number of at most {maximum:,}, got {int(value):,}.")
+        raise ArgumentError(f"{named(name)} must be a whole number of at most {maximum:,}, got {int(value):,}.")
     if whole and int(value) >= minimum:
         return int(value)
-    raise ArgumentError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
+    raise ArgumentError(f"{named(name)} must be a whole number of at least {minimum}, got {value!r}.")
 
 
 def several(value: Any) -> bool:
@@ -394,13 +393,14 @@ def check_names(names: Any, argument: str) -> tuple[str, ...]:
     >>> check_names("seed", "by"), check_names(["seed", "prior"], "by")
     (('seed',), ('seed', 'prior'))
     """
-    if not several(names) or isinstance(names, (bytes, Mapping)):
-        raise ArgumentError(f"{argument} must name columns by strings, got {names!r} of type {type(names).__name__}.")
-    names = (names,) if isinstance(names, str) else tuple(names)
-    for name in names:
+    one = isinstance(names, (str, bytes, Mapping)) or not several(names)
+    columns = (names,) if one else tuple(names)
+    for name in columns:
         if not isinstance(name, str):
-            raise ArgumentError(f"{argument} must name columns by strings, got {name!r} of type {type(name).__name__}.")
-    return names
+            raise ArgumentError(
+                f"{named(argument)} must name columns by strings, got {name!r} of type {type(name).__name__}."
+            )
+    return columns
 
 
 def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argument: str) -> tuple[str, ...]:
@@ -432,13 +432,12 @@ def check_columns(names: str | Iterable[str], available: Iterable[Any], *, argum
     >>> check_columns("seed", ["algorithm", "seed"], argument="by")
     ('seed',)
     """
-    argument = named(argument)
     names = check_names(names, argument)
     available = list(available)
     for name in names:
         if name not in available:
             raise UnknownColumnError(
-                f"{argument} names the column {name!r}, which is not in the data. "
+                f"{named(argument)} names the column {name!r}, which is not in the data. "
                 f"Columns: {listed(available)}.{suggest(name, map(str, available))}"
             )
     return names

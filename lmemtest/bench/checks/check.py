@@ -267,7 +267,7 @@ def _checked(subject: Subject, names: Sequence[str], progress: Callable[[str], N
     equal, pairs = subject.tied
     return RunsCheck(
         outcomes=tuple(outcomes),
-        overview=overview(subject.study),
+        overview=overview(subject),
         alpha=subject.alpha,
         kind=subject.study.kind,
         cells=subject.cells,

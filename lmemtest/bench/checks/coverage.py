@@ -37,12 +37,13 @@ def no_common_benchmark(study: Study) -> list[Finding]:
     return [Finding(severity, "no_common_benchmark", message, advice, count=count)]
 
 
-def missing_cells(study: Study) -> list[Finding]:
+def missing_cells(subject: Subject) -> list[Finding]:
     """Algorithms without any run on an instance where others ran, if any two met."""
+    study = subject.study
     met = study.runs.study.crossing
     if met is not None and met.none_meet:
         return []
-    absent = study.by_cell((study.seeds_run == 0).astype(int))
+    absent = study.by_cell((subject.seeds_run == 0).astype(int))
     instances = np.bincount(study.benchmark_of, minlength=len(study.names("benchmark")))
     advice = (
         "Run what is missing; until then conclusions about this algorithm rest on what is there, and if the "
@@ -69,13 +70,14 @@ _STOPPED = (
 )
 
 
-def unpaired_seeds(study: Study) -> list[Finding]:
+def unpaired_seeds(subject: Subject) -> list[Finding]:
     """Seeds that not all algorithms ran: a warning where they share some, a note where they share none."""
+    study = subject.study
     if study.runs.seed is None:
         return []
     n_instances, n_algorithms = study.shape
-    ran = study.seeds_run
-    group, size = study.seed_groups
+    ran = subject.seeds_run
+    group, size = subject.seed_groups
     few = size - ran
     members = np.zeros((n_instances, n_algorithms), dtype=int)
     np.add.at(members, (np.arange(n_instances)[:, None], group), ran > 0)
@@ -200,9 +202,9 @@ def _budget_text(value: Any) -> str:
     return format_number(value) if isinstance(value, float) and not value.is_integer() else str(value)
 
 
-def missing_budgets(study: Study) -> list[Finding]:
+def missing_budgets(subject: Subject) -> list[Finding]:
     """Budgets that runs lack, or that they hardly have in common."""
-    runs = study.runs
+    study, runs = subject.study, subject.study.runs
     if runs.budget is None:
         return []
     if not study.regular:
@@ -223,7 +225,7 @@ def missing_budgets(study: Study) -> list[Finding]:
             else common_budgets_advice(study.runs),
         )
         return [finding]
-    absent = study.by_cell(study.lacking(study.seeds_run))
+    absent = study.by_cell(subject.lacking(subject.seeds_run))
     there = np.bincount(study.code("cell"), minlength=study.n_cells)
     advice = "If runs stopped early, carry their last score forward; if they failed, score them as worst."
 
@@ -238,8 +240,8 @@ def missing_budgets(study: Study) -> list[Finding]:
 
 def judge_coverage(subject: Subject) -> CheckOutcome:
     runs, study = subject.runs, subject.study
-    found = [*no_common_benchmark(study), *missing_cells(study)]
-    found += [*unpaired_seeds(study), *missing_budgets(study)]
+    found = [*no_common_benchmark(study), *missing_cells(subject)]
+    found += [*unpaired_seeds(subject), *missing_budgets(subject)]
     if not found and not (runs.instance or runs.seed or runs.budget):
         return left_out(
             "the table has no benchmark, seed or budget column, so there is nothing that an algorithm could lack."

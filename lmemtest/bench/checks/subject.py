@@ -14,11 +14,14 @@ import pandas as pd
 from lmemtest.bench.checks.findings import CheckOutcome
 from lmemtest.bench.data.scales import effect_scales, residual_scales
 from lmemtest.bench.data.study import dtype_of
+from lmemtest.core.codes import occurring
 from lmemtest.core.frames import collected
 from lmemtest.core.verdicts import SEVERITIES, Finding
 from lmemtest.core.words import counted
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.study import Study
     from lmemtest.lmm.model import LmmFit
@@ -47,7 +50,7 @@ class Subject:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return cell_table(self.study)
+        return cell_table(self)
 
     @cached_property
     def scales(self) -> pd.DataFrame:
@@ -84,6 +87,53 @@ class Subject:
         return equal, pairs
 
     @cached_property
+    def seeds_run(self) -> NDArray[Any]:
+        """(instances, algorithms): the number of seeds that an algorithm ran."""
+        n_instances, n_algorithms = shape = self.study.shape
+        pair = self.study.code("instance") * n_algorithms + self.study.code("algorithm")
+        return self.study.count_distinct(pair, "seed", n_instances * n_algorithms).reshape(shape)
+
+    @cached_property
+    def seed_groups(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Algorithms that are linked by common seeds, on every instance; both (instances, algorithms).
+
+        The first algorithm of the group that each belongs to, and the number of seeds of that group, 0 without runs.
+        """
+        n_instances, n_algorithms = shape = self.study.shape
+        n_seeds = len(self.study.names("seed"))
+        runs = occurring(self.study.code("run"), n_instances * n_seeds * n_algorithms)
+        slot, slots = pd.factorize(runs // n_algorithms)  # instance and seed
+        instance, algorithm = slots // n_seeds, runs % n_algorithms
+        member = instance[slot] * n_algorithms + algorithm
+        label = np.tile(np.arange(n_algorithms), n_instances)
+        while True:  # the lowest label wanders along common seeds, at most as often as there are algorithms
+            lowest = np.full(len(slots), n_algorithms)
+            np.minimum.at(lowest, slot, label[member])
+            spread = label.copy()
+            np.minimum.at(spread, member, lowest[slot])
+            if np.array_equal(spread, label):
+                break
+            label = spread
+        seeds = np.bincount(instance * n_algorithms + lowest, minlength=label.size)
+        size = seeds[np.repeat(np.arange(n_instances), n_algorithms) * n_algorithms + label]
+        size[self.seeds_run.ravel() == 0] = 0
+        return label.reshape(shape), size.reshape(shape)
+
+    @cached_property
+    def missing(self) -> NDArray[Any]:
+        """(instances, algorithms): combinations of seed and budget of the instance that are not there."""
+        ran, size = self.seeds_run, self.seed_groups[1]
+        expected = np.where(ran > 0, size, size.max(axis=1, keepdims=True))
+        return self.lacking(expected) if self.study.regular else expected - ran
+
+    def lacking(self, runs: NDArray[Any]) -> NDArray[Any]:
+        """(instances, algorithms): points that so many runs would have more, with a score at each budget there."""
+        n_instances, n_algorithms = shape = self.study.shape
+        budgets = self.study.count_distinct(self.study.code("instance"), "budget", n_instances)
+        pair = self.study.code("instance") * n_algorithms + self.study.code("algorithm")
+        return runs * budgets[:, None] - np.bincount(pair, minlength=runs.size).reshape(shape)
+
+    @cached_property
     def fit(self) -> LmmFit:
         """The recommended model."""
         from lmemtest.bench.modelling.recommend import recommend
@@ -106,9 +156,10 @@ def left_out(reason: str) -> CheckOutcome:
 # ---------------------------------------------------------------------- the size of the table
 
 
-def overview(study: Study) -> str:
+def overview(subject: Subject) -> str:
     """The size of the table in a sentence."""
-    runs, sampled = study.runs, study.runs.study.sampled
+    study, runs = subject.study, subject.study.runs
+    sampled = runs.study.sampled
     counts = [(len(study.names("algorithm")), "algorithm")]
     if runs.benchmark is not None:
         counts.append((len(study.names("benchmark")), "benchmark"))
@@ -121,13 +172,13 @@ def overview(study: Study) -> str:
         counts.append((len(study.benchmark_of), "instance"))
     counts += [(len(study.names(role)), role) for role in ("seed", "budget") if getattr(runs, role) is not None]
     size = ", ".join(counted(count, word) for count, word in counts)
-    return f"{int(study.points.n.sum()):,} rows: {size}; {_balance(study)}. {study.note}".rstrip()
+    return f"{int(study.points.n.sum()):,} rows: {size}; {_balance(subject)}. {study.note}".rstrip()
 
 
-def _balance(study: Study) -> str:
-    points = study.points
-    complete = points.n.min() == points.n.max() and not study.missing.any()
-    if not complete or len(np.unique(study.seeds_run)) != 1:
+def _balance(subject: Subject) -> str:
+    study, points = subject.study, subject.study.points
+    complete = points.n.min() == points.n.max() and not subject.missing.any()
+    if not complete or len(np.unique(subject.seeds_run)) != 1:
         return "not balanced"
     bad = int(points.n_bad.sum())
     if bad:
@@ -135,8 +186,9 @@ def _balance(study: Study) -> str:
     return "complete and balanced" if study.regular else "not balanced: runs have few budgets in common"
 
 
-def cell_table(study: Study) -> pd.DataFrame:
+def cell_table(subject: Subject) -> pd.DataFrame:
     """One row per benchmark and algorithm, as `RunsCheck.cells` says."""
+    study = subject.study
     cell, size = study.code("cell"), study.n_cells
     total, mean, ss = study.pooled(cell, size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -150,7 +202,7 @@ def cell_table(study: Study) -> pd.DataFrame:
             "n": n,
             "seeds": study.count_distinct(cell, "seed", size) if study.runs.seed else 0,
             "budgets": study.count_distinct(cell, "budget", size) if study.runs.budget else 0,
-            "missing": study.by_cell(study.missing),
+            "missing": study.by_cell(subject.missing),
             "duplicates": n - np.bincount(cell, minlength=size) if study.runs.seed else 0,
             "non_finite": n - total.astype(int),
             "distinct": _distinct_scores(study),

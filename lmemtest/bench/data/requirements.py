@@ -29,7 +29,7 @@ from lmemtest.core.codes import missing_values_error, refuse_half_characters
 from lmemtest.core.frames import check_numeric, collected, example_value
 from lmemtest.core.validate import check_columns, check_direction, check_names
 from lmemtest.core.words import format_level, listed, plural, span, spoken
-from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,15 +69,6 @@ def combined_seeds(seed: Any, columns: Sequence[str]) -> tuple[str | None, nw.Ex
     check_columns(names, columns, argument="seed")
     parts = [nw.col(part).cast(nw.String) for part in names]
     return name, nw.concat_str(parts, separator=BETWEEN_SEEDS).alias(name)
-
-
-def check_algorithms(runs: Runs) -> None:
-    """Two algorithms or more."""
-    if len(runs.algorithms) < 2:
-        raise DataError(
-            f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing needs two or "
-            f"more. Were the others filtered out, or is another column the algorithm? Columns: {listed(runs.columns)}."
-        )
 
 
 def check_families(runs: Runs) -> None:
@@ -344,14 +335,6 @@ def crossing(runs: Runs) -> Crossing | None:
         n_benchmarks=shape[1],
         n_rows=runs.n_rows,
     )
-
-
-def require_crossing(runs: Runs) -> None:
-    """Refuse runs in which no two algorithms have a benchmark in common, with the reason and the next step."""
-    check_algorithms(runs)
-    found = runs.study.crossing
-    if found is not None and found.none_meet:
-        raise DesignError(f"The algorithms cannot be compared: {found.reason()}. {found.advice()}")
 
 
 # -------------------------------------------------------------------------------------------- what runs are a sample of

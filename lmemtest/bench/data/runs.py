@@ -20,7 +20,6 @@ from lmemtest.bench.data.requirements import (
     NO_ROWS,
     REQUIRED,
     SINGLE_ROLES,
-    check_algorithms,
     check_families,
     check_roles,
     check_rows,
@@ -213,7 +212,7 @@ class Runs(Guided):
         _set(self, "algorithms", self.study.levels(self.algorithm))
         _set(self, "roster", tuple(map(format_level, self.algorithms)))
         if several:
-            check_algorithms(self)
+            self.study.require_algorithms()
         check_families(self)
 
     def _with_levels(self) -> Any:
@@ -438,7 +437,7 @@ class Runs(Guided):
             raise DataError(NO_ROWS)
         _set(runs, "algorithms", runs.study.levels(runs.algorithm) if seen else self.algorithms)
         if several and len(self.algorithms) > 1:
-            check_algorithms(runs)
+            runs.study.require_algorithms()
         return runs
 
 

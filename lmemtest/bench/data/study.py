@@ -24,7 +24,7 @@ from lmemtest.core.codes import column_codes, combine_codes, first_rows, group_c
 from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected, distinct_values
 from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, compress, refuse_scores, transformed
 
 if TYPE_CHECKING:
@@ -300,53 +300,6 @@ class Study:
         n_levels = len(self.names(role))
         pairs = occurring((group * np.int64(n_levels) + self.code(role))[rows], n_groups * n_levels)
         return np.bincount(pairs // n_levels, minlength=n_groups)
-
-    @cached_property
-    def seeds_run(self) -> NDArray[Any]:
-        """(instances, algorithms): the number of seeds that an algorithm ran."""
-        n_instances, n_algorithms = shape = self.shape
-        pair = self.code("instance") * n_algorithms + self.code("algorithm")
-        return self.count_distinct(pair, "seed", n_instances * n_algorithms).reshape(shape)
-
-    @cached_property
-    def seed_groups(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Algorithms that are linked by common seeds, on every instance; both (instances, algorithms).
-
-        The first algorithm of the group that each belongs to, and the number of seeds of that group, 0 without runs.
-        """
-        n_instances, n_algorithms = shape = self.shape
-        n_seeds = len(self.names("seed"))
-        runs = occurring(self.code("run"), n_instances * n_seeds * n_algorithms)
-        slot, slots = pd.factorize(runs // n_algorithms)  # instance and seed
-        instance, algorithm = slots // n_seeds, runs % n_algorithms
-        member = instance[slot] * n_algorithms + algorithm
-        label = np.tile(np.arange(n_algorithms), n_instances)
-        while True:  # the lowest label wanders along common seeds, at most as often as there are algorithms
-            lowest = np.full(len(slots), n_algorithms)
-            np.minimum.at(lowest, slot, label[member])
-            spread = label.copy()
-            np.minimum.at(spread, member, lowest[slot])
-            if np.array_equal(spread, label):
-                break
-            label = spread
-        seeds = np.bincount(instance * n_algorithms + lowest, minlength=label.size)
-        size = seeds[np.repeat(np.arange(n_instances), n_algorithms) * n_algorithms + label]
-        size[self.seeds_run.ravel() == 0] = 0
-        return label.reshape(shape), size.reshape(shape)
-
-    @cached_property
-    def missing(self) -> NDArray[Any]:
-        """(instances, algorithms): combinations of seed and budget of the instance that are not there."""
-        ran, size = self.seeds_run, self.seed_groups[1]
-        expected = np.where(ran > 0, size, size.max(axis=1, keepdims=True))
-        return self.lacking(expected) if self.regular else expected - ran
-
-    def lacking(self, runs: NDArray[Any]) -> NDArray[Any]:
-        """(instances, algorithms): points that so many runs would have more, with a score at each budget there."""
-        n_instances, n_algorithms = shape = self.shape
-        budgets = self.count_distinct(self.code("instance"), "budget", n_instances)
-        pair = self.code("instance") * n_algorithms + self.code("algorithm")
-        return runs * budgets[:, None] - np.bincount(pair, minlength=runs.size).reshape(shape)
 
     def pooled(self, group: NDArray[Any], size: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Count, mean and sum of squares of all finite scores of each group of points."""
@@ -787,7 +740,23 @@ class Study:
         """The budget, where every run has the same ones."""
         return {self.runs.budget} if self.runs.budget and self.detailed.regular else set()
 
-    # ------------------------------------------------------------------ words
+    # ------------------------------------------------------------------ what a question requires
+
+    def require_algorithms(self) -> None:
+        """Refuse runs of one algorithm."""
+        column, algorithms = self.runs.algorithm, self.runs.algorithms
+        if len(algorithms) < 2:
+            raise DataError(
+                f"The column {column!r} holds one algorithm only, {algorithms[0]!r}; comparing needs two or more. Were "
+                f"the others filtered out, or is another column the algorithm? Columns: {listed(self.runs.columns)}."
+            )
+
+    def require_crossing(self) -> None:
+        """Refuse runs in which no two algorithms have a benchmark in common, with the reason and the next step."""
+        self.require_algorithms()
+        met = self.crossing
+        if met is not None and met.none_meet:
+            raise DesignError(f"The algorithms cannot be compared: {met.reason()}. {met.advice()}")
 
     def require(self, role: str, so: str) -> str:
         """The column of a role ("benchmark", "seed", "budget"); an ArgumentError says what follows without it."""

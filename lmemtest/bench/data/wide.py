@@ -129,16 +129,11 @@ def from_wide(
     elif isinstance(table, nw.LazyFrame):
         rows_by_name = label is not None and methods is None and label == algorithm
         tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
-        schema = table.collect_schema()
         scored = [name for name in algorithms or names if name != label and name not in kept]
-        if label is None or not all(schema[name].is_numeric() for name in scored):
+        if label is None or not all(table.collect_schema()[name].is_numeric() for name in scored):
             layout = methods if label is None else tidy.methods
             asked = {"failed": words, "kept": kept, "algorithms": algorithms, "label": label}
             tidy = _of_first_rows(tidy, table, wide=True, methods=layout, **asked)
-            answers = [name for remark in tidy.remarks if remark.code == "booleans" for name in remark.names]
-            table = table.with_columns(nw.col(name).cast(nw.Int8) for name in answers)
-            given = nw.to_native(table)
-            tidy = replace(tidy, frame=given)
     else:
         tidy = tidied(
             given if hasattr(given, "set_axis") else table.to_pandas(),
@@ -150,39 +145,19 @@ def from_wide(
             label=label,
         )
     if tidy.remarks or hasattr(given, "set_axis"):  # a table of another kind stays what it is if nothing was read
-        given = tidy.frame
-        table = as_frame(given, argument="frame")
+        table = as_frame(tidy.frame, argument="frame")
         names = list(table.collect_schema().names())
     label = label if label in names else tidy.label
-    schema = table.collect_schema()
-    if algorithms is not None:
+    in_rows = tidy.methods == "rows"
+    if algorithms is None:
+        wanted, label = _all_that_are_left(table, kept, label)
+        _refuse_roles(table, wanted, label)
+        _refuse_no_algorithms(wanted, names, "data sets" if in_rows else "algorithms", of_index=bool(of_index))
+    else:
         wanted = list(algorithms)
         clash = [name for name in wanted if name in kept or name == label]
         if clash:
             raise ArgumentError(f"algorithms names {clash[0]!r}, which has another role. Leave it out of one of them.")
-    else:
-        wanted = [name for name in names if name not in kept and name != label]
-        text = [name for name in wanted if not schema[name].is_numeric()]
-        if label is None and len(text) == 1:
-            label = text[0]
-            wanted = [name for name in wanted if name != label]
-        elif text:
-            answers = [name for name in text if schema[name] == nw.Boolean]
-            raise DataError(_of_answers(answers, wanted) if answers == text else _of_text(text, label))
-        _refuse_roles(table, wanted, label)
-        others = [name for name in names if name not in wanted]
-        numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
-        if numbered:
-            raise DataError(f"{numbered}\nIf they are what is compared, {advice('algorithms_of_wide')}.")
-        measures = [name for name in wanted if names_a_measure(name)]
-        if len(measures) > max(1, len(wanted) / 2):
-            what = "data sets" if tidy.methods == "rows" else "algorithms"
-            raise DataError(
-                f"{listed(measures)} have the names of measures, not of {what}, and different measures have no common "
-                f"mean. Take one of them as the score, with the columns that name algorithm and benchmark; or, if they "
-                f"are {what}, {advice('algorithms_of_wide')}."
-            )
-    in_rows = tidy.methods == "rows"
     if len(wanted) < 2 and not (in_rows and wanted):
         raise DataError(
             f"A wide table has a column of scores for each of two or more algorithms, but there "
@@ -206,6 +181,7 @@ def from_wide(
             f"The new column {clash[0]!r} would have the name of a column of the table. Give score= or algorithm= "
             "another name."
         )
+    schema = table.collect_schema()
     odd = [name for name in wanted if not schema[name].is_numeric()]
     if odd:
         raise DataError(
@@ -236,7 +212,37 @@ def _of_first_rows(tidy: Tidy, table: nw.LazyFrame[Any], **asked: Any) -> Tidy:
             f"A lazy table is used as it stands, but this one must be read first. {read_as(first.remarks)} "
             "Bring it to memory, as by df.collect(), and call again."
         )
-    return replace(tidy, methods=first.methods, label=first.label, remarks=first.remarks)
+    answers = [name for remark in first.remarks if remark.code == "booleans" for name in remark.names]
+    numbers = nw.to_native(table.with_columns(nw.col(name).cast(nw.Int8) for name in answers))
+    return replace(tidy, frame=numbers, methods=first.methods, label=first.label, remarks=first.remarks)
+
+
+def _all_that_are_left(table: Any, kept: list[str], label: str | None) -> tuple[list[str], str | None]:
+    """The columns without another role, and the one that names the rows: the only one of text, if nobody named it."""
+    schema = table.collect_schema()
+    left = [name for name in schema.names() if name not in kept and name != label]
+    text = [name for name in left if not schema[name].is_numeric()]
+    if label is None and len(text) == 1:
+        return [name for name in left if name != text[0]], text[0]
+    if text:
+        answers = [name for name in text if schema[name] == nw.Boolean]
+        raise DataError(_of_answers(answers, left) if answers == text else _of_text(text, label))
+    return left, label
+
+
+def _refuse_no_algorithms(wanted: list[str], names: list[str], what: str, *, of_index: bool) -> None:
+    """Columns that number the runs of something, or have the names of measures, are not `what` is compared."""
+    others = [name for name in names if name not in wanted]
+    numbered = runs_in_names(wanted, others=others, table="df.reset_index()" if of_index else "df")
+    if numbered:
+        raise DataError(f"{numbered}\nIf they are what is compared, {advice('algorithms_of_wide')}.")
+    measures = [name for name in wanted if names_a_measure(name)]
+    if len(measures) > max(1, len(wanted) / 2):
+        raise DataError(
+            f"{listed(measures)} have the names of measures, not of {what}, and different measures have no common "
+            f"mean. Take one of them as the score, with the columns that name algorithm and benchmark; or, if they "
+            f"are {what}, {advice('algorithms_of_wide')}."
+        )
 
 
 def _label_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -57,8 +57,10 @@ from lmemtest.lmm.model.glmm import GlmmFit, notes_of_answers
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Index
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.estimates import Estimates
+    from lmemtest.lmm.model import LmmFit
 
 SCALES = ("accuracy", "odds")
 METHODS = ("linear", "binomial", "auto")
@@ -235,29 +237,13 @@ def evaluate(
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
     graded = about["graded"] or not (odds or has_counts(blocks))
-    if odds or method == "binomial":
-        counting = ("scale", "odds") if odds else ("method", "binomial")
-        refuse_counting(blocks.score, *counting, graded=graded, n_judges=len(sample))
-    countable = not (odds or graded or sample)
-    binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
-    if binomial and vcov == "moderated":
-        raise ArgumentError(
-            f"{named('vcov')} 'moderated' is of the linear model, and accuracies for tasks like these are by the "
-            "binomial one, whose standard errors are the larger of the model's and moderated ones. Leave out "
-            f"{advice('argument', name='vcov')}, or write "
-            f"{advice('value', name='method', value='linear')}."
-        )
+    binomial = _takes_binomial(blocks, method, vcov, odds=odds, graded=graded, n_judges=len(sample))
     options: dict[str, Any] = {"score": LOG_ODDS if odds else blocks.score, "direction": direction, "alpha": alpha}
     options |= {"ddf": "satterthwaite", "n_obs": about["n_rows"]}
     design = _design(blocks, about["n_families"])
-    means = {THESE: on_these_tasks(blocks, sample, of_item, odds=odds, **options)}
-    fit, per_row, variances, clusters = None, 1.0, dict[str, float](), list[dict[str, Any]]()
-    if len(blocks.names) > 1 and not (odds and same_ratios(blocks)):
-        fit, per_row = fit_of(blocks, sample, odds=odds, binomial=binomial)
-        means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
-        variances = {} if odds or binomial else variances_of(fit, blocks, sample, per_row)
-    if has_runs_of_items(blocks) and not odds:
-        means[ITEMS] = on_these_items(blocks, sample, **options)
+    means, fit, per_row = _means_of(blocks, sample, of_item, odds=odds, binomial=binomial, **options)
+    variances = {} if fit is None or odds or binomial else variances_of(fit, blocks, sample, per_row)
+    clusters: list[dict[str, Any]] = []
     if of_item is not None:
         independent = on_these_tasks(blocks, sample, None, odds=odds, **options)
         clusters = design_effect(means[THESE], independent, of_item, str(cluster))
@@ -341,6 +327,39 @@ def evaluate(
     )
     read = {**about, "family": family, "cluster": cluster, "judges_are_sample": bool(sample), "per_row": per_row}
     return with_words(evaluation, without_tasks(blocks), read)
+
+
+def _takes_binomial(blocks: Blocks, method: str, vcov: str | None, *, odds: bool, graded: bool, n_judges: int) -> bool:
+    """Whether accuracies for tasks like these are by the binomial model; refused where scores or errors do not fit."""
+    if odds or method == "binomial":
+        counting = ("scale", "odds") if odds else ("method", "binomial")
+        refuse_counting(blocks.score, *counting, graded=graded, n_judges=n_judges)
+    countable = not (odds or graded or n_judges)
+    binomial = method == "binomial" or (method == "auto" and countable and binomial_is_sharper(blocks))
+    if binomial and vcov == "moderated":
+        raise ArgumentError(
+            f"{named('vcov')} 'moderated' is of the linear model, and accuracies for tasks like these are by the "
+            "binomial one, whose standard errors are the larger of the model's and moderated ones. Leave out "
+            f"{advice('argument', name='vcov')}, or write {advice('value', name='method', value='linear')}."
+        )
+    return binomial
+
+
+def _means_of(
+    blocks: Blocks, judges: Mapping[str, Array], of_item: Index | None, *, odds: bool, binomial: bool, **options: Any
+) -> tuple[dict[str, Estimates], LmmFit | None, float]:
+    """The means of each question that these answers have, and of tasks like these their mixed model.
+
+    The last is how many answers a row of that model is the mean of, as `fit_of` says.
+    """
+    means = {THESE: on_these_tasks(blocks, judges, of_item, odds=odds, **options)}
+    fit, per_row = None, 1.0
+    if len(blocks.names) > 1 and not (odds and same_ratios(blocks)):
+        fit, per_row = fit_of(blocks, judges, odds=odds, binomial=binomial)
+        means[LIKE] = on_tasks_like_these(fit, blocks, alpha=options["alpha"])
+    if has_runs_of_items(blocks) and not odds:
+        means[ITEMS] = on_these_items(blocks, judges, **options)
+    return means, fit, per_row
 
 
 def _design(blocks: Blocks, n_families: int) -> dict[str, Any]:

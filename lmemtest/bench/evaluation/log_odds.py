@@ -21,6 +21,7 @@ import numpy as np
 from scipy.special import gammaln, log_expit
 
 from lmemtest.bench.evaluation.answers import answered, task_means
+from lmemtest.core.quadrature import normal_rule
 from lmemtest.core.rounding import tolerance
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 _GRID = np.linspace(-12.0, 12.0, 481)  # of log odds
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_NODES = 21  # of the mean over tasks
 _MOST = 4.0  # standard deviation of log odds of tasks
 _FARTHEST = 9.0  # mean log odds that some thousands of answers tell from infinite ones
 
@@ -71,10 +71,12 @@ def unbiased_logits(blocks: Blocks) -> tuple[Array, float, float | None]:
     of_size = {int(size): _moments(int(size)) for size in np.unique(n)}
     centre, scatter = z.mean(axis=1), float(z.var(axis=1, ddof=1).mean())
 
+    x, weight = normal_rule(_NODES)
+
     def at(tau: float) -> tuple[Array, Array, Array]:
         """Of each model: mu, the slope of M there, and the variance of z."""
-        nodes = _GRID[:, None] + tau * _NODES
-        by_size = {size: [np.interp(nodes, _GRID, part) @ _WEIGHTS for part in own] for size, own in of_size.items()}
+        nodes = _GRID[:, None] + tau * x
+        by_size = {size: [np.interp(nodes, _GRID, part) @ weight for part in own] for size, own in of_size.items()}
         first, second = (
             np.array([sum(c * by_size[int(size)][power] for c, size in zip(share, row, strict=True)) for row in sizes])
             / share.sum()

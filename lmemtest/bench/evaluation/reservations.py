@@ -38,8 +38,23 @@ def notes_on(
     about: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """`about`: what was read of the table, and the arguments that it was read by."""
-    counts, items, (low, high) = answered(blocks), len(blocks.block), about["scale"]
-    here, notes = "this task" if len(blocks.names) == 1 else "these tasks", []
+    return (
+        *_of_reading(about),
+        *_of_tasks(blocks, cluster),
+        *_of_pairing(blocks, variances, about["repeated"]),
+        *_of_equal_models(blocks, compared),
+        *_of_families(blocks, about["n_families"], about["family"]),
+        *_of_clusters(blocks, cluster, about["cluster"]),
+        *_of_repetition(blocks, about),
+        *_of_few_tasks(blocks, variances),
+        *_of_odds(blocks, about),
+        *_of_tests(blocks, compared, cluster, about),
+    )
+
+
+def _of_reading(about: Mapping[str, Any]) -> list[str]:
+    """What was made of the rows and the scores."""
+    (low, high), notes = about["scale"], list[str]()
     if about["scale"] != (0.0, 1.0) and not about["graded"]:
         notes.append(f"All scores are {low:g} or {high:g}, which count as 0 and 1: accuracies are shares of {high:g}.")
     if about["n_dropped"]:
@@ -51,6 +66,12 @@ def notes_on(
         notes.append(f"{rows} repeated an answer of a model to an item; of each such answer {kept} was kept.")
     if about["rows_are_items"]:
         notes.append("No column of items was named: each row is one, answered by all models.")
+    return notes
+
+
+def _of_tasks(blocks: Blocks, cluster: Index | None) -> list[str]:
+    """Tasks without answers, with one item, or of unequal sizes."""
+    counts, items, notes = answered(blocks), len(blocks.block), list[str]()
     lacking = list(without_tasks(blocks))
     if lacking:
         notes.append(
@@ -78,6 +99,12 @@ def notes_on(
             f"tasks is known about as well as from {round(like_one):,} of the {items:,} items. For accuracies over all "
             f"items alike, {leave}."
         )
+    return notes
+
+
+def _of_pairing(blocks: Blocks, variances: Mapping[str, float], repeated: bool) -> list[str]:
+    """Whether models answered the same items."""
+    counts, items, notes = answered(blocks), len(blocks.block), list[str]()
     has = blocks.n_runs > 0
     common = has.T.astype(float) @ has.astype(float)
     alone = [name for name, of, own in zip(blocks.algorithms, common, np.diag(common), strict=True) if of.sum() == own]
@@ -99,31 +126,47 @@ def notes_on(
             f"{percent(1.0 - shared)} of the items lack the answer of a model that has others of their task. "
             "They count by means, which is right if they are missing by chance."
         )
-    if about["repeated"]:
+    if repeated:
         notes.append("Items with the same name in several tasks are different items.")
-    several = bool((counts > 1).any())
-    if variances and paired and items >= MANY_ITEMS and several and variances["item"] == 0.0:
+    if variances and paired and items >= MANY_ITEMS and (counts > 1).any() and variances["item"] == 0.0:
         notes.append(
             "Models are no more alike on the same item than on others of its task, which is rare: do items of one "
             "name hold the same question for every model?"
         )
+    return notes
+
+
+def _of_equal_models(blocks: Blocks, compared: pd.DataFrame) -> list[str]:
+    """Pairs without a difference on any item."""
     differ = compared["n_differ"]
     equal = compared[(differ == 0) & compared["p_value_these"].isna()]
     alike = [f"{left} and {right}" for left, right in zip(equal["left"], equal["right"], strict=True)]
-    if alike:
-        notes.append(
-            f"{'; '.join(alike[:5])}{'; ...' * (len(alike) > 5)}: the same score on every item, so there is nothing "
-            f"to test on {here}."
-        )
-    notes += _of_families(blocks, about["n_families"], about["family"])
-    single_cluster = (sampled(blocks, cluster) == 1).any(axis=0) & (cluster is not None)
+    if not alike:
+        return []
+    return [
+        f"{'; '.join(alike[:5])}{'; ...' * (len(alike) > 5)}: the same score on every item, so there is nothing "
+        f"to test on {_here(blocks)}."
+    ]
+
+
+def _of_clusters(blocks: Blocks, cluster: Index | None, column: Any) -> list[str]:
+    """Tasks all of whose items are of one cluster."""
+    if cluster is None:
+        return []
+    single_cluster = (sampled(blocks, cluster) == 1).any(axis=0)
     narrow = [name for name, one in zip(blocks.names, single_cluster, strict=True) if one]
-    if narrow:
-        notes.append(
-            f"{counted(len(narrow), 'task')} ({joined(narrow)}) with one {spoken(about['cluster'])} of items: nothing "
-            "says how scores vary over others, so there is no test on these tasks. Leave such tasks out."
-        )
-    if about["epoch"] is not None and not about["graded"] and int(blocks.n_runs.min(initial=2, where=has)) > 1:
+    if not narrow:
+        return []
+    return [
+        f"{counted(len(narrow), 'task')} ({joined(narrow)}) with one {spoken(column)} of items: nothing says how "
+        "scores vary over others, so there is no test on these tasks. Leave such tasks out."
+    ]
+
+
+def _of_repetition(blocks: Blocks, about: Mapping[str, Any]) -> list[str]:
+    """Attempts at an item, and judges of an answer."""
+    notes, fewest = [], int(blocks.n_runs.min(initial=2, where=blocks.n_runs > 0))
+    if about["epoch"] is not None and not about["graded"] and fewest > 1:
         notes.append(f"pass@k, pass^k and how many attempts are worth it: {advice('attempts')}.")
     n_judges = about["n_judges"]
     if 0 < n_judges < FEWEST_JUDGES:
@@ -132,7 +175,13 @@ def notes_on(
              f"{n_judges} judges: scores are means over them, and results hold for these judges ")
             + f"({FEWEST_JUDGES} or more would be taken as a sample)."
         )  # fmt: skip
-    if variances and several and variances["task:model"] == 0.0:
+    return notes
+
+
+def _of_few_tasks(blocks: Blocks, variances: Mapping[str, float]) -> list[str]:
+    """What few tasks do not show of tasks like these."""
+    notes = []
+    if variances and (answered(blocks) > 1).any() and variances["task:model"] == 0.0:
         notes.append(
             "The variation of advantages between tasks is estimated as zero, beyond what items explain. With few tasks "
             "this is absence of evidence, not evidence of absence."
@@ -141,6 +190,12 @@ def notes_on(
         notes.append(
             f"{counted(len(blocks.names), 'task')} say little about tasks like these: differences must be large."
         )
+    return notes
+
+
+def _of_odds(blocks: Blocks, about: Mapping[str, Any]) -> list[str]:
+    """What odds do near the ends of the scale, and where they would find more."""
+    notes = []
     no_errors = without_errors(blocks) if about["odds"] else 0
     if no_errors:
         sd = unbiased_logits(blocks)[2]
@@ -158,28 +213,38 @@ def notes_on(
         notes.append(NO_ODDS_OF_RUNS)
     elif (
         not (about["odds"] or about["binomial"] or about["graded"])
-        and n_judges < FEWEST_JUDGES
+        and about["n_judges"] < FEWEST_JUDGES
         and odds_are_sharper(blocks)
     ):
         notes.append(
             "Accuracies are near the end of the scale on few tasks of unequal difficulty, where a comparison by odds "
             f"often finds more for tasks like these: {advice('value', name='scale', value='odds')}."
         )
+    return notes
+
+
+def _of_tests(blocks: Blocks, compared: pd.DataFrame, cluster: Index | None, about: Mapping[str, Any]) -> list[str]:
+    """Where the test of a pair is rough, and which other one fits; which model was taken."""
+    differ, notes = compared["n_differ"], list[str]()
     few = int(((differ > 0) & (differ < FEW_DIFFERING) & compared["p_value_these"].notna()).sum())
     if few:
         notes.append(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
-            f"items: there the test on {here} is rough. " + advice("n_differ")
+            f"items: there the test on {_here(blocks)} is rough. " + advice("n_differ")
         )
     if about["binomial"] and about["method"] == "auto":
         notes.append(
             "The binomial model is used for tasks like these, since accuracies are near the end of the scale on few "
             f"tasks. The linear model: {advice('value', name='method', value='linear')}."
         )
-    one_answer = cluster is None and about["epoch"] is None and not n_judges and not about["graded"]
+    one_answer = cluster is None and about["epoch"] is None and not about["n_judges"] and not about["graded"]
     if few and one_answer and len(blocks.names) == 1 and len(blocks.algorithms) == 2:
         notes.append("The exact test of these items (McNemar's): " + advice("mcnemar") + ".")
-    return tuple(notes)
+    return notes
+
+
+def _here(blocks: Blocks) -> str:
+    return "this task" if len(blocks.names) == 1 else "these tasks"
 
 
 def binomial_is_sharper(blocks: Blocks) -> bool:

@@ -199,18 +199,7 @@ def gate(
     """
     settings: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "max_broken": max_broken}
     settings = {name: value for name, value in {**settings, "allow": allow}.items() if value is not None}
-    if policy is None:
-        if margin is None:
-            raise ArgumentError(
-                f"{named('margin')} must be given, the smallest loss that is not acceptable, such as 0.01 or '1%'; or "
-                f"{named('policy')}, a file with rules for each metric."
-            )
-        rules = Policy(**settings_of(**settings), direction=direction)
-    else:
-        rules = read_policy(policy)
-        beside = {**settings, "margin": margin, "direction": direction, "score": None if metric else score}
-        for name in (name for name, value in beside.items() if value is not None):
-            raise ArgumentError(f"{named(name)} must be left out with {named('policy')}: {rules.where} says it.")
+    rules = _rules(policy, settings, margin=margin, direction=direction, score=None if metric else score)
     roles: dict[str, Any] = {"score": score, "benchmark": benchmark, "seed": seed, "metric": metric, "family": family}
     roles |= {"ignore": ignore, "seed_shared": check_flag(seed_shared, "seed_shared")}
     metrics: tuple[str, ...]
@@ -309,6 +298,22 @@ def gate(
         formats={"p_not_worse": "p", "p_worse": "p"},
     )
     return with_verdicts(answer, rules, absent) if rules.checks else with_words(answer)
+
+
+def _rules(policy: Any, settings: dict[str, Any], *, margin: Any, direction: Any, score: Any) -> Policy:
+    """The rules of a policy, beside which no argument says the same, or those of the arguments."""
+    if policy is None:
+        if margin is None:
+            raise ArgumentError(
+                f"{named('margin')} must be given, the smallest loss that is not acceptable, such as 0.01 or '1%'; or "
+                f"{named('policy')}, a file with rules for each metric."
+            )
+        return Policy(**settings_of(**settings), direction=direction)
+    rules = read_policy(policy)
+    for name, value in {**settings, "margin": margin, "direction": direction, "score": score}.items():
+        if value is not None:
+            raise ArgumentError(f"{named(name)} must be left out with {named('policy')}: {rules.where} says it.")
+    return rules
 
 
 def _check_named(given: Any, metrics: Iterable[str], argument: str) -> None:

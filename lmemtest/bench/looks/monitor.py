@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.looks.ahead import extension, next_runs
 from lmemtest.bench.looks.ledger import EXTENSION, LOOK, add_to_ledger, ledger_path
@@ -325,7 +324,7 @@ def monitor(
     (3, 6)
     """
     require_runs(runs, "lmemtest.monitor({})")
-    check_algorithms(runs)
+    runs.study.require_algorithms()
     check_choice(unit, "unit", UNITS)
     if ledger is not None and earlier is not None:
         raise ArgumentError(f"{named('ledger')} holds the earlier looks: leave {named('earlier')} out.")

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.per_run import reduced
-from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families, require_crossing
+from lmemtest.bench.data.requirements import FEWEST_FAMILIES, enough_families
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import terms_of_seeds
 from lmemtest.bench.modelling.terms import called_for
@@ -142,7 +142,7 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
 
 def model_of(runs: Runs, population: str | None = None, *, hold_seeds: bool = False) -> Answer:
     """`recommend` for the scores that runs have; with `hold_seeds` what seeds share is in the model untested."""
-    require_crossing(runs)
+    runs.study.require_crossing()
     sample = Population.of(runs, population)
     exactly = population == "run" and runs.study.several_benchmarks  # each benchmark has means of its own
     blocks = runs.study.instance if exactly else runs.study.relative_to

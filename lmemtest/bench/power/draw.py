@@ -42,6 +42,7 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.arrays import Array
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.lmm.engine.held import draw_cells
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.means.adjust import critical_values
@@ -65,10 +66,10 @@ def scale_rule(df: float) -> tuple[Array, Array]:
     half = 0.5 * df
     low = np.sqrt(special.gammaincinv(half, _NEGLIGIBLE) / half)
     high = np.sqrt(special.gammainccinv(half, _NEGLIGIBLE) / half)
-    x, w = np.polynomial.legendre.leggauss(_POINTS)
-    s = 0.5 * (high - low) * (x + 1.0) + low
+    x, w = gauss_rule(_POINTS)
+    s = low + (high - low) * x
     log_density = np.log(2.0) + half * np.log(half) - special.gammaln(half) + (df - 1.0) * np.log(s) - half * s**2
-    weight = 0.5 * (high - low) * w * np.exp(log_density)
+    weight = w * np.exp(log_density)
     return s, weight / weight.sum()
 
 

@@ -65,7 +65,6 @@ meta-analysis using the bayesmeta R package, Journal of Statistical Software 93(
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +73,7 @@ import scipy.sparse as sp
 from scipy.special import ndtr
 
 from lmemtest.core.options import ROPE_UNITS
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.core.replicates import progress_bar
 from lmemtest.core.rounding import at_most, tolerance
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, check_rope, resolve_rng
@@ -360,19 +360,13 @@ def posterior(d: Array, v: Array, *, rope: float = 0.0) -> tuple[Array, Array, A
         x = np.linspace(*ends, _FINE)
     kink = np.log(rope / _ONE_THIRD) if rope > 0 else -np.inf
     split = kink if ends[0] < kink < ends[1] else (ends[0] + ends[1]) / 2.0
-    nodes, weights = _rule()
-    halves = (split - ends[0]) / 2.0, (ends[1] - split) / 2.0
-    x = np.concatenate([ends[0] + halves[0] * (1.0 + nodes), split + halves[1] * (1.0 + nodes)])
+    nodes, weights = gauss_rule(_NODES)
+    widths = split - ends[0], ends[1] - split
+    x = np.concatenate([ends[0] + widths[0] * nodes, split + widths[1] * nodes])
     tau = np.exp(x)
     height, mean, sd = _log_density(d, v, tau)
-    weight = np.concatenate([half * weights for half in halves]) * np.exp(height - height.max())
+    weight = np.concatenate([width * weights for width in widths]) * np.exp(height - height.max())
     return weight / weight.sum(), tau, mean, sd
-
-
-@lru_cache(maxsize=1)
-def _rule() -> tuple[Array, Array]:
-    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-    return nodes, np.array(weights, dtype=np.float64)
 
 
 def _log_density(d: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:

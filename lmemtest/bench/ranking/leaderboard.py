@@ -17,7 +17,6 @@ from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.per_run import reduced
-from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import as_runs
 from lmemtest.bench.ranking.bradley_terry import ELO, estimable, likeliest, linked, ratings
 from lmemtest.bench.ranking.methods import RankOptions, by_model
@@ -324,7 +323,7 @@ def leaderboard(
         blocks = runs
     else:
         runs = as_runs(runs, {"direction": direction, **roles}, "leaderboard")
-        check_algorithms(runs)
+        runs.study.require_algorithms()
         blocks = blocks_of(runs)
     names = blocks.algorithms
     if reference is not None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.per_run import CURVE_CHOICES, reduced
-from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs, as_runs
 from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.compare import classical_tests, compared
@@ -149,7 +148,7 @@ def rank(
     method, test = _method_and_test(method, test)
     asked = method if test == "auto" else test
     runs = as_runs(data, {"direction": direction, **roles}, "rank", "" if asked == "lmem" else f"{asked!r}, ")
-    check_algorithms(runs)
+    runs.study.require_algorithms()
     if curves is not None:
         check_choice(curves, "curves", CURVE_CHOICES)
     if curves == "model" and method != "lmem":

@@ -109,21 +109,8 @@ def project(
     >>> plan.best["item"] > 200, plan.buys
     (True, 'item')
     """
-    if study.of == "runs" or study.by or TOGETHER in "".join(study.sources["source"]):
-        raise DesignError(
-            "a projection needs the sources of one study of trainings or of models, each with its own variance: "
-            "variance_sources(table, sources=[...], model=...)."
-        )
-    known = study.sources.dropna(subset="variance")
-    names = [
-        name for name, kind in zip(study.sources["source"], study.sources["kind"], strict=True) if kind == "source"
-    ]
-    lost = [name for name in names if name not in {*known["source"], *in_residual(study.sources)}]
-    if lost:
-        raise DesignError(f"{joined(lost)} has no variance in this study, so that nothing says what more of it change.")
+    known, names = _sources_with_variances(study)
     repeats = NOISE in set(known["source"])
-    if taken := [name for name in names if name in (REPEAT, BEST)]:
-        raise DesignError(f"a source is called {taken[0]!r}, which has a meaning in a projection. Rename the column.")
     every = [*names, *[REPEAT] * repeats]
     start = _counts(current, every, "current") if current is not None else _as_studied(study, names)
     if missing := [name for name in names if name not in start]:
@@ -217,6 +204,25 @@ def project(
         ),
         figure="projection_plot",
     )  # fmt: skip
+
+
+def _sources_with_variances(study: VarianceSources) -> tuple[pd.DataFrame, list[str]]:
+    """The parts whose variances a study has, and the names of its sources; refused where some source has none."""
+    if study.of == "runs" or study.by or TOGETHER in "".join(study.sources["source"]):
+        raise DesignError(
+            "a projection needs the sources of one study of trainings or of models, each with its own variance: "
+            "variance_sources(table, sources=[...], model=...)."
+        )
+    known = study.sources.dropna(subset="variance")
+    names = [
+        name for name, kind in zip(study.sources["source"], study.sources["kind"], strict=True) if kind == "source"
+    ]
+    lost = [name for name in names if name not in {*known["source"], *in_residual(study.sources)}]
+    if lost:
+        raise DesignError(f"{joined(lost)} has no variance in this study, so that nothing says what more of it change.")
+    if taken := [name for name in names if name in (REPEAT, BEST)]:
+        raise DesignError(f"a source is called {taken[0]!r}, which has a meaning in a projection. Rename the column.")
+    return known, names
 
 
 def _as_studied(study: VarianceSources, names: list[str]) -> dict[str, int]:

@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.per_run import linked_budgets
-from lmemtest.bench.data.requirements import check_algorithms, of_these_families
+from lmemtest.bench.data.requirements import of_these_families
 from lmemtest.bench.data.runs import Runs, require_runs
 from lmemtest.bench.data.study import labels
 from lmemtest.core.codes import group_numbers
@@ -235,7 +235,7 @@ def run_design(runs: Any, *, task: str, families: bool = False) -> tuple[RunDesi
 def require_benchmarks(runs: Any, task: str) -> Runs:
     """The runs, if they are of two algorithms and of two benchmarks or more."""
     require_runs(runs)
-    check_algorithms(runs)
+    runs.study.require_algorithms()
     benchmark = runs.study.require("benchmark", f"nothing says what differs between benchmarks, by which {task}")
     levels = runs.levels(benchmark)
     if len(levels) < 2:

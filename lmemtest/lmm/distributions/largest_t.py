@@ -43,6 +43,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import special
 
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.core.resampling import p_of_draws
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
@@ -399,9 +400,9 @@ def _on_circle(factor: Array, *, two_sided: bool) -> tuple[Array, Array]:
     far = reach[reach > np.pi / 2.0]
     start = np.concatenate([np.zeros(len(reach)), np.full(len(far), np.pi / 2.0)])
     length = np.concatenate([np.minimum(reach, np.pi / 2.0), far - np.pi / 2.0])
-    node, weight = np.polynomial.legendre.leggauss(_ARC_NODES)
-    at = start[:, None] + length[:, None] * (node + 1.0) / 2.0
-    weights = length[:, None] * weight / 2.0 / period
+    node, weight = gauss_rule(_ARC_NODES)
+    at = start[:, None] + length[:, None] * node
+    weights = length[:, None] * weight / period
     return np.cos(at).ravel(), weights.reshape(1, -1)
 
 

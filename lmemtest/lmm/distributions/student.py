@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
+
+from lmemtest.core.quadrature import gauss_rule
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -179,18 +180,11 @@ def _noncentral_t(t: Array, df: Array, nc: Array) -> tuple[Array, Array]:
         scale = 1.0 / t
     begin = np.clip((nc - _REACH) * scale, first, last)
     end = np.clip((nc + _REACH) * scale, first, last)
-    x, weight = _rule()
-    root = 0.5 * (1.0 + x)
+    root, weight = gauss_rule(_NODES)
     s = begin[..., None] + (end - begin)[..., None] * root**2
-    constant = np.log(2.0 * (end - begin)) + h * np.log(h) - special.gammaln(h)
+    constant = np.log(4.0 * (end - begin)) + h * np.log(h) - special.gammaln(h)
     log_density = constant[..., None] + (df - 1.0)[..., None] * np.log(s) - h[..., None] * s**2
     mass = np.exp(log_density) * root * weight
     z = t[..., None] * s - nc[..., None]
     below = (mass * special.ndtr(z)).sum(axis=-1) + special.gammaincc(h, h * end**2)
     return below, -(mass * np.exp(-0.5 * z * z)).sum(axis=-1) / np.sqrt(2.0 * np.pi)
-
-
-@functools.cache
-def _rule() -> tuple[Array, Array]:
-    """Nodes and weights of the Gauss rule, worked out once."""
-    return np.polynomial.legendre.leggauss(_NODES)

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile
 
@@ -205,9 +206,8 @@ def _integrate_over_scale(
     log_s, elasticity = table
     mode = _mode_of_log_scale(q, df, elasticity)
     left, right = _drop_lengths(_DROP / df)
-    x, weight = _legendre(n_nodes)
-    unit = (x + 1.0) / 2.0
-    near, scale = unit**_CROWDING, _CROWDING * unit ** (_CROWDING - 1) * weight / 2.0
+    unit, weight = gauss_rule(n_nodes)
+    near, scale = unit**_CROWDING, _CROWDING * unit ** (_CROWDING - 1) * weight
     u = np.concatenate([mode[:, None] - left[:, None] * near, mode[:, None] + right[:, None] * near], axis=1)
     w = np.concatenate([left[:, None] * scale, right[:, None] * scale], axis=1)
     at = q[:, None] * np.exp(u)
@@ -262,11 +262,6 @@ def _log_normaliser(df: Array) -> Array:
     z = np.where(large, 1.0, x)
     direct = np.log(2.0) + z * np.log(z) - z - special.gammaln(z)
     return np.where(large, 0.5 * np.log(2.0 * y / np.pi) - stirling, direct)
-
-
-@lru_cache(maxsize=8)
-def _legendre(n: int) -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(n)
 
 
 # ----------------------------------------------------------------------------------------------------------- the range

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.quadrature import normal_rule
 from lmemtest.core.words import joined
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.lmm.engine import theta as th
@@ -71,8 +72,7 @@ def marginal_means(family: Family, eta: Array, variance: Array) -> tuple[Array, 
     if family.link == "log":
         m = np.exp(eta + 0.5 * variance)
         return m, m, 0.5 * m
-    x, weight = np.polynomial.hermite_e.hermegauss(_NODES)
-    weight = weight / weight.sum()
+    x, weight = normal_rule(_NODES)
     at = eta[..., None] + np.sqrt(variance)[..., None] * x
     return family.mean(at) @ weight, family.slope(at) @ weight, 0.5 * (family.bend(at) @ weight)
 

@@ -17,12 +17,12 @@ Jennison & Turnbull (2000), Group Sequential Methods with Applications to Clinic
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.sequential.spending import SPENDING
 
@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 
 _REACH = 9.0  # standard deviations beyond which nothing is left
 _MOST_DRIFT = 12.0  # of what an estimate is looked for, beyond what was seen
-
-
-@functools.cache
-def _rule(n: int) -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(n)
 
 
 class Between:
@@ -77,11 +72,11 @@ class Between:
         """Go on to the next look with what lies within (-z, z)."""
         mean = self.drift * np.sqrt(self.shares[self.look])
         low, high = max(-z, mean - _REACH), min(z, mean + _REACH)
-        half = max(0.5 * (high - low), 0.0)
-        node, weight = _rule(30 + int(4.0 * half / self.sd))
-        nodes = 0.5 * (high + low) + half * node
+        width = max(high - low, 0.0)
+        node, weight = gauss_rule(30 + int(2.0 * width / self.sd))
+        nodes = low + width * node
         density = np.exp(-0.5 * ((nodes[:, None] - self.centre) / self.sd) ** 2) @ self.mass
-        self.nodes, self.mass = nodes, half * weight * density / (self.sd * np.sqrt(2.0 * np.pi))
+        self.nodes, self.mass = nodes, width * weight * density / (self.sd * np.sqrt(2.0 * np.pi))
         self._step()
 
 

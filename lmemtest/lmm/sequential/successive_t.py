@@ -29,6 +29,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest.core.caller import named
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.core.validate import check_positive_int, several
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
@@ -80,7 +81,7 @@ def passage(n: int, d: int) -> Array:
     omega = np.arccos(np.minimum(1.0, np.sqrt(q / (a2 + d))))
     out = np.zeros((_CELLS, _CELLS + 1))
     out[:, 0] = 1.0
-    node, weight = np.polynomial.legendre.leggauss(_NODES)
+    node, weight = gauss_rule(_NODES)
     constant = special.gammaln(0.5 * (n + 1)) - special.gammaln(0.5 * n) - 0.5 * np.log(np.pi)
     most = min(0.5 * np.pi, _REACH / np.sqrt(n))
     for centre in (middle, middle - np.pi):  # the sign stays, or changes
@@ -93,13 +94,13 @@ def passage(n: int, d: int) -> Array:
             beyond[inner] = upper_tail(np.sqrt(n) * np.tan(edges[inner]), n)
             out[i, j + 1] += beyond[0] - beyond[1]
             continue
-        half = 0.5 * (high - low)
-        phi = 0.5 * (high + low)[:, None] + half[:, None] * node
+        width = high - low
+        phi = low[:, None] + width[:, None] * node
         with np.errstate(divide="ignore"):
             density = np.exp(constant + (n - 1.0) * np.log(np.cos(phi)))
         away = 1.0 - (q[0, j] / (a2[i, 0] + d))[:, None] / np.cos(phi - centre[i, 0][:, None]) ** 2
         inside = special.betainc(0.5 * (d - 1.0), 0.5 * (n + 1.0), np.clip(away, 0.0, 1.0))
-        out[i, j + 1] += half * ((density * inside) @ weight)
+        out[i, j + 1] += width * ((density * inside) @ weight)
     of_cells = _TAILS[:-1] - _TAILS[1:]
     return out * (_TAILS / (of_cells @ out))  # each test by itself has its level: what cells cost is left out
 

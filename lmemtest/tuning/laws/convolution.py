@@ -17,12 +17,12 @@ exp(-n^2 / 180)).
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 from scipy import special
 
 from lmemtest.core.arrays import Array, Mask
+from lmemtest.core.quadrature import gauss_rule, power_rule
 
 NODES = 48
 _DROP = 45.0  # exp(-45) = 3e-20, below the last digit
@@ -36,19 +36,6 @@ _HIGH = math.log(0.8)
 _TINY = 1e-300
 
 Moments = tuple[Array, Array, Array]
-
-
-@lru_cache(maxsize=64)
-def _legendre() -> tuple[Array, Array]:
-    t, weight = np.polynomial.legendre.leggauss(NODES)
-    return 0.5 * (t + 1.0), 0.5 * weight
-
-
-@lru_cache(maxsize=64)
-def _jacobi(power: float) -> tuple[Array, Array]:
-    """Nodes and weights on [0, 1] for the weight ``t^power``; the weights add up to ``1 / (power + 1)``."""
-    t, weight = special.roots_jacobi(NODES, 0.0, power)
-    return 0.5 * (t + 1.0), weight / weight.sum() / (power + 1.0)
 
 
 def _peak(z: Array, s: float, p: float) -> Array:
@@ -114,7 +101,7 @@ def moments(z: Array, s: float, c: float) -> Moments:
 
 
 def _jacobi_sum(z: Array, s: float, h: float, _: Array, right: Array) -> tuple[Array, ...]:
-    t, weight = _jacobi(h - 1.0)
+    t, weight = power_rule(NODES, h - 1.0)
     end = np.maximum(z + s * right, _TINY)
     u = (end / s)[:, None] * t - (z / s)[:, None]
     top = -0.5 * np.clip(0.0, u[:, 0], u[:, -1]) ** 2  # of phi between the nodes
@@ -128,7 +115,7 @@ def _jacobi_sum(z: Array, s: float, h: float, _: Array, right: Array) -> tuple[A
 
 
 def _legendre_sum(z: Array, s: float, h: float, left: Array, right: Array) -> tuple[Array, ...]:
-    t, weight = _legendre()
+    t, weight = gauss_rule(NODES)
     width = right - left
     u = left[:, None] + width[:, None] * t
     x = np.clip(z[:, None] + s * u, _TINY, 1.0)
@@ -188,7 +175,7 @@ def _log_above_directly(z: Array, s: float, c: float, difference: Array) -> Arra
 
 
 def _log_above_by_parts(z: Array, s: float, h: float, left: Array, right: Array) -> Array:
-    t, weight = _legendre()
+    t, weight = gauss_rule(NODES)
     width = right - left
     u = left[:, None] + width[:, None] * t
     v = np.clip((1.0 - z)[:, None] + s * u, _TINY, 1.0 - 1e-16)
@@ -200,7 +187,7 @@ def _log_above_by_parts(z: Array, s: float, h: float, left: Array, right: Array)
 
 def _log_above_wide(z: Array, s: float, h: float) -> Array:
     """``int h x^(h-1) Phi((x - z) / s) dx`` by one rule over [0, 1]."""
-    t, weight = _jacobi(h - 1.0)
+    t, weight = power_rule(NODES, h - 1.0)
     if z.max() < 1.0 + 30.0 * s:  # nothing underflows
         return np.asarray(np.log(h * (special.ndtr((t - z[:, None]) / s) @ weight)))
     exponent = special.log_ndtr((t - z[:, None]) / s)

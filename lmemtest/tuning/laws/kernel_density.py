@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest.core.arrays import Array
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_number, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
@@ -112,9 +113,9 @@ class KernelDensity:
         low, high = self._support()
         # a composite rule with panels of at most one bandwidth
         edges = np.linspace(low, high, 1 + math.ceil((high - low) / self.bandwidth))
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
-        half = 0.5 * np.diff(edges)[:, None]
-        y, weight = (edges[:-1, None] + half * (1.0 + nodes)).ravel(), (half * weights).ravel()
+        nodes, weights = gauss_rule(_NODES)
+        width = np.diff(edges)[:, None]
+        y, weight = (edges[:-1, None] + width * nodes).ravel(), (width * weights).ravel()
         if check_direction(direction) == "maximize":
             below = self.cdf(y)
             return np.array([high - weight @ below**budget for budget in budgets])

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest.core.arrays import Array
+from lmemtest.core.quadrature import gauss_rule
 from lmemtest.core.validate import check_number
 from lmemtest.tuning.checks import plain
 from lmemtest.tuning.laws import convolution
@@ -256,13 +257,13 @@ def _either(below: Array, above: Array, s: float, c: float) -> Array:
 
 
 def _integral(cuts: Array, k: float, s: float, c: float, near: bool) -> float:
-    t, weight = np.polynomial.legendre.leggauss(_PANEL)
-    half = 0.5 * np.diff(cuts)
-    z = (0.5 * (cuts[:-1] + cuts[1:]))[:, None] + half[:, None] * t
+    t, weight = gauss_rule(_PANEL)
+    width = np.diff(cuts)
+    z = cuts[:-1, None] + width[:, None] * t
     log_keep = k * (convolution.log_above(z.ravel(), s, c) if near else convolution.log_below(z.ravel(), s, c))
     middle = len(cuts) // 2
-    is_above = np.repeat(np.arange(len(half)) >= middle, _PANEL)
+    is_above = np.repeat(np.arange(len(width)) >= middle, _PANEL)
     # near: P(best > z) = exp(log_keep); far: P(best < z) = exp(log_keep)
     value = np.where(is_above == near, np.exp(log_keep), -np.expm1(log_keep))
-    panels = ((np.where(is_above, value, -value)).reshape(z.shape) * weight).sum(axis=1) * half
+    panels = ((np.where(is_above, value, -value)).reshape(z.shape) * weight).sum(axis=1) * width
     return float(cuts[middle] + panels.sum())

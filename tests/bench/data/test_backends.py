@@ -18,7 +18,7 @@ from levels import first
 from refusals import refuses
 
 import lmemtest as lt
-from lmemtest.bench.checks.subject import overview
+from lmemtest.bench.checks.subject import Subject, overview
 from lmemtest.bench.data import study
 from lmemtest.bench.power.variance_components import VarianceComponents
 from lmemtest.core import frames
@@ -256,7 +256,7 @@ def test_what_needs_single_scores_of_a_large_table_sees_a_few_budgets_and_says_s
         "of 'epoch': 1, 27."
     )
     size = "72 rows: 3 algorithms, 4 benchmarks, 3 seeds, 2 budgets; complete and balanced."
-    assert overview(few) == f"{size} {note}"
+    assert overview(Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=None)) == f"{size} {note}"
     scores, notes = runs.study.one_score_per_run()
     ends = frame[frame["epoch"].isin([1, 27])].groupby(["task", "tool", "rep"])["loss"].mean()
     np.testing.assert_allclose(np.sort(scores["score"]), np.sort(ends), rtol=1e-13)
