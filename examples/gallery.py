@@ -21,9 +21,16 @@ from lmemtest.plots import detached_figures
 
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Figures of lmemtest</title>
-<style>body {{ font: 1rem/1.4 sans-serif; max-width: 60rem; margin: 2rem auto }} img {{ max-width: 100% }}</style>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+body {{ font: 1rem/1.4 sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a }}
+nav {{ columns: 11rem; font-size: .8rem }} nav a {{ display: block }} a {{ color: #0072B2 }}
+h2 {{ font-size: 1.1rem; margin: 3rem 0 0; overflow-wrap: anywhere }} p {{ margin: .3rem 0 1rem }}
+img {{ max-width: 100%; height: auto; display: block }}
+</style>
 </head>
 <body><h1>Figures of lmemtest</h1>
+<nav>{names}</nav>
 {figures}
 </body></html>
 """
@@ -263,8 +270,12 @@ def main() -> None:
         for name in calls():
             draw(name, width=arguments.width).figure.savefig(arguments.folder / f"{name}.png", dpi=150)
             words, source = (html.escape(listed.loc[name, column]) for column in ("draws", "of"))
-            parts.append(f'<h2>{name}</h2>\n<p>{words} Of: {source}.</p>\n<img src="{name}.png" alt="{words}">')
-    (arguments.folder / "gallery.html").write_text(PAGE.format(figures="\n".join(parts)), encoding="utf-8")
+            parts.append(
+                f'<h2 id="{name}">{name}</h2>\n<p>{words} Of: {source}.</p>\n'
+                f'<a href="{name}.png"><img src="{name}.png" alt="{words}" loading="lazy"></a>'
+            )
+    page = PAGE.format(names="\n".join(f'<a href="#{name}">{name}</a>' for name in calls()), figures="\n".join(parts))
+    (arguments.folder / "gallery.html").write_text(page, encoding="utf-8")
     print(f"{len(parts)} figures in {arguments.folder / 'gallery.html'}.")
 
 

@@ -152,12 +152,9 @@ def _ruler(plan: Plan, top: float, *, from_right: bool) -> Iterator[Mark]:
     longest = min(scale, plan.axis[1] - plan.axis[0])
     shortest = longest * board.differences[0] / board.differences[1]
     start, sign = (plan.axis[1], -1.0) if from_right else (plan.axis[0], 1.0)
-    text = board.ruler_text
-    fits = scale <= longest * (1 + 1e-9)
-    if not fits:
-        text += " (beyond the axis)"
-    yield _words(start, top, text, font, "right" if from_right else "left", "top")
-    if not fits:
+    text, outer = plan.ruler
+    yield _words(outer, top, text, font, "right" if from_right else "left", "top")
+    if text != board.ruler_text:  # beyond the axis
         return
     y, cap = top - 1.75 * font, 0.3 * font
     yield "line", (start, start + sign * longest), (y, y), {"label": "_cd max", "width": 0.1 * font}

@@ -205,6 +205,7 @@ class Plan:
     lanes: tuple[int, ...]  # which row of whiskers each interval is drawn on
     levels: tuple[int, ...]  # which row of bars each group is drawn on
     header_rows: int
+    ruler: tuple[str, float]  # the words of the critical difference, and the x of their outer end
     value_width: float  # of the widest of the values beside the names
     marks: tuple[str, ...]  # lines below the diagram that must not be overlooked, then the others
     foot: tuple[str, ...]
@@ -310,7 +311,12 @@ def plan_of(
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
     moved = shift > 0.5
     fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if moved else 0.6 * font
-    header_rows = _header_rows(board, axis, scale, ruler)
+    words = board.ruler_text
+    if board.differences is not None and board.differences[1] * scale > (axis[1] - axis[0]) * (1.0 + 1e-9):
+        words += " (beyond the axis)"
+    taken = _canvas.PAD + ruler.width(words)  # words that are longer than the axis keep inside of the figure
+    outer = min(axis[0], width - taken) if board.direction == "maximize" else max(axis[1], taken)
+    header_rows = _header_rows(board, axis, scale, ruler, words)
     title_lines = _style.wrap(title, _BOLD * (width - 2 * _canvas.PAD), ruler) if title else []
     top = -_canvas.PAD - (TITLE + _layout.LINE * (len(title_lines) - 1)) * font * bool(title)
     y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
@@ -344,6 +350,7 @@ def plan_of(
         lanes=lanes,
         levels=levels,
         header_rows=header_rows,
+        ruler=(words, outer),
         value_width=_value_width(board, ruler),
         marks=marks,
         foot=foot,
@@ -428,9 +435,9 @@ def stack(spans: Sequence[tuple[float, float]], gap: float) -> tuple[int, ...]:
     return tuple(levels)
 
 
-def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler) -> int:
+def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _style.Ruler, right: str) -> int:
     """Return how many lines the texts above the axis take; direction and ruler share one if they can."""
-    left, right = board.direction_text, board.ruler_text
+    left = board.direction_text
     if not left or not right:
         return int(bool(left or right))
     taken = max(ruler.width(right), min(board.differences[1] * scale, axis[1] - axis[0]) if board.differences else 0)

@@ -78,6 +78,10 @@ class Heat:
         largest = float(finite.max()) if finite.size else 0.0
         decimals = _style.decimals(largest, 3) if self.decimals is None else self.decimals
         numbers = [[_style.fixed(float(value), decimals) for value in line] for line in self.values]
+        if decimals == 0 and self.decimals is None:  # beside hundreds a difference of 0.6 is not none
+            few = np.argwhere((np.abs(self.values) < 9.95) & (self.values != 0.0))
+            for row, column in few.tolist():
+                numbers[row][column] = _style.fixed(float(self.values[row, column]), 1)
         choices = [(numbers, *self.layers[i:]) for i in range(max(len(self.layers), 1))]
         choices += [self.layers[-1:]] if self.layers and not self.all_numbers else []
         for layers in choices:
@@ -117,21 +121,21 @@ def grid(
     head_share: float = HEAD_SHARE,
     tight: tuple[float, float] = (TIGHT_CELL, TIGHT_CELL),
     least: tuple[float, float] = (0.0, 0.0),
-    upright: bool = False,
+    label_share: float = LABEL_SHARE,
 ) -> tuple[float, Cell, tuple[float, float], list[list[str]]]:
     """The largest font with which cells have `tight` font sizes and `least` points; the place of all, width and height
     of one, and the lines of each part of the note.
 
     The axes have labels and the note, after a `lead`, when this returns, and no cells. In font sizes, `beside` is the
-    room left and right of the matrix and its labels, `above` that above it. Column labels are `upright`, or where they
-    are too wide for a cell.
+    room left and right of the matrix and its labels, `above` that above it. Column labels are upright where they are
+    too wide for a cell.
     """
     size = _canvas.size_in_points(ax)
     rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
     sizes = [*_layout.fonts_and_lines()]
     for font, lines, squeezed in [*((*one, False) for one in sizes), (sizes[-1][0], 1, True)]:
         ruler = _style.Ruler(ax, font, **_style.font_for(rows))
-        label_room = LABEL_SHARE * size[0]
+        label_room = label_share * size[0]
         if squeezed:  # names give way to their numbers before cells get too small
             rest = size[0] - 2.0 * _canvas.PAD - TICK_PAD - (beside[0] + beside[1] + tight[0] * len(columns)) * font
             label_room = min(label_room, rest / _layout.FOLDED)
@@ -141,7 +145,7 @@ def grid(
         inner = max(size[0] - left - right, 1.0)
         across = _style.Ruler(ax, font, **_style.font_for(columns))
         each = inner / max(len(columns), 1)
-        flat = not upright and across.widest(columns) + 0.6 * font <= each
+        flat = across.widest(columns) + 0.6 * font <= each
         head_room = each - 0.6 * font if flat else head_share * size[1]
         cut = [name for name in rows if key and _names.wrapped(name, label_room, ruler, lines) is None]
         numbers = {name: number for number, name in enumerate(cut, 1)}
@@ -151,6 +155,7 @@ def grid(
             more = []
             left = _canvas.PAD + beside[0] * font + _layout.FOLDED * ruler.widest(labels) + TICK_PAD
             inner = max(size[0] - left - right, 1.0)
+            flat = across.widest(heads) + 0.6 * font <= inner / len(heads)
         more = [text for text in more if text not in key]
         note_texts = [*note, *filter(None, [" ".join([*key, *more])])]
         widest = across.widest(heads)
@@ -170,7 +175,7 @@ def grid(
             break
     else:  # row labels grow with the width up to a share
         rest = needed[0] * len(columns) + left + right - ruler.widest(labels)
-        width = min(rest + ruler.widest(rows), rest / (1.0 - LABEL_SHARE))
+        width = min(rest + ruler.widest(rows), rest / (1.0 - label_share))
         raise _canvas.too_small(ax, what, needed[1] * len(rows) + bottom + top, width)
     _canvas.leave_margins(ax, left, bottom, right, top)
     _layout.open_panel(ax, font, edges=())

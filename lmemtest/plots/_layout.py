@@ -374,7 +374,7 @@ def legend_rows(
     names, key = _names.fitted(names, max(half * room - 4 * ruler.size, 4 * ruler.size), ruler, 2, first)
     columns = legend_columns([ruler.width(name) for name in names], room, ruler.size)
     rows = -(-len(names) // columns) if names else 0
-    return names, columns, rows + math.ceil(0.8 * min(rows, sum("\n" in name for name in names))), key
+    return names, columns, rows + min(rows, sum("\n" in name for name in names)), key
 
 
 def draw_legend(

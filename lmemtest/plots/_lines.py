@@ -543,7 +543,8 @@ def _name_ends(box: Axes, panel: Panel, y: Axis, plan: _Plan, place: Cell) -> No
         last = finite[-1] if len(finite) else -1
         ends.append((float(panel.x.share(curve.x[last])), float(y.share(curve.y[last])) if len(finite) else 0.0))
     order = tie_order([end[1] for end in ends])
-    heights = _layout.spread([ends[i][1] * place.height for i in order], LINE * size, (0.0, place.height))
+    top = place.height - 0.5 * LINE * size * bool(panel.title)  # below a title, which may be wider than the panel
+    heights = _layout.spread([ends[i][1] * place.height for i in order], LINE * size, (0.0, top))
     font = _style.font_for(list(plan.names.values()))
     farthest = max((end[0] for end in ends), default=1.0)
     edge = 1.0 + 0.8 * LEAD * size / place.width

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lmemtest.plots._style import Ruler
 
 _BREAKS = (" :…", "[](_.-/=+,;|")  # of a name, after one of these: the best first
+SIGNS = "".join(_BREAKS)
 _labels: ContextVar[Mapping[str, str]] = ContextVar("lmemtest_figure_labels", default=MappingProxyType({}))
 _met: ContextVar[set[str] | None] = ContextVar("lmemtest_figure_names", default=None)
 
@@ -118,6 +119,15 @@ def _breaks(name: str) -> list[list[int]]:
     wide = [i for i in inner if unicodedata.east_asian_width(name[i - 1]) in "WF"]
     wide = [i for i in wide if unicodedata.category(name[i]) not in ("Pe", "Po")]  # no line begins with a comma
     return [*after, wide if wide or any(after) else list(inner)]
+
+
+def line_end(name: str, most: int) -> int:
+    """Where a line of a long name ends, after `most` characters or not far before: after a sign, if there is one.
+
+    >>> line_end("random_search_with_prior", 12), line_end("randomsearchwithprior", 12), line_end("a_randomsearch", 12)
+    (7, 12, 12)
+    """
+    return next((end for end in range(most, most // 2, -1) if name[end - 1] in SIGNS), most)
 
 
 def fitted(

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_level
-from lmemtest.plots._names import label_of, longest
+from lmemtest.plots._names import SIGNS, label_of, line_end, longest
 
 INK = "#1a1a1a"
 MUTED = "#5f5f5f"
@@ -48,8 +48,8 @@ DIVERGING = LinearSegmentedColormap.from_list(
 
 # The lightest colour on which white text has a contrast of 4.5 : 1; black has 4.6 : 1 there, and more on lighter ones.
 DARK = 1.05 / 4.5 - 0.05
-# Hinting makes small text up to 5 % wider at one resolution than at another.
-HINTING_SLACK = 1.05
+# Hinting makes text up to 5 % wider at one resolution than at another, and up to 9 % below `HINTED` points.
+HINTING_SLACK, SMALL_SLACK, HINTED = 1.05, 1.09, 7.5
 # Fonts with wide coverage, tried in this order for characters that the default font lacks.
 FALLBACK_FONTS = (
     "Noto Sans CJK SC",
@@ -222,8 +222,8 @@ _SIMPLE = re.compile(
     "[\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u20a0-\u23ff]*"
 )
 
-# Where lines may end: not beside a sign between two words.
-_SPACES = re.compile(r"(?<! [=<>≤≥]) (?![=<>≤≥] )")
+# Where lines may end: not beside a sign between two words, and not between a number and its per cent.
+_SPACES = re.compile(r"(?<! [=<>≤≥]) (?![=<>≤≥] |%)")
 # Chinese, Japanese, Korean: one glyph a character, of the font that has it.
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7a3\uff00-\uffef]")
 
@@ -264,17 +264,18 @@ class Ruler:
         names = tuple(self._font.get_family()), self._font.get_weight(), mpl.rcParams["text.hinting"]
         self._known = _measured(path, *names, size, self._figure.dpi)
         self._summed: dict[str, float] = {}
+        self.slack = SMALL_SLACK if size < HINTED else HINTING_SLACK
         self.size = size
 
     def width(self, text: str) -> float:
         """Return the width of `text` in points, with slack for other resolutions."""
-        return HINTING_SLACK * max(map(self._pixels, text.split("\n"))) * 72 / self._figure.dpi
+        return self.slack * max(map(self._pixels, text.split("\n"))) * 72 / self._figure.dpi
 
     def characters(self, text: str) -> list[float] | None:
         """About what each character of a simple line adds to its width, in points; None where only a layout says."""
         if not text.isascii():
             return None
-        return [HINTING_SLACK * self._step(*pair) * 72 / self._figure.dpi for pair in pairwise([*text, ""])]
+        return [self.slack * self._step(*pair) * 72 / self._figure.dpi for pair in pairwise([*text, ""])]
 
     def _pixels(self, line: str) -> float:
         narrow = _WIDE.sub("", line)
@@ -305,7 +306,7 @@ class Ruler:
         probe = Text(0, 0, text, **text_style(self.size, **self._style))
         probe.set_figure(self._figure)
         pixels = probe.get_window_extent().height if text else 0.0
-        return HINTING_SLACK * pixels * 72 / self._figure.dpi
+        return self.slack * pixels * 72 / self._figure.dpi
 
     def widest(self, texts: Sequence[str]) -> float:
         """Return the width of the widest of `texts` in points, 0 for none."""
@@ -313,7 +314,7 @@ class Ruler:
 
 
 def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
-    """Break a sentence at its plain spaces into lines of at most `room` points; a word longer than that, where it must.
+    """Break a sentence at its plain spaces into lines of at most `room` points; a longer word, after its signs.
 
     The first line, which stands after a `lead`, is shorter. What an equality says is on one line: ``n = 20``.
     """
@@ -322,14 +323,17 @@ def wrap(words: str, room: float, ruler: Ruler, lead: str = "") -> list[str]:
         before = f"{lines[-1]} ".lstrip()
         taken = room - ruler.width(lead + before) if len(lines) == 1 else room - ruler.width(before)
         if ruler.width(word) > room:  # a long name in a script without spaces, say, begins on this line
-            if before and (first := longest(word, taken, ruler)) > word.find("\u00a0") + 1:  # not a number alone
+            first = line_end(word, longest(word, taken, ruler))
+            good = word[first - 1] in SIGNS or _WIDE.search(word)
+            if before and good and first > word.find("\u00a0") + 1:  # not a number alone
                 lines[-1] = before + word[:first]
                 word = word[first:]
             elif not before:
                 lines.pop()
             while (first := longest(word, room if lines else taken, ruler)) < len(word):
-                lines.append(word[: max(first, 1)])
-                word = word[max(first, 1) :]
+                first = max(line_end(word, first), 1)
+                lines.append(word[:first])
+                word = word[first:]
             lines.append(word)
         elif ruler.width(word) <= taken or not before:
             lines[-1] = before + word

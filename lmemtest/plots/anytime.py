@@ -36,6 +36,7 @@ from lmemtest.plots._lines import (
 _ALONE = "Means are at the observed budgets (small ticks); there are no estimates between them."
 _CELL = 0.36  # of the distance to the nearest neighbour, on either side of a budget that stands for itself
 _MOST_PANELS = 6
+_SHARED = 10.0  # of the largest range of a panel to the smallest, up to which all have one axis
 _MOST_MARKERS = 30  # budgets with a large marker each
 _LANE, _BAR = 1.2, 0.5  # of a difference: for the name of a side, and for bars, in font sizes
 _LEFT, _RIGHT = _style.ACCENT, _style.WARM  # the colour of the algorithm that is better
@@ -241,7 +242,11 @@ def anytime_differences_plot(
     chosen = _chosen_pairs(result, pairs)
     x, zero = _axis(result), Level(at=0.0, dash="-", label="_zero")
     parts = [_difference(result, left, right) for left, right in chosen]
-    y = axis_around([Curve(x=np.zeros(1), y=np.zeros(1)), *(curves[0] for curves, _ in parts)])
+    zeros = Curve(x=np.zeros(1), y=np.zeros(1))
+    own = [axis_around([zeros, curves[0]]) for curves, _ in parts]
+    high = [axis.limits[1] - axis.limits[0] for axis in own]
+    shared = max(high) <= _SHARED * min(high)
+    every_y = [axis_around([zeros, *(curves[0] for curves, _ in parts)])] * len(own) if shared else own
     panels = tuple(
         Panel(
             x=x,
@@ -252,7 +257,7 @@ def anytime_differences_plot(
             lanes=(_LANE + _BAR, _LANE),
             draw=functools.partial(_draw_sides, result, names, bars),
         )
-        for names, (curves, bars) in zip(chosen, parts, strict=True)
+        for names, y, (curves, bars) in zip(chosen, every_y, parts, strict=True)
     )
     every = len(result.algorithms) * (len(result.algorithms) - 1) // 2
     drawn = "Bands" if joined(result) else "Bars"
@@ -263,12 +268,15 @@ def anytime_differences_plot(
         words.append("No algorithm is significantly better at any budget.")
     if pairs is None and len(chosen) < every:
         words.append(f"Drawn: of {every} pairs the {len(chosen)} with the largest |t| at a budget.")
+    if not shared:
+        words.append("Each panel has an axis of its own.")
     if not joined(result):
         words.append(_ALONE)
     lines = Lines(
         what=f"a plot of {len(chosen)} pair{'s' * (len(chosen) > 1)}",
         panels=panels,
-        shared=True,
+        shared=shared,
+        smallest=(6.0, 5.5),
         x_label=result.budget,
         y_label=(f"Difference of mean {result.score}", f"Difference of {result.score}", "Difference"),
         foot=" ".join(words),

@@ -117,11 +117,13 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     -------
     Axes
         The parts are the axes that follow it in ``ax.figure.axes``. Titles carry the severities. Of random effects and
-        columns the worst are shown: up to three and two.
+        columns the worst are shown: up to three and two, or one in a narrow figure.
     """
     residuals, *effects = _judged(diagnosis)
     effects = sorted(effects, key=lambda shape: SEVERITIES.index(shape.severity))[:MOST_EFFECTS]
-    scales = _by_severity([scale for scale in diagnosis.scale if scale.column != FITTED])[:2]
+    across = _canvas.figure_width()
+    narrow = ax is None and across < SIDE_BY_SIDE
+    scales = _by_severity([scale for scale in diagnosis.scale if scale.column != FITTED])[: 1 if narrow else 2]
     # inches, columns, and what is side by side in them
     rows: list[tuple[float, int, list[Lines | _rows.Rows]]] = [
         (3.1, 2, [_quantiles([residuals]), _residuals(diagnosis)])
@@ -131,11 +133,10 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     if scales:
         high = 1.3 + 0.24 * max(min(len(scale.table), MOST_LEVELS) for scale in scales)
         rows.append((high, 2, [_scale_rows(scale, MOST_LEVELS) for scale in scales]))
-    across = _canvas.figure_width()
-    if ax is None and across < SIDE_BY_SIDE:
+    if narrow:
         rows = [
-            (inches * (1.4 if len(parts) == columns else 1.0), 1, [part])
-            for inches, columns, parts in rows
+            (0.5 + 1.6 * len(part.panels) if isinstance(part, Lines) else inches, 1, [part])
+            for inches, _, parts in rows
             for part in parts
         ]
     total = sum(inches for inches, _, _ in rows)

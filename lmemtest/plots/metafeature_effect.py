@@ -176,7 +176,11 @@ def _contrasts(result: Answer) -> _rows.Rows:
     )
     first, second = (_style.one_line(format_level(name)) for name in result.algorithms)
     response = _style.one_line(result.fit.design.parsed.response)
-    of = f"levels of {_style.one_line(result.metafeature)}" if several else " − ".join(map(_style.one_line, what))
+    of = (
+        f"levels of {_style.one_line(result.metafeature)}"
+        if several
+        else _style.nobreak(" − ".join(map(_style.one_line, what)))
+    )
     percent = _style.nobreak(f"{100 * (1 - result.alpha):g} %")
     return _rows.Rows(
         labels=labels,

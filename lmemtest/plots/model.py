@@ -15,7 +15,7 @@ from lmemtest.core.rounding import tie_order
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, format_number, format_p
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.plots._layout import Axis
+from lmemtest.plots._layout import LINE, SMALL, TICK_PAD, Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines
 
 
@@ -77,6 +77,7 @@ def random_effects_plot(
         axis_label=f"{what} by {group}, on the scale of {response}\n"
         + _rows.intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous)
         + (", given the fixed effects" if effects.target == "conditional" else "")
+        + "\nWithout a line: the interval cannot be estimated" * bool(rows["ci_low"].isna().any())
         + drawn.sentence("levels, those in the middle,"),
         headers=drawn.headers,
         reference=0.0,
@@ -202,29 +203,30 @@ def _smooth(x: np.ndarray, zeta: np.ndarray, slope: np.ndarray) -> tuple[np.ndar
 
 
 # In font sizes.
-_ROW, _TIGHT, _COLUMN = 1.7, 1.15, 1.7
-_BAR, _NUMBERS, _GAP = 4.5, 4.5, 1.2  # the bars of the differences, their numbers, and what parts them from the matrix
-_HEAD_SHARE = 0.55  # the most of the height that the names of the terms may take
+_TERM, _TIGHT = 1.7, 1.15  # a row of a term, at least
+_BAR, _GAP = 3.0, 0.4  # the bars of the differences, and what parts them from the matrix
+_MOST_MODELS, _MODELS_PER_INCH = 12, 2  # of a figure
+_LABEL_SHARE = 0.45  # the most of the width that the terms may take
 _NAMES = {"aic": "AIC", "bic": "BIC", "glrt": "AIC"}
 
 
 @_canvas.draws(ChosenModel, source="select_model()")
-def selection_plot(result: ChosenModel, /, *, max_rows: int = 12, ax: Axes | None = None) -> Axes:
+def selection_plot(result: ChosenModel, /, *, max_models: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw how a model was chosen.
 
     Parameters
     ----------
     result : ChosenModel
         From `lmemtest.select_model`.
-    max_rows : int
-        The most models to draw, of methods that rank them.
+    max_models : int, optional
+        The most models to draw, of methods that rank them; 12 by default, or 2 per inch of a narrow figure.
 
     Returns
     -------
     Axes
         Of "forward": a row per step with the criterion of the term that was added and of those that were not; the
-        last row has what was left. Of "best" and "backward": a row per model, a dot for each of its terms beyond those
-        that all models have, which are in a line below, and at the right how much worse than the best its criterion is.
+        last row has what was left. Of "best" and "backward": a column per model, a dot for each of its terms beyond
+        those that all models have, which are in a line below, and above how much worse than the best its criterion is.
 
     Examples
     --------
@@ -233,10 +235,13 @@ def selection_plot(result: ChosenModel, /, *, max_rows: int = 12, ax: Axes | Non
     >>> [label.get_text() for label in lt.select_model(runs, criterion="bic").plot().get_yticklabels()]
     ['start', '+ (1 | benchmark:algorithm)', '+ (1 | benchmark:seed)', 'nothing more']
     """
-    max_rows = check_positive_int(max_rows, "max_rows")
+    if max_models is None:
+        inches = _canvas.figure_width() if ax is None else _canvas.size_in_points(ax)[0] / 72
+        max_models = min(_MOST_MODELS, max(int(_MODELS_PER_INCH * inches), 1))
+    max_models = check_positive_int(max_models, "max_models")
     if result.method == "forward":
         return _rows.draw_rows(_path(result), ax)
-    return _draw_models(result, result.models.head(max_rows), ax)
+    return _draw_models(result, result.models.head(max_models), ax)
 
 
 def _path(result: ChosenModel) -> _rows.Rows:
@@ -280,42 +285,45 @@ def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> A
     terms = [text for text in result.terms if any(text in terms_of_model for terms_of_model in table["terms"])] or [
         "(no term)"
     ]
-    right = _GAP + _BAR + _NUMBERS
+    delta = table["delta"].to_numpy(dtype=float)
+    numbers = [_style.fixed(value, int(0.05 <= value < 9.95)) for value in delta]
     if ax is None:
-        font = _style.base_font() / 72
-        longest = 0.6 * max(map(len, terms))
-        height = min((len(table) * _ROW + 6 + longest) * font, _canvas.PAGE_HEIGHT)
-        width = _canvas.figure_width(max((len(terms) * _COLUMN + right + 9) * font, 4.5))
-        ax = _canvas.new_axes(width, max(height, 2.5))
+        inches, font = _canvas.figure_width(), _style.base_font()
+        longest = _style.Ruler(_canvas.scratch_axes(inches), font).widest(terms)
+        pitch = _TERM + LINE * (longest > 72.0 * _LABEL_SHARE * inches)
+        height = (len(terms) * pitch + _BAR + 9) * font / 72
+        ax = _canvas.new_axes(inches, min(height, _canvas.PAGE_HEIGHT))
     names = [f"{rank}{'*' * bool(s)}" for s, rank in zip(table["singular"], table["rank"], strict=True)]
-    what = f"a matrix of {len(table)} models and {len(terms)} terms"
-    room: dict[str, Any] = {"beside": (0.0, right), "above": 1.6, "head_share": _HEAD_SHARE}
-    note = [f"Every model holds {_style.one_line(result.start.formula)}; dots: the terms that it has beyond."]
+    what = f"a matrix of {counted(len(table), 'model')} and {counted(len(terms), 'term')}"
+    title = _style.nobreak(f"Δ {_NAMES[result.criterion]}")
+    best = ", the best in blue and bold" * bool(table["best"].any())
+    note = [f"Columns: models{best}. Dots: their terms beyond {_style.one_line(result.start.formula)}."]
     note += ["* singular: a variance is zero or a correlation one."] * bool(table["singular"].any())
-    size, cells, *_ = _heat.grid(ax, names, terms, what, note=note, tight=(_TIGHT, _TIGHT), upright=True, **room)
-    for row, (terms_of_model, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
+    wide = max(_TIGHT, SMALL * _style.Ruler(ax, 10.0).widest([*numbers, *names]) / 10.0 + 0.3)
+    room: dict[str, Any] = {"beside": (0.0, 0.5), "above": _BAR + _GAP + 2.4, "label_share": _LABEL_SHARE}
+    size, cells, *_ = _heat.grid(ax, terms, names, what, note=note, tight=(wide, _TIGHT), **room)
+    for row in range(len(terms)):
         ax.axhline(row, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
+    for column, (terms_of_model, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
         has = np.array([text in terms_of_model for text in terms])
         filled = _style.ACCENT if best else _style.INK  # a faint dot where the model lacks the term
         for mask, colour, scale, label in ((has, filled, 0.7, "_has"), (~has, _style.FAINT, 0.35, "_lacks")):
             places = np.flatnonzero(mask)
             style: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": scale * size, "color": colour}
-            ax.plot(places, np.full(len(places), row), label=label, clip_on=False, zorder=3, **style)
-    for tick, best in zip(ax.get_yticklabels(), table["best"], strict=True):
+            ax.plot(np.full(len(places), column), places, label=label, clip_on=False, zorder=3, **style)
+    for tick, best in zip(ax.get_xticklabels(), table["best"], strict=True):
         tick.set(color=_style.ACCENT if best else _style.INK, fontweight="bold" if best else "normal")
-    side = ax.inset_axes((1.0 + _GAP * size / cells.width, 0.0, _BAR * size / cells.width, 1.0))
-    _canvas.bare(side)
-    delta = table["delta"].to_numpy(dtype=float)
-    side.set_xlim(0.0, float(delta.max()) or 1.0)
-    side.set_ylim(*ax.get_ylim())
+    box = ax.inset_axes((0.0, 1.0 + _GAP * size / cells.height, 1.0, _BAR * size / cells.height))
+    _canvas.bare(box)
+    box.set_ylim(0.0, float(delta.max()) or 1.0)
+    box.set_xlim(*ax.get_xlim())
     colours = [_style.ACCENT if best else _style.NEUTRAL for best in table["best"]]
-    side.barh(np.arange(len(delta)), delta, height=0.55, color=colours, label="_delta")
-    place: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "annotation_clip": False}
-    for row, value in enumerate(delta):
-        text = _number(value) if value >= 0.005 else "0"
-        words = _style.text_style(0.9 * size)
-        side.annotate(text, (value, row), xytext=(0.3 * size, 0.0), va="center", **place, **words)
-    words = _style.text_style(0.9 * size, color=_style.MUTED)
-    title = f"Δ {_NAMES[result.criterion]}"
-    side.annotate(title, (0.0, 1.0), xycoords="axes fraction", xytext=(0.0, 0.3 * size), va="bottom", **place, **words)
+    box.bar(np.arange(len(delta)), delta, width=0.55, color=colours, label="_delta")
+    place: dict[str, Any] = {"textcoords": "offset points", "va": "bottom", "annotation_clip": False}
+    for column, (value, text) in enumerate(zip(delta, numbers, strict=True)):
+        words = _style.text_style(SMALL * size)
+        box.annotate(text, (column, value), xytext=(0.0, 0.2 * size), ha="center", **place, **words)
+    words = _style.text_style(SMALL * size, color=_style.MUTED)
+    at = (-TICK_PAD, 0.2 * size)
+    box.annotate(title, (0.0, 0.0), xycoords="axes fraction", xytext=at, ha="right", **place, **words)
     return ax

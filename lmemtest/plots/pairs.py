@@ -313,7 +313,7 @@ def _outcome(wins: float, ties: float, losses: float) -> str:
 
 def _reading(cells: Mapping[str, Array], what: str) -> str:
     """What a cell holds."""
-    parts = [f"{what}, row − column"]
+    parts = [f"{what}, {_style.nobreak('row − column')}"]
     if "wins" in cells:
         parts.append(_style.nobreak("wins/ties/losses") + " of the row")
     if "p" in cells:

@@ -38,10 +38,12 @@ from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.evidence import EVIDENCE
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
-_CROWDED = 6  # algorithms, from which bands are paler
+_CROWDED = 6  # curves, beyond which bands would be mud
 _SHADE = {"weak": 0.3, "fair": 0.6, "strong": 1.0}
 _LOOKS: tuple[dict[str, Any], ...] = ({"colour": _style.ACCENT}, {"colour": _style.WARM, "dash": (0, (4, 1.5))})
 _AXES = {"trials": "Trials k", "cost": "Cost", "budget": "Budget"}
+_BANDLESS = f" Bands are left out with more than {_CROWDED} curves; the table has them."
+_GREY = " Grey: a limit is the end of the support, which is no information."
 _BAND = ("band_low", "band_high")
 
 
@@ -72,8 +74,8 @@ def tuning_curve_plot(
     Returns
     -------
     Axes
-        It holds the panel, ``ax.child_axes[0]``: curves and bands as the steps that they are; grey where a limit is the
-        end of the support.
+        It holds the panel, ``ax.child_axes[0]``: curves and bands, of up to six curves, as the steps that they are;
+        grey where a limit is the end of the support.
 
     Raises
     ------
@@ -92,11 +94,13 @@ def tuning_curve_plot(
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
     lines, estimates = [], [(curve.k, curve.estimate) for curve in named.values()]
+    crowded = len(named) > _CROWDED
     for look, (name, curve) in zip(looks(range(len(named)), dashed=True), named.items(), strict=True):
-        lines.append(_stepped(curve.drawn(), "k", name, look))
+        lines.append(_stepped(curve.drawn(), "k", name, look, band=not crowded))
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
     note = f"{_facts(curve.cdf_band.describe(number=False) for curve in named.values())}, for all k at once."
+    note += _BANDLESS if crowded else _GREY * any(curve.trivial.any() for curve in named.values())
     return _draw(
         ax,
         lines,
@@ -219,11 +223,11 @@ def _facts(facts: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(facts))
 
 
-def _stepped(steps: Any, x: str, name: str, look: dict[str, Any], **style: Any) -> Curve:
+def _stepped(steps: Any, x: str, name: str, look: dict[str, Any], *, band: bool = True, **style: Any) -> Curve:
     """The curve of something with an estimate and a band that may say nothing."""
     at = getattr(steps, x)
     order = np.argsort(at, kind="stable")
-    columns = {"y": "estimate", "low": _BAND[0], "high": _BAND[1]}
+    columns = {"y": "estimate"} | ({"low": _BAND[0], "high": _BAND[1]} if band else {})
     values = {key: getattr(steps, column)[order] for key, column in columns.items()}
     inside = ~steps.trivial[order]
     return Curve(name=name, x=at[order], known=inside, **look, label="_estimate", **values, **style)
@@ -285,10 +289,10 @@ def tuning_curves_plot(curves: TuningCurves, /, *, y_scale: str = "auto", ax: Ax
     -------
     Axes
         It holds the panels, ``ax.child_axes``, one per benchmark in their order. An algorithm has the same colour and
-        dashes in all of them; bands are grey where a limit is trivial. Curves and bands are drawn as the steps that
-        they are, between the budgets asked for too (curves over seeds stay at a budget's values up to the next). The x
-        axis is logarithmic if the budgets of a panel span more than a factor of 25; each panel has its own scale of
-        scores.
+        dashes in all of them; bands, of up to six algorithms, are grey where a limit is trivial. Curves and bands are
+        drawn as the steps that they are, between the budgets asked for too (curves over seeds stay at a budget's values
+        up to the next). The x axis is logarithmic if the budgets of a panel span more than a factor of 25; each panel
+        has its own scale of scores.
 
     Examples
     --------
@@ -301,13 +305,13 @@ def tuning_curves_plot(curves: TuningCurves, /, *, y_scale: str = "auto", ax: Ax
     by_key = {curve.key: curve for curve in curves.curves}
     curves = replace(curves, curves=tuple(curve.drawn() for curve in curves.curves))
     every = dict(zip(curves.algorithms, looks(range(len(curves.algorithms)), dashed=True), strict=True))
-    opacity = 0.1 if len(every) > _CROWDED else 0.2
+    crowded = len(every) > _CROWDED
     content = []
     for group in curves.panels():
         lines, dots = [], []
         for curve in group:
             name, look, curve_of_key = curve.name, every[curve.name], by_key[curve.key]
-            lines.append(_stepped(curve, "grid", name, look, opacity=opacity, step=curves.unit == "seed"))
+            lines.append(_stepped(curve, "grid", name, look, band=not crowded, opacity=0.2, step=curves.unit == "seed"))
             dots += [_dots(curve_of_key.grid, curve_of_key.estimate, look, 0.3)] * (
                 len(curve_of_key.grid) <= _FEW_MARKED
             )
@@ -325,8 +329,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, y_scale: str = "auto", ax: Ax
         for benchmark, (x, lines, dots) in zip(curves.benchmarks, content, strict=True)
     ]
     foot = curves.describe()
-    if any(curve.trivial.any() for curve in curves.curves):
-        foot += " Grey: a limit is the end of the support, which is no information."
+    foot += _BANDLESS if crowded else _GREY * any(curve.trivial.any() for curve in curves.curves)
     what = f"best {curves.score}"
     seeds = "over seeds of the" if curves.unit == "seed" else "of the"
     lines_of_all = Lines(

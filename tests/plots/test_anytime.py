@@ -234,6 +234,19 @@ def test_differences_are_the_numbers_and_stretches_those_of_the_table():
             assert line.get_color() == colour
 
 
+def test_a_pair_far_apart_does_not_flatten_the_others():
+    runs = table(("HB", "RS", "worst"), (1, 3, 9))
+    loss = runs.to_frame()
+    loss.loc[loss[runs.algorithm] == "worst", runs.score] *= 1000.0
+    result = anytime(lt.Runs(loss, **runs.roles()))
+    ax = anytime_differences_plot(result)
+    heights = {box.get_title(loc="left"): np.ptp(box.get_ylim()) for box in ax.child_axes}
+    assert heights["HB − RS"] < 0.01 * heights["HB − worst"]
+    assert any("Each panel has an axis of its own." in text.get_text() for text in ax.texts)
+    rows = result.differences[(result.differences["left"] == "HB") & (result.differences["right"] == "RS")]
+    assert heights["HB − RS"] < 3.0 * (rows["band_high"].max() - min(rows["band_low"].min(), 0.0))
+
+
 def test_the_order_of_a_pair_turns_the_sign_and_the_colours():
     result = result_of("five")
     one, other = anytime_differences_plot(result, pairs=[("HB", "RS"), ("RS", "HB")]).child_axes

@@ -144,6 +144,41 @@ def test_shortened_names_fit_and_stay_distinct():
     assert ruler.widest(short) <= 60.0
 
 
+@pytest.mark.parametrize("size", [6.0, 6.5, 7.0, 7.5, 8.0, 9.0])
+def test_small_text_is_not_wider_at_another_resolution_than_its_ruler_says(size):
+    text = "[5] benchmark 02 of the suite (OpenML 167192): all pairs differ significantly (step-down, moderated)"
+    figure = Figure()
+    ruler = _style.Ruler(figure.subplots(), size)
+    written = figure.text(0, 0, text, **_style.text_style(size))
+    for dpi in (72, 96, 100, 110, 150, 200, 300, 600):
+        figure.set_dpi(dpi)
+        assert written.get_window_extent().width * 72 / dpi <= ruler.width(text), dpi
+
+
+def test_long_words_are_broken_after_their_signs():
+    ruler = _style.Ruler(Figure().subplots(), 9)
+    name = "very_long_optimizer_name_00_with_prior_and_restart"
+    lines = _style.wrap(f"Bands. [1]\u00a0{name}. 95 % of all", ruler.width("very_long_optimizer_name_00"), ruler)
+    assert lines[:3] == ["Bands. [1]\u00a0very_long_", "optimizer_name_00_with_", "prior_and_restart. 95 % of all"]
+    assert _style.wrap("lies in 95 % of all", ruler.width("lies in 95"), ruler)[0] == "lies in"
+
+
+def test_a_legend_of_names_on_two_lines_is_as_high_as_it_is_drawn():
+    from matplotlib.lines import Line2D
+
+    figure = Figure(figsize=(3.3, 4))
+    ax, size = figure.subplots(), 8.0
+    names = [f"AutoGluon of the best quality for {n} hours" for n in range(1, 6)]
+    written, columns, rows, key = _layout.legend_rows(names, 150.0, _style.Ruler(ax, size))
+    assert (columns, key) == (1, [])
+    _layout.draw_legend(ax, [Line2D([], []) for _ in names], written, columns, size)
+    for dpi in (72, 100, 150):
+        figure.set_dpi(dpi)
+        figure.draw_without_rendering()
+        high = ax.get_legend().get_window_extent().height * 72 / dpi
+        assert 0.85 * rows <= high / (_layout.KEY_LINE * size) <= rows
+
+
 def test_wrapped_lines_fit_and_keep_the_words():
     ruler = _style.Ruler(Figure().subplots(), 9)
     text = "Marginal means of value. " + _style.nobreak("p < 0.05") + " and so on, and so forth"
@@ -215,7 +250,7 @@ def test_widths_are_those_of_the_layout(size, weight):
         whole = Text(0, 0, text, **_style.text_style(size, fontweight=weight, **_style.font_for([text])))
         whole.set_figure(figure)
         want = whole.get_window_extent().width
-        got = ruler.width(text) * 100 / 72 / _style.HINTING_SLACK
+        got = ruler.width(text) * 100 / 72 / ruler.slack
         assert got == pytest.approx(want, rel=0.005, abs=1.0), text
 
 

@@ -150,6 +150,15 @@ def test_a_ruler_far_longer_than_the_axis_is_written_only(make, texts_of):
     assert any(text.get_text().endswith("(beyond the axis)") for text in texts_of(ax))
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_words_of_a_difference_that_are_longer_than_the_axis_stay_in_the_figure(make, assert_readable, direction):
+    names = ("restart_ensemble_prior_Hyperband_x", "restart_Hyperband_search", "tuned_prior_large_ensemble")
+    means, errors = (-0.0009, 0.0009, 0.0009), (0.0012, 0.0018, 0.0017)
+    ax = cd_diagram(make.decisions(names, means, errors, direction=direction), width="column")
+    assert any(text.get_text().endswith("(beyond the axis)") for text in ax.texts)
+    assert_readable(ax)
+
+
 def test_missing_means_and_untested_pairs_are_named(make, texts_of):
     words = " ".join(text.get_text() for text in texts_of(cd_diagram(make.decisions(*make.cases["missing"]))))
     assert "Mean not estimable: B." in words

@@ -52,6 +52,14 @@ def written(ax):
     return {pair: cell[:2] for pair, cell in cells(ax).items()}
 
 
+def test_small_differences_beside_large_ones_are_not_written_as_none():
+    means = pd.Series([1.0, 1.62, 1414.3], index=list("ABC"))
+    p = pd.DataFrame(np.full((3, 3), 0.5), means.index, means.index)
+    found = written(comparison_matrix_plot(means, p, **(GIVEN | {"direction": "minimize"})))
+    assert found["A", "B"][0][0] == "−0.6"
+    assert found["C", "A"][0][0] == "1413"
+
+
 def test_cells_hold_difference_outcome_and_p_value_and_are_bold_where_the_decision_says_so():
     wins, ties = counts()
     found = cells(comparison_matrix_plot(MEANS, p_values(), wins=wins, ties=ties, **GIVEN))

@@ -124,6 +124,15 @@ def test_one_panel_is_enough_without_random_effects():
         scale_plot(found)
 
 
+def test_a_narrow_page_is_that_of_a_journal_and_the_fit_hands_width_on(two):
+    ax = diagnosis_plot(two, width="column")
+    assert ax.figure.get_size_inches()[0] == approx(3.3)
+    assert ax.figure.get_size_inches()[1] < 12.0
+    table = {"loss": [1.0, 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 7], "tool": ["A", "B"] * 6, "task": list("aabbccddeeff")}
+    fit = lt.fit_lmm("loss ~ tool + (1 | task)", table)
+    assert fit.plot(width="column", influence=False).figure.get_size_inches()[0] == approx(3.3)
+
+
 @pytest.mark.parametrize("plot", PLOTS)
 def test_other_things_are_refused(plot, two):
     with pytest.raises(ArgumentError, match=r"^diagnosis must be the result of diagnose\(\), got dict.$"):

@@ -47,7 +47,7 @@ def found_by(name, k=3, *, long=False):
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_figure_is_readable(name, assert_readable):
     assert_readable(selection_plot(found_by(name)))
-    assert_readable(selection_plot(found_by(name, 5, long=True), ax=Figure(figsize=(5, 4)).subplots(), max_rows=6))
+    assert_readable(selection_plot(found_by(name, 5, long=True), ax=Figure(figsize=(5, 4)).subplots(), max_models=6))
 
 
 def test_the_path_shows_the_criterion_of_all_candidates():
@@ -70,18 +70,29 @@ def test_the_path_shows_the_criterion_of_all_candidates():
 def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     found = found_by("models")
     table = found.to_frame().head(7)
-    ax = selection_plot(found, max_rows=7)
-    terms = [label.get_text() for label in ax.get_xticklabels()]
-    drawn = {(int(y), terms[int(x)]) for line in lines(ax, "_has") for x, y in zip(*line.get_data(), strict=True)}
-    assert drawn == {(row, text) for row, own in enumerate(table["terms"]) for text in own}
-    shared = f"Every model holds {found.start.formula}; dots: the terms that it has beyond."
+    ax = selection_plot(found, max_models=7)
+    terms = row_labels(ax)
+    drawn = {(int(x), terms[int(y)]) for line in lines(ax, "_has") for x, y in zip(*line.get_data(), strict=True)}
+    assert drawn == {(column, text) for column, own in enumerate(table["terms"]) for text in own}
+    shared = f"Columns: models, the best in blue and bold. Dots: their terms beyond {found.start.formula}."
     singular = " * singular: a variance is zero or a correlation one." * bool(table["singular"].any())
     assert words_below(ax) == shared + singular
-    (side,) = ax.child_axes
-    assert [bar.get_width() for bar in side.patches] == approx(table["delta"].tolist())
-    ranks = row_labels(ax)
+    (bars,) = ax.child_axes
+    assert [bar.get_height() for bar in bars.patches] == approx(table["delta"].tolist())
+    ranks = [label.get_text() for label in ax.get_xticklabels()]
     assert [text.rstrip("*") for text in ranks] == [str(rank) for rank in table["rank"]]
     assert [text.endswith("*") for text in ranks] == table["singular"].tolist()
+
+
+def test_terms_are_read_along_and_a_column_of_a_journal_has_fewer_models():
+    found = found_by("models")
+    for width, models in (("page", 12), ("column", 6)):
+        ax = selection_plot(found, width=width)
+        assert len(ax.get_xticklabels()) == models
+        assert {label.get_rotation() for label in [*ax.get_yticklabels(), *ax.get_xticklabels()]} == {0.0}
+        assert "best" in words_below(ax)
+    few = selection_plot(found_by("models", 5, long=True), max_models=1)  # a singular model, which is not taken
+    assert words_below(few).startswith("Columns: models. Dots:")
 
 
 def test_errors_name_the_argument():
@@ -90,9 +101,9 @@ def test_errors_name_the_argument():
         selection_plot("bic")
     found = found_by("models")
     with pytest.raises(ArgumentError, match=r"^ax is too small: a matrix of 12 models and \d terms needs at least"):
-        selection_plot(found, ax=Figure(figsize=(1, 1)).subplots())
-    with pytest.raises(ArgumentError, match=r"^max_rows must be a whole number of at least 1, got 0\.$"):
-        selection_plot(found, max_rows=0)
+        selection_plot(found, ax=Figure(figsize=(8, 1)).subplots())
+    with pytest.raises(ArgumentError, match=r"^max_models must be a whole number of at least 1, got 0\.$"):
+        selection_plot(found, max_models=0)
 
 
 @pytest.fixture

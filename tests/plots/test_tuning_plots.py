@@ -51,6 +51,22 @@ def test_a_curve_is_its_steps_and_its_band_holds_the_exact_one():
     assert [text.get_text() for text in ax.texts[-2:]] == ["Trials k", "Median of the largest of k scores"]
 
 
+def test_grey_is_explained_and_many_curves_have_no_bands():
+    rng = np.random.default_rng(3)
+    curves = {f"search {i}": tuning.curve(rng.random(12), direction="maximize") for i in range(7)}
+    six = tuning_curve_plot({name: curves[name] for name in list(curves)[:6]})
+    words = " ".join(text.get_text() for text in six.texts)
+    assert "Grey: a limit is the end of the support" in words
+    assert "left out" not in words
+    assert six.child_axes[0].collections
+    seven = tuning_curve_plot(curves)
+    words = " ".join(text.get_text() for text in seven.texts)
+    assert "Bands are left out with more than 6 curves" in words
+    assert "Grey" not in words
+    assert not seven.child_axes[0].collections
+    assert len(lines(seven.child_axes[0], "_estimate")) == 7
+
+
 def test_a_band_of_a_distribution_is_read_at_its_scores():
     law = EmpiricalDistribution([0.2, 0.5, 0.5, 0.9], bounds=(0, 1))
     ax = tuning_band_plot({"x": law.band(), "y": law.band(level=0.5)})

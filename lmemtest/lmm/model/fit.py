@@ -732,9 +732,16 @@ class LmmFit(Verbs, Result):
             ResultTable(title="Variance components", frame=self.varcorr),
         )
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw whether its assumptions hold: the figure of `diagnose`, which takes the options."""
-        return self.diagnose(**options).plot(ax)
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        width: str | float | None = None,
+        labels: Mapping[Any, str] | None = None,
+        **options: Any,
+    ) -> Axes:
+        """Draw whether its assumptions hold: the figure of `diagnose`, which takes the other options."""
+        return self.diagnose(**options).plot(ax, width=width, labels=labels)
 
     def summary(self) -> str:
         """The fit as text; its sentences are below the first table."""
