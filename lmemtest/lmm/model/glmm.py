@@ -28,7 +28,7 @@ from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
 from lmemtest.lmm.engine.theta import pack, root_of, unpack
-from lmemtest.lmm.families import Family, check_family, constant_of
+from lmemtest.lmm.families import LARGEST_COUNT, Family, check_family, constant_of
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
@@ -229,9 +229,12 @@ def _check_domain(
     if bad.any():
         shares = family.binomial and trials is None and bool(((score >= 0.0) & (score <= 1.0)).all())
         correct = "Of shares of attempts give the successes, with the attempts as trials=" if shares else "Correct them"
+        correct += ", or take fit_lmm for scores of other kinds"
+        if not family.binomial and score.max() > LARGEST_COUNT:
+            correct = f"Fit their logarithms: fit_lmm('log({response}) ~ ...')"
         raise DataError(
             f"{rule} for family={family.name!r}, and {int(fine.n[bad].sum()):,} of {fine.n_rows:,} rows have others in "
-            f"{response!r} ({_examples(fine, bad)}). {correct}, or take fit_lmm for scores of other kinds."
+            f"{response!r} ({_examples(fine, bad)}). {correct}."
         )
 
 
