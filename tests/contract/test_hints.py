@@ -133,6 +133,7 @@ def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
         "Decisions",
         "Ranking",
         "benchmark_information",
+        "diagnose",
         "fit_lmm",
         "fit_glmm",
     }

@@ -600,10 +600,12 @@ def test_a_likelihood_ratio_is_of_the_likelihood():
         lt.glrt(null, fitted("cbpp"), "bootstrap")
 
 
-@pytest.mark.parametrize("question", ["diagnose", "influence", "ranova", "r2", "icc"])
+@pytest.mark.parametrize("question", ["influence", "ranova", "r2", "icc"])
 def test_questions_about_residuals_are_refused_with_what_to_do(question):
     with pytest.raises(ArgumentError, match=r"is for linear mixed models, and this fit is binomial\. "):
         getattr(fitted("cbpp"), question)(*(["herd"] if question == "influence" else []))
+    with pytest.raises(ArgumentError, match=r"Read fit\.diagnose\(\), and draw the means"):
+        fitted("cbpp").plot()
     with pytest.raises(ArgumentError, match="ddf='satterthwaite'"):
         fitted("cbpp").to_frame(ddf="kenward-roger")
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
@@ -34,9 +34,11 @@ from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.fit import DdfMethod, LmmFit
 from lmemtest.lmm.model.fitting import notes_of, refuse_unidentified, table_for
+from lmemtest.lmm.model.verbs import Verb
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.formula import ParsedFormula
 
 METHODS = ("pseudo", "laplace", "quadrature")
@@ -469,6 +471,8 @@ class GlmmFit(LmmFit):
     quadrature : bool
         Whether the likelihood is that of quadrature, not Laplace's approximation.
     """
+
+    diagnose: ClassVar[Verb[Answer]] = Verb("diagnostics.generalised:diagnose")  # type: ignore[misc, assignment]
 
     family: Family
     trials: str | None
