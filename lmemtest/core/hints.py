@@ -345,6 +345,11 @@ ADVICE: dict[str, dict[str, str]] = {
         "groups": "a random effect into the formula: score ~ algorithm + (1 | benchmark)",
         "offset": "offset(column) into the formula",
     },
+    "diagnose": dict.fromkeys(
+        ("influence", "specs"),
+        "fit.diagnose() without it: the influence of single groups is a question to linear models; of others, fit "
+        "again without the rows in question",
+    ),
     "fit_glmm": {
         **dict.fromkeys(
             ("dispersion", "residual_variance"),

@@ -5,7 +5,7 @@ Words are made of codes and never read back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
@@ -121,6 +121,28 @@ def worst(severities: Iterable[str]) -> str:
     ('warning', 'fine')
     """
     return min(severities, key=SEVERITIES.index, default="fine")
+
+
+def table_of(checks: Sequence[Finding]) -> pd.DataFrame:
+    """One row per check of a fit, with its kind as ``check`` and its message as ``found``."""
+    import pandas as pd
+
+    fields = {"check": "kind", "subject": "subject", "found": "message"}
+    fields |= {name: name for name in ("value", "p_value", "severity", "advice")}
+    rows = [[getattr(check, field) for field in fields.values()] for check in checks]
+    return pd.DataFrame(rows, columns=list(fields))
+
+
+def severities_counted(checks: Iterable[Finding]) -> str:
+    """How many checks are of each severity, the most serious first.
+
+    Examples
+    --------
+    >>> severities_counted([Finding("fine", "link", "", ""), Finding("note", "ends", "", "")])
+    '1 note, 1 fine'
+    """
+    severities = [check.severity for check in checks]
+    return ", ".join(f"{severities.count(s)} {s}" for s in SEVERITIES if s in severities)
 
 
 def judged(check: Finding, title: str, table: pd.DataFrame, values: Mapping[str, Any], **more: Any) -> Answer:

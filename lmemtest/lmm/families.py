@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from lmemtest.core.arrays import Array
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
 
@@ -32,6 +32,8 @@ LINKS: dict[str, tuple[str, ...]] = {
 }
 # Linear predictors beyond which a probability is 0 or 1, and a count has no double, for all purposes.
 LARGEST = 30.0
+# A tenth of the count whose logarithm that is: predictions are of single cells, too.
+LARGEST_COUNT = 1e12
 
 
 class Derivatives(NamedTuple):
@@ -202,10 +204,12 @@ class Family:
         k = self.size * n
         return rng.negative_binomial(k, self.size / (self.size + self.mean(eta))).astype(float)
 
-    def outside(self, score: Array, trials: Array) -> tuple[Array, str]:
+    def outside(self, score: Array, trials: Array) -> tuple[Mask, str]:
         """Which scores are none of this family, and the rule that they break."""
         whole = score == np.round(score)
         if not self.binomial:
+            if (whole & (score >= 0)).all():
+                return score > LARGEST_COUNT, f"counts must be at most {LARGEST_COUNT:g}"
             return ~(whole & (score >= 0)), "counts must be whole numbers of at least 0"
         if trials.max(initial=1.0) <= 1.0:
             return ~((score == 0) | (score == 1)), "answers must be 0 or 1 (or name the column of trials, trials=)"

@@ -134,6 +134,7 @@ def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
         "Ranking",
         "benchmark_information",
         "contrast",
+        "diagnose",
         "fit_lmm",
         "fit_glmm",
     }

@@ -600,10 +600,12 @@ def test_a_likelihood_ratio_is_of_the_likelihood():
         lt.glrt(null, fitted("cbpp"), "bootstrap")
 
 
-@pytest.mark.parametrize("question", ["diagnose", "influence", "ranova", "r2", "icc"])
+@pytest.mark.parametrize("question", ["influence", "ranova", "r2", "icc"])
 def test_questions_about_residuals_are_refused_with_what_to_do(question):
     with pytest.raises(ArgumentError, match=r"is for linear mixed models, and this fit is binomial\. "):
         getattr(fitted("cbpp"), question)(*(["herd"] if question == "influence" else []))
+    with pytest.raises(ArgumentError, match=r"Read fit\.diagnose\(\), and draw the means"):
+        fitted("cbpp").plot()
     with pytest.raises(ArgumentError, match="ddf='satterthwaite'"):
         fitted("cbpp").to_frame(ddf="kenward-roger")
 
@@ -839,6 +841,12 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
         ({"y": [0, 3, 1, 0, 1, 1]}, {"trials": "n"}, DataError, r"from 0 to the trials .*n=2, y=3"),
         ({"n": [1, 0, 1, 1, 1, 2]}, {"trials": "n"}, DataError, r"at least 1, and 1 of 6 rows .*n=0"),
         ({"y": [0, -1, 0, 1, 0, 0]}, {"family": "poisson"}, DataError, r"whole numbers of at least 0 .*y=-1"),
+        (
+            {"y": [0, 2e17, 0, 1, 0, 0]},
+            {"family": "poisson"},
+            DataError,
+            r"at most 1e\+12 .*y=2e\+17\)\. Fit their log",
+        ),
         ({}, {"trials": "k"}, UnknownColumnError, "trials names the column 'k'"),
         ({}, {"trials": 3}, ArgumentError, "trials must name a column, got int"),
         (

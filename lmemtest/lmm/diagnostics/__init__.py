@@ -2,6 +2,7 @@
 
 ==================  ===============================================================
 diagnose            every check of one fit in one table
+generalised         the same of answers and counts, by tables drawn from the fit and fitted again
 scores              the rows behind the cells, where they can still be read, the kind of the score, scores on a bound
 draws               residuals and random effects of tables drawn from the fit
 normality           shapes of residuals and random effects; Shapiro and Wilk's test

@@ -13,7 +13,7 @@ from lmemtest.core.replicates import Executor, check_replicates
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_names, check_positive_int, resolve_rng
-from lmemtest.core.verdicts import SEVERITIES, Finding, worst
+from lmemtest.core.verdicts import Finding, severities_counted, table_of, worst
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.diagnostics import normality, scale
 from lmemtest.lmm.diagnostics.advantages import advantages
@@ -90,10 +90,7 @@ class Diagnosis(Result):
 
     def table(self) -> pd.DataFrame:
         """One row per check: ``check``, ``subject``, ``found``, ``value``, ``p_value``, ``severity``, ``advice``."""
-        named = {"check": "kind", "subject": "subject", "found": "message"}
-        named |= {name: name for name in ("value", "p_value", "severity", "advice")}
-        rows = [[getattr(check, field) for field in named.values()] for check in self.checks]
-        return pd.DataFrame(rows, columns=list(named))
+        return table_of(self.checks)
 
     @property
     def title(self) -> str:
@@ -101,8 +98,7 @@ class Diagnosis(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        severities = [check.severity for check in self.checks]
-        summary = ", ".join(f"{severities.count(s)} {s}" for s in SEVERITIES if s in severities)
+        summary = severities_counted(self.checks)
         fact = f"{self.formula}: {summary}. p-values are against {self.n_draws:,} tables drawn from the fitted model."
         if self.advantages is not None and np.isfinite(self.advantages.p_value):
             fact += f" That of the advantages is against exchanges of {self.advantages.algorithm} within groups."
@@ -195,7 +191,7 @@ def diagnose(
     0.86
     """
     check_fit(fit, "fit")
-    check_linear(fit, "diagnose()", "Compare fit.cell_residuals() with fit.simulate().")
+    check_linear(fit, "lmm.diagnose()", "Write fit.diagnose().")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     if specs is not None:
         check_specs(fit, check_names(specs, "specs"), (), {})
@@ -222,7 +218,7 @@ def diagnose(
         held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, executor=executor, progress=progress
     )
     shapes, sums = zip(*draws, strict=True)
-    of_shapes = normality.judge(few, rows, observed, list(shapes), reach(held, few), score)
+    of_shapes = normality.judge(few, rows, observed, list(shapes), reach(few), score)
     scales = tuple(
         scale.judge(few, column, sums_of_column, list(drawn), score, single=rows.single)
         for column, sums_of_column, *drawn in zip(columns, measure(observed)[1], *sums, strict=True)

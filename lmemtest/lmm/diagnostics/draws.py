@@ -165,7 +165,7 @@ def residual_variance_of_rows(fit: LmmFit) -> Array:
     return np.asarray(values[codes] / fit.cells.weight)
 
 
-def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
+def reach(fit: LmmFit) -> tuple[Array, ...]:
     """How much of the variance of the estimates comes from each random effect, ``(k,)`` shares per term.
 
     The largest share over the coefficients that distinguish what is compared, where the table says what that is, and
@@ -173,12 +173,12 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     differences. With ``A y`` the estimates, ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds
     ``A Z_j S_j Z_j'A'`` to their covariance.
     """
-    kept, names = fit.problem.kept, fit.design.x_names
+    kept, names, held = fit.problem.kept, fit.design.x_names, fit.held
     X = fit.design.X[:, kept]
     if not X.shape[1]:
-        return tuple(np.ones(term.k) for term in held.random.terms)
+        return tuple(np.ones(term.k) for term in held.terms)
     X = X / np.sqrt((X * X).mean(axis=0))
-    weighted = held.random.omega[:, None] * held.random.take(X)[1]  # s2 V^-1 X
+    weighted = held.omega[:, None] * held.take(X)[1]  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
     parameters: set[int] = set()
@@ -189,7 +189,7 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]
     seen = [c for c in seen if kept[c] in parameters] or seen or list(range(len(kept)))
     shares = []
-    for term, L in zip(held.random.terms, held.random.factors, strict=True):
+    for term, L in zip(held.terms, held.factors, strict=True):
         variances = (L * L).sum(axis=1)
         values = np.zeros(term.k)
         for k in range(term.k):

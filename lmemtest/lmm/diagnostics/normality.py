@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 # Points of a quantile plot: more cannot be seen in a figure.
 _POINTS = 201
 # Below this number nothing can be said about a shape: with 5 values a skewness beyond chance hardly exists.
-_FEWEST = 6
+FEWEST_OF_SHAPE = 6
 # Cochran: the t interval of a mean keeps its level from about n = 25 skewness^2 values on.
-_COCHRAN = 25.0
+COCHRAN = 25.0
 SKEW_NOTE, KURTOSIS_NOTE, KURTOSIS_WARNING = 0.5, 1.0, 7.0
 # From 20 of the rarer of two values on means of right and wrong answers are nearly normal.
 _FEWEST_RARE = 20
 # Effects with a smaller share in the variance of every difference do not matter for its test.
-_REACH = 0.05
+REACH = 0.05
 # Random effects below this share of the residual's standard deviation are zero but for rounding.
 _ZERO = 1e-7
 
@@ -97,7 +97,7 @@ def judge(
             names.append(f"effects of {term.group}" if name == "Intercept" else f"{name} by {term.group}")
             samples.append(effects[:, c])
             zero.append(size <= _ZERO * np.sqrt(fit.scale))
-            matters.append(bool(share[c] >= _REACH))
+            matters.append(bool(share[c] >= REACH))
     return tuple(
         _shape(name, sample, simulated, rows if i == 0 else None, score, zero=zero[i], matters=matters[i])
         for i, (name, sample, *simulated) in enumerate(zip(names, samples, *draws, strict=True))
@@ -156,7 +156,7 @@ def _shape(
     if zero:
         severity, advice = "skipped", "The variance is estimated as zero, so there is nothing to judge."
         skewness, kurtosis = nan, nan
-    elif n < _FEWEST:
+    elif n < FEWEST_OF_SHAPE:
         severity, advice = "skipped", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
         p = _p_value(moments, draws, outside)
@@ -236,7 +236,7 @@ def _decide(
             f"{kind.capitalize()}, but these effects cancel in the differences that the model estimates; the overall "
             "mean and predictions for new levels do depend on them."
         )
-    severe = (skewed and n < _COCHRAN * skewness**2) or kurtosis >= KURTOSIS_WARNING
+    severe = (skewed and n < COCHRAN * skewness**2) or kurtosis >= KURTOSIS_WARNING
     if severe and p <= WARNING_P:
         return "warning", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
     return "note", (

@@ -45,7 +45,9 @@ def groups(fit: LmmFit) -> Answer:
     >>> groups(lt.fit_lmm("y ~ a + (1 | g)", table)).to_frame().to_dict("list")
     {'term': ['(1 | g)'], 'levels': [3], 'singular': [False], 'relative_se': [1.0]}
     """
-    rows, checks = [], []
+    rows, checks, linear = [], [], fit.distribution == "normal"
+    ddf = advice("value", name="ddf", value="kenward-roger")
+    degrees = f", and use Kenward-Roger degrees of freedom ({ddf})" if linear else ""
     for term in fit.design.random:
         levels, singular = len(term.levels), term.label in fit.singular_terms
         relative = float(np.sqrt(2.0 / (levels - 1)))
@@ -54,26 +56,25 @@ def groups(fit: LmmFit) -> Answer:
         if singular:
             steps.append("A variance is zero or a correlation one; the tests stand, a simpler term gives the same fit.")
         if levels < LEVELS_NOTE:
-            steps.append(
-                f"Its variance is known to within ±{written(100.0 * relative, '.0f')} % at best: read it with caution, "
-                f"and use Kenward-Roger degrees of freedom ({advice('value', name='ddf', value='kenward-roger')})."
-            )
+            percent = written(100.0 * relative, ".0f")
+            steps.append(f"Its variance is known to within ±{percent} % at best: read it with caution{degrees}.")
         finding = f"{levels:,} levels{', singular' if singular else ''}"
         text = " ".join(steps) or "Enough levels to estimate the variance."
         checks.append(
             Finding("note" if steps else "fine", "groups", finding, text, subject=term.label, value=float(levels))
         )
     finding, severity, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
+    if not linear:
+        finding, text = "converged", "The estimates converged: a further step does not move them."
     if not fit.converged:
-        finding, severity = "not certified", "warning"
-        text = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
+        finding, severity, text = f"not {finding}", "warning", fit.unfinished
     checks.append(Finding(severity, "convergence", finding, text, subject="search", value=float(fit.converged)))
     return Answer(
         question="groups",
         title="Groups",
         tables={"table": pd.DataFrame(rows, columns=["term", "levels", "singular", "relative_se"])},
         values={"checks": tuple(checks), "message": fit.optim.message},
-        findings=(f"The search {fit.optim.message}.",),
+        findings=(text,),
     )
 
 

@@ -28,6 +28,7 @@ from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.formula.design import Design, beside_held
 from lmemtest.lmm.model import predictions
+from lmemtest.lmm.model.given import check_linear
 from lmemtest.lmm.model.verbs import Verbs
 from lmemtest.lmm.scope import Scope, scope_of
 
@@ -741,6 +742,7 @@ class LmmFit(Verbs, Result):
         **options: Any,
     ) -> Axes:
         """Draw whether its assumptions hold: the figure of `diagnose`, which takes the other options."""
+        check_linear(self, "plot()", "Read fit.diagnose(), and draw the means: fit.emmeans(...).plot().")
         return self.diagnose(**options).plot(ax, width=width, labels=labels)
 
     def summary(self) -> str:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
@@ -28,15 +28,17 @@ from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
 from lmemtest.lmm.engine.theta import pack, root_of, unpack
-from lmemtest.lmm.families import Family, check_family, constant_of
+from lmemtest.lmm.families import LARGEST_COUNT, Family, check_family, constant_of
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
 from lmemtest.lmm.model.fit import DdfMethod, LmmFit
 from lmemtest.lmm.model.fitting import notes_of, refuse_unidentified, table_for
+from lmemtest.lmm.model.verbs import Verb
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.formula import ParsedFormula
 
 METHODS = ("pseudo", "laplace", "quadrature")
@@ -229,9 +231,12 @@ def _check_domain(
     if bad.any():
         shares = family.binomial and trials is None and bool(((score >= 0.0) & (score <= 1.0)).all())
         correct = "Of shares of attempts give the successes, with the attempts as trials=" if shares else "Correct them"
+        correct += ", or take fit_lmm for scores of other kinds"
+        if not family.binomial and score.max() > LARGEST_COUNT:
+            correct = f"Fit their logarithms: fit_lmm('log({response}) ~ ...')"
         raise DataError(
             f"{rule} for family={family.name!r}, and {int(fine.n[bad].sum()):,} of {fine.n_rows:,} rows have others in "
-            f"{response!r} ({_examples(fine, bad)}). {correct}, or take fit_lmm for scores of other kinds."
+            f"{response!r} ({_examples(fine, bad)}). {correct}."
         )
 
 
@@ -466,6 +471,8 @@ class GlmmFit(LmmFit):
     quadrature : bool
         Whether the likelihood is that of quadrature, not Laplace's approximation.
     """
+
+    diagnose: ClassVar[Verb[Answer]] = Verb("diagnostics.generalised:diagnose")  # type: ignore[misc, assignment]
 
     family: Family
     trials: str | None

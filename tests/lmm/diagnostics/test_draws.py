@@ -136,7 +136,7 @@ def _first(parts):
 
 def test_reach_is_the_share_of_a_term_in_the_variance_of_an_estimate(reference_input):
     fit = lt.fit_lmm("Reaction ~ Days + (Days|Subject)", reference_input("sleepstudy_unbalanced"))
-    ((intercept, slope),) = reach(HeldFit.of(fit, rows_of(fit)), fit)
+    ((intercept, slope),) = reach(fit)
     # the dense formula: A = (X'V^-1 X)^-1 X'V^-1, one term
     (term,), (S,) = fit.design.random, fit.covariances
     X, n = fit.design.X, len(fit.design.X)
@@ -151,7 +151,7 @@ def test_reach_is_the_share_of_a_term_in_the_variance_of_an_estimate(reference_i
 
 
 def test_levels_of_benchmarks_cancel_and_advantages_do_not(clean_fit):
-    benchmark, advantage, seed = (share[0] for share in reach(HeldFit.of(clean_fit, rows_of(clean_fit)), clean_fit))
+    benchmark, advantage, seed = (share[0] for share in reach(clean_fit))
     assert (benchmark, seed) == approx((0.0, 0.0), abs=1e-12)
     by_row = clean_fit.scale / 8
     assert advantage == approx(clean_fit.covariances[1][0, 0] / (clean_fit.covariances[1][0, 0] + by_row))

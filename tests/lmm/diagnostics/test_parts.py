@@ -91,9 +91,7 @@ def test_singular_terms_and_failed_searches_are_told():
     optim = dataclasses.replace(fit.optim, converged=False, message="stopped after 200 evaluations")
     lost = groups(dataclasses.replace(fit, optim=optim)).checks[-1]
     assert lost.severity == "warning"
-    assert lost.advice == (
-        "The search stopped after 200 evaluations: fit again with restarts=5, or a simpler random part."
-    )
+    assert lost.advice == ("The search stopped after 200 evaluations; try restarts=5, or a simpler random part.")
 
 
 def test_singular_terms_are_a_finding_not_an_alarm(fitted):
