@@ -16,6 +16,7 @@ a sum of weighted exponentials, whose distribution is one integral (Imhof).
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(400)
-_NODES, _WEIGHTS = 0.5 * (_NODES + 1.0), 0.5 * _WEIGHTS  # on (0, 1)
 _PRECISION = 1e-10  # of a limit, as a share of the range
 _AT_LEVEL = 1e-12  # relative rounding of a binomial probability that is at the level
 _ROUNDING = 1e-9  # successes that a rate times n may be off by, where there were none or nothing else
@@ -245,8 +244,16 @@ def _chance(weights: Array, counts: NDArray[np.int_]) -> float:
     if weights.max() <= 0.0:
         return 1.0
     scaled = weights / np.abs(weights).max()
-    u = _NODES / (1.0 - _NODES)
+    node, weight = _rule()
+    u = node / (1.0 - node)
     angle = (counts * np.arctan(np.outer(u, scaled))).sum(axis=1)
     damping = (0.5 * counts * np.log1p(np.outer(u, scaled) ** 2)).sum(axis=1)
-    integral = (_WEIGHTS / (1.0 - _NODES) ** 2 * np.sin(angle) * np.exp(-damping) / u).sum()
+    integral = (weight / (1.0 - node) ** 2 * np.sin(angle) * np.exp(-damping) / u).sum()
     return 0.5 - float(integral) / np.pi
+
+
+@cache
+def _rule() -> tuple[Array, Array]:
+    """Nodes and weights of a Gauss-Legendre rule on (0, 1)."""
+    node, weight = np.polynomial.legendre.leggauss(400)
+    return 0.5 * (node + 1.0), 0.5 * weight
