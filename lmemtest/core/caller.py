@@ -40,6 +40,10 @@ ADVICE = {
         "and 0: df[{column!r}].astype(float).",
         "Right and wrong answers are compared by lmemtest evaluate; to compare shares of successes, write 1 and 0.",
     ),
+    "number_alone": (
+        "Take its numbers alone, df[{column!r}].str.extract(r'([\\d.]+)')[0].astype(float)",
+        "Write its numbers alone",
+    ),
     "no_algorithm": (
         "name {it} in metafeatures=[...], or the columns of scores in algorithms=[...].",
         "name {it} with --metafeature COLUMN, or leave {them} out of the file.",

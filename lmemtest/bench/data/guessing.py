@@ -230,6 +230,12 @@ def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = Fa
             when = f"if {' and '.join([*which, *ends])}" if which or ends else ""
             readings.append(Reading(roles={**structure, "score": score, "direction": end}, when=when))
     reasons += found[0][1] if len(found) == 1 else []
+    reasons += [
+        f"{name!r} holds texts such as {str(columns[name].values.dropna().iloc[0])!r}: a metafeature. As numbers alone "
+        "it would be the budget."
+        for name in found[0][0]["metafeatures"]
+        if columns[name].role == "budget" and columns[name].is_text
+    ]
     return Guess(
         readings=tuple(readings),
         reasons=tuple(dict.fromkeys(reasons)),
@@ -646,6 +652,12 @@ def with_guess(error: ArgumentError) -> ArgumentError:
 
     frame = _as_pandas(table)
     message += f" Columns: {listed(frame.columns)}."
+    mark = next((mark for mark in ";\t|" if mark in str(frame.columns[0])), None) if frame.shape[1] == 1 else None
+    if mark is not None:
+        return ArgumentError(
+            f"{message} This one column holds whole lines of a file: read it with pandas.read_csv(path, sep={mark!r}), "
+            "or with lmemtest.read_runs(path, ...), which finds the separator itself."
+        )
     known = recognised(frame) if not given else None
     if known is not None:
         message += f" {known.in_words('It')}"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import inspect
 import numbers
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -225,9 +226,11 @@ def _check_ordered(frame: Any, budget: str) -> None:
     if dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, (nw.Enum, nw.Categorical)):
         return
     found = example_value(frame, budget)
+    numbered = isinstance(found, str) and re.match(r"\d", found.strip())
+    convert = advice("number_alone", column=budget) if numbered else "Convert it"
     raise DataError(
         f"{named('budget')} must be a column of numbers, dates or ordered categories, but {budget!r} has type {dtype} "
-        f"(for example {found!r}), so that 10 may come before 2. Convert it, or "
+        f"(for example {found!r}), so that 10 may come before 2. {convert}, or "
         f"{advice('order_of_levels')}."
     )
 

@@ -503,3 +503,16 @@ def test_settings_beside_answers_are_neither_algorithms_nor_the_score() -> None:
     assert all(reading.wide for reading in guess(named).readings)
     unnamed = guess(answers.assign(lr=[0.1, 0.01] * 12))
     assert (unnamed.readings, unnamed.known) == ((), {})
+
+
+def test_a_budget_with_its_unit_is_told_to_be_text_and_a_file_in_one_column_to_be_split() -> None:
+    rows = itertools.product("AB", "uvw", range(3), ("10 epochs", "100 epochs"))
+    table = pd.DataFrame(rows, columns=["tool", "task", "seed", "epochs"]).assign(loss=np.arange(36.0) % 7)
+    assert any("'epochs' holds texts such as '10 epochs'" in reason for reason in guess(table).reasons)
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
+    alone = r"Take its numbers alone, df\['epochs'\]\.str\.extract"
+    refuses(DataError, alone, lambda: lt.rank(table, budget="epochs", **roles))
+    numbers = table["epochs"].str.extract(r"([\d.]+)")[0].astype(float)  # as it says
+    assert lt.rank(table.assign(epochs=numbers), budget="epochs", **roles).levels
+    lines = pd.DataFrame({"tool;task;loss": ["A;x;0,5"]})
+    refuses(ArgumentError, r"pandas\.read_csv\(path, sep=';'\)", lt.rank, lines)
