@@ -36,7 +36,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
 from lmemtest.lmm.engine.functions import Functions
@@ -216,7 +215,7 @@ def larger_scatter(scores: Array) -> Array:
     rounding = 1e-9 * size.max(axis=(-2, -1), keepdims=True)
     size = np.round(size / np.where(rounding > 0, rounding, 1.0))  # equal scores are ties
     k = scores.shape[-1]
-    rank = pd.DataFrame(size.reshape(-1, k)).rank(axis=1).to_numpy().reshape(size.shape) - (k + 1) / 2.0
+    rank = sum((size > one) + 0.5 * (size == one) for one in np.moveaxis(size, -1, 0)[..., None]) - k / 2.0
     sd = np.sqrt((rank**2).sum(axis=(-2, -1)) / k)[..., None]
     total = rank.sum(axis=-2)
     z = np.where(sd > 0, total / np.where(sd > 0, sd, 1.0), -np.inf)
