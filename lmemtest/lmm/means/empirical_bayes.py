@@ -51,7 +51,7 @@ _ALIKE = 1e9  # prior degrees of freedom that stand for infinitely many
 # Below these parts of the middle value (of its prior) a variance counts as small, however small it is.
 _SMALL_SCALE, _SMALL_RATIO = 0.05, 0.02
 _STEPS, _SETTLED = 200, 1e-13
-_FEW = 5  # means of which an `a` is often zero, where Newton's steps end at once
+_FEW = 100  # means whose multiplicative steps take a millisecond or two
 _ROUNDING = 1e-10  # of the largest mean square along a curve
 
 
