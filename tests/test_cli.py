@@ -113,7 +113,7 @@ def test_a_failed_report_leaves_the_old_one(run, folder):
     (folder / "out.html").write_text("old", encoding="utf-8")
     outcome = run("report", "runs.csv", *ROLES, "--formula", "loss ~ 1 + (1 | task)", "-o", "out.html")
     assert outcome.code == 2
-    assert outcome.err.startswith("error: formula must have the algorithm 'tool' in its fixed part")
+    assert outcome.err.startswith("error: --formula must have the algorithm 'tool' in its fixed part")
     assert (folder / "out.html").read_text(encoding="utf-8") == "old"
 
 

@@ -308,6 +308,7 @@ OF_A_TABLE = {
 ON_A_PAGE = {
     "argument": "“{control}”",
     "value": "“{control}: {value}”",
+    "normalize": "“score scale: {method}”",
     "column": "“{role}” under “roles of the columns”",
     "role": "“{role}” under “roles of the columns”",
     "role_in_table": "“{role}” under “roles of the columns”",

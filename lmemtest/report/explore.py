@@ -534,8 +534,12 @@ def _controls(table: Runs, fixed: bool, state: Mapping[str, Any], planned: Mappi
         )
     usual = {"scale": "as it is", "population": "recommended", "curves": "recommended", "adjust": "recommended",
              "vcov": "recommended", "ddf": _in_words("ddf", "satterthwaite")}  # fmt: skip
-    offered = {name: values for name, values in CHOICES.items() if name != "curves" or table.budget is not None}
-    offered["population"] = tuple(name for name in CHOICES["population"] if name != "family" or table.family)
+    # what has no answer is offered where it is chosen, so that it can be undone
+    offered = {name: values for name, values in CHOICES.items()
+               if name != "curves" or table.budget is not None or name in state}  # fmt: skip
+    offered["population"] = tuple(
+        name for name in CHOICES["population"] if name != "family" or table.family or state.get("population") == name
+    )
     roles = {} if fixed else _role_by_column(table) | state.get("role", {})
     return {
         "columns": boxes,

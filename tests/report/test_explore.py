@@ -229,6 +229,27 @@ def test_what_has_a_control_is_advised_by_its_title(runs: lt.Runs, started: Any)
     assert (titles["population"], titles["vcov"], titles["adjust"]) == ("claims about", "standard errors", "adjustment")
 
 
+def test_a_choice_that_has_no_answer_is_shown_by_its_control(runs: lt.Runs) -> None:
+    ask = explorer(runs)
+    for query, name in (("population=family", "population"), ("curves=area", "curves")):
+        answer = ask("answer", query)
+        (control,) = [control for control in answer["controls"]["choices"] if control["name"] == name]
+        assert "error" in answer
+        assert control["now"] in [value for value, _ in control["values"]]
+    assert "curves" not in [control["name"] for control in ask("answer", "")["controls"]["choices"]]
+
+
+def test_scales_that_differ_are_mended_by_a_control() -> None:
+    frame = make_runs(3, 8, 4).to_frame()
+    frame["loss"] *= np.where(frame["benchmark"] == frame["benchmark"].iloc[0], 100.0, 1.0)
+    unlike = lt.Runs(
+        frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed"
+    )
+    (found,) = [one for one in explorer(unlike)("checks", "")["problems_of_table"] if one["title"] == "scales"]
+    assert "“score scale: minmax”" in found["text"] or "“score scale: rank”" in found["text"]
+    assert "normalize(" not in found["text"]
+
+
 def test_roles_can_be_corrected() -> None:
     frame = make_runs(3, 6, 3).to_frame()
     frame["time"] = frame["loss"].to_numpy()[::-1]

@@ -212,6 +212,16 @@ def test_the_plan_is_one_step_away_with_the_roles_as_they_are(tab: Tab, address:
     assert tab.run("document.querySelector('.exploratory').innerText").startswith("Exploratory: prior ignored.")
 
 
+def test_from_an_address_without_an_answer_the_plan_is_one_step_away(tab: Tab, address: str, ask: Any) -> None:
+    for query in ("adjust=tukey&vcov=moderated", "role.loss=none"):
+        tab.open(f"{address}?{query}")
+        tab.until("document.querySelector('.callout-error') !== null")
+        tab.run("document.querySelector('.again').click()")
+        tab.until(SETTLED)
+        assert tab.run(FIELDS) == []
+        assert tab.run(VERDICT) == said(ask, "")
+
+
 def test_a_choice_of_one_begins_with_none(tab: Tab, address: str) -> None:
     visit(tab, address)
     looked = tab.run("document.querySelector('.exploratory').innerText")

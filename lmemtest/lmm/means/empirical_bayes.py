@@ -36,7 +36,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
 from lmemtest.lmm.engine.functions import Functions
@@ -52,7 +51,7 @@ _ALIKE = 1e9  # prior degrees of freedom that stand for infinitely many
 # Below these parts of the middle value (of its prior) a variance counts as small, however small it is.
 _SMALL_SCALE, _SMALL_RATIO = 0.05, 0.02
 _STEPS, _SETTLED = 200, 1e-13
-_FEW = 5  # means of which an `a` is often zero, where Newton's steps end at once
+_FEW = 100  # means whose multiplicative steps take a millisecond or two
 _ROUNDING = 1e-10  # of the largest mean square along a curve
 
 
@@ -216,7 +215,7 @@ def larger_scatter(scores: Array) -> Array:
     rounding = 1e-9 * size.max(axis=(-2, -1), keepdims=True)
     size = np.round(size / np.where(rounding > 0, rounding, 1.0))  # equal scores are ties
     k = scores.shape[-1]
-    rank = pd.DataFrame(size.reshape(-1, k)).rank(axis=1).to_numpy().reshape(size.shape) - (k + 1) / 2.0
+    rank = sum((size > one) + 0.5 * (size == one) for one in np.moveaxis(size, -1, 0)[..., None]) - k / 2.0
     sd = np.sqrt((rank**2).sum(axis=(-2, -1)) / k)[..., None]
     total = rank.sum(axis=-2)
     z = np.where(sd > 0, total / np.where(sd > 0, sd, 1.0), -np.inf)

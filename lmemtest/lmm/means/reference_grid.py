@@ -45,7 +45,8 @@ class ReferenceGrid:
         """The grid of the predictions, or of their slopes along a numeric column."""
         target = {name: values[name] for name in target_names}
         nuisance = {name: values[name] for name in values if name not in target}
-        keys, every = Keys.product(target), Keys.product({**target, **nuisance})
+        keys = Keys.product(target)
+        every = Keys.product({**target, **nuisance}) if nuisance else keys
         first = {**target, **{name: levels[:1] for name, levels in nuisance.items()}}
         ends = {
             name: [Keys.product({**first, name: (place,)}) for place in _places(fit, name, slopes=along is not None)]

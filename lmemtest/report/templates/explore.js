@@ -162,7 +162,10 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     look(query);
   };
   const change = (dropped, added) => go([...fields.filter(([name]) => !dropped.includes(name)), ...added]);
-  again.addEventListener("click", () => go(fields.filter(([name]) => name === "direction" || name.startsWith("role."))));
+  again.addEventListener("click", () => {
+    const roles = fields.filter(([name]) => name === "direction" || name.startsWith("role."));
+    go(roles.length < fields.length ? roles : []);
+  });
 
   async function look(query) {
     const number = ++newest;
@@ -187,7 +190,10 @@ function explorer(root, ask, { state = "", remember = () => {} } = {}) {
     if (found.doubts) trouble.append(callout("warning", "What the columns are", found.doubts));
     for (const part of [live, caveat, results, checks, codes]) part.classList.toggle("stale", Boolean(found.error));
     if (found.controls) controls(form, found, change);
-    if (found.error) return void trouble.append(callout("error", "No answer", found.error));
+    if (found.error) {
+      if (fields.length) plan.append(again);
+      return void trouble.append(callout("error", "No answer", found.error));
+    }
     fields = found.state;
     show(found);
     await new Promise((done) => setTimeout(done, CHECKED_AFTER));
