@@ -145,11 +145,12 @@ def grid(
         inner = max(size[0] - left - right, 1.0)
         across = _style.Ruler(ax, font, **_style.font_for(columns))
         each = inner / max(len(columns), 1)
-        flat = across.widest(columns) + 0.6 * font <= each
-        head_room = each - 0.6 * font if flat else head_share * size[1]
+        level = _levelled(columns, each - 0.6 * font, across, lines)
+        flat = level is not None
+        head_room = head_share * size[1]
         cut = [name for name in rows if key and _names.wrapped(name, label_room, ruler, lines) is None]
         numbers = {name: number for number, name in enumerate(cut, 1)}
-        heads, more = _names.fitted(columns, head_room, across, lines, 1 + len(key), numbers)
+        heads, more = (level, []) if level else _names.fitted(columns, head_room, across, lines, 1 + len(key), numbers)
         if set(columns) == set(rows) and (key or more):
             labels, key, heads = _numbered(rows, columns, label_room, ruler, lines)
             more = []
@@ -164,7 +165,8 @@ def grid(
         room = SAFE * (inner if _canvas.is_laid_out(ax) else size[0] - 2.0 * _canvas.PAD)
         parts = [_style.wrap(text, room, small, first) for text, first in zip(note_texts, leads, strict=False)]
         words = "\n".join(line for part in parts for line in part)
-        bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
+        high = LINE * font * (1 + max((head.count("\n") for head in heads), default=0))
+        bottom = _canvas.PAD + TICK_PAD + (high if flat else widest)
         bottom += 0.8 * font + small.height(lead + words) if words else 0.0
         top = _canvas.PAD + above * font
         place = Cell(left, bottom, inner, max(size[1] - bottom - top, 1.0))
@@ -202,6 +204,21 @@ def grid(
         style |= {"ha": "left", "x": (_canvas.PAD - left) / inner}
     ax.set_xlabel(lead + words, **style, labelpad=0.5 * font)
     return font, place, cell, parts
+
+
+def _levelled(names: Sequence[str], room: float, ruler: _style.Ruler, lines: int) -> list[str] | None:
+    """Names below their columns as they are read, on up to two lines of `room` points; None where these do not hold all
+    of them, or would break words."""
+    level = []
+    for name in names:
+        text = _names.wrapped(name, room, ruler, min(lines, 2))
+        if text is None:
+            return None
+        end = text.find("\n")
+        if end >= 0 and text.replace("\n", " ") != name and text[end - 1] not in _names.SIGNS:
+            return None
+        level.append(text)
+    return level
 
 
 def _numbered(
@@ -339,14 +356,18 @@ def _draw_scale_above(ax: Axes, heat: Heat, font: float, place: Cell, lines: Seq
     scale = ax.inset_axes((0.0, 1.0 + 2.0 * font / place.height, 1.0, height))
     ax.figure.colorbar(heat.mappable, cax=scale, orientation="horizontal").outline.set_visible(False)  # type: ignore[operator]
     _layout.open_panel(scale, SMALL * font, edges=())
-    ticks, labels = _layout.choose_ticks(*heat.ends, place.width, _style.Ruler(ax, font), cover=False)
-    scale.set_xticks(ticks, labels, **_style.text_style(SMALL * font))
+    ruler, axis = _style.Ruler(ax, font), _layout.Axis(limits=heat.ends)
+    ticks, labels = _layout.choose_ticks(*heat.ends, place.width, ruler, cover=False)
+    half = np.array([ruler.width(label) for label in labels]) / 2.0
+    at = place.x + axis.share(ticks) * place.width
+    kept = np.flatnonzero((at >= half) & (at + half <= place.x + place.width + 0.5 * font + _canvas.PAD))
+    scale.set_xticks([ticks[i] for i in kept], [labels[i] for i in kept], **_style.text_style(SMALL * font))
     scale.set_yticks([])
     scale.tick_params(axis="x", length=2.0, width=0.6, bottom=True)
     text = "\n".join(lines)
-    at: dict[str, Any] = {"xycoords": scale.transAxes, "textcoords": "offset points", "ha": "right", "va": "bottom"}
-    words = _style.text_style(font, **_style.font_for(lines))
-    scale.annotate(text, (1.0, 1.0), xytext=(0.0, 0.25 * font), linespacing=1.15, **at, **words)
+    words: dict[str, Any] = {"xycoords": scale.transAxes, "textcoords": "offset points", "ha": "right", "va": "bottom"}
+    words |= _style.text_style(font, **_style.font_for(lines))
+    scale.annotate(text, (1.0, 1.0), xytext=(0.0, 0.25 * font), linespacing=1.15, **words)
 
 
 def _draw_numbers(ax: Axes, heat: Heat, most: float, cell: tuple[float, float]) -> bool:

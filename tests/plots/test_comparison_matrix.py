@@ -52,6 +52,27 @@ def written(ax):
     return {pair: cell[:2] for pair, cell in cells(ax).items()}
 
 
+def test_names_of_columns_are_read_along_where_a_line_may_end_after_a_sign(assert_readable):
+    def heads(names, width):
+        means = pd.Series(np.linspace(1.0, 2.0, len(names)), index=names)
+        p = pd.DataFrame(np.full((len(names),) * 2, 0.5), names, names)
+        ax = comparison_matrix_plot(means, p, **(GIVEN | {"direction": "minimize"}), width=width)
+        assert_readable(ax)
+        ticks = ax.get_xticklabels()
+        return [tick.get_text() for tick in ticks], {tick.get_rotation() for tick in ticks}
+
+    assert heads(["hyper+prior", "random+prior", "HB"], 4.0) == (["hyper+prior", "random+\nprior", "HB"], {0.0})
+    assert heads(["hyperbandprior", "randomsearchprior", "HB"], 2.6)[1] == {90.0}  # no word is broken
+    names, turned = heads(LONG[:3], 3.3)
+    assert (names, turned) == (["[1]", "[2]", "[3]"], {0.0})
+
+
+def test_numbers_of_a_scale_above_a_narrow_map_stay_in_the_figure(assert_readable):
+    means = pd.Series([0.0, 1.5e5], index=["A", "B"])
+    p = pd.DataFrame(np.full((2, 2), 0.5), means.index, means.index)
+    assert_readable(comparison_matrix_plot(means, p, **(GIVEN | {"direction": "minimize"}), width="column"))
+
+
 def test_small_differences_beside_large_ones_are_not_written_as_none():
     means = pd.Series([1.0, 1.62, 1414.3], index=list("ABC"))
     p = pd.DataFrame(np.full((3, 3), 0.5), means.index, means.index)
