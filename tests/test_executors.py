@@ -170,6 +170,9 @@ def questions():
 
 @pytest.mark.level(2)
 @pytest.mark.parametrize("name", questions())
-def test_every_question_gives_the_same_answer_on_other_processes(name, processes):
+def test_every_question_gives_the_same_answer_in_other_processes(name, processes):
     ask = questions()[name]
-    assert ask(executor=processes).to_frame().equals(ask().to_frame())
+    want = ask()
+    for answer in (ask(n_jobs=2), ask(executor=processes)):
+        assert answer.to_frame().equals(want.to_frame())
+        assert str(answer) == str(want)

@@ -221,28 +221,11 @@ def test_all_answers_read_one_decision_matrix():
         assert ((names[i], names[j]) in together) == (decisions[i, j, -1] == 0)
 
 
-@pytest.mark.parametrize("df", ["budgets", 4])
-def test_maximising_the_negative_scores_changes_nothing(df):
-    frame = table(effect=late_advantage, spread=0.1)
-    one = anytime(as_runs(frame), columns=df)
-    other = anytime(as_runs(frame.assign(loss=-frame["loss"]), direction="maximize"), columns=df)
-    columns = ["better", "worse", "budget_from", "budget_to"]
-    pd.testing.assert_frame_equal(one.stretches[columns], other.stretches[columns], rtol=1e-5)
-    assert one.best["candidates"].tolist() == other.best["candidates"].tolist()
-    assert one.groups(16) == other.groups(16)
-
-
-def test_order_of_rows_names_and_units_of_scores_change_nothing():
+def test_levels_in_another_order_change_nothing_but_sides():
     frame = table(effect=late_advantage, spread=0.1)
     one = anytime(as_runs(frame))
     assert (one.critical_differences == anytime(as_runs(frame)).critical_differences).all()
     assert (one.critical_differences != anytime(as_runs(frame), rng=2).critical_differences).all()
-    shuffled = frame.sample(frac=1, random_state=1)
-    pd.testing.assert_frame_equal(one.differences, anytime(as_runs(shuffled)).differences)
-    moved = anytime(as_runs(frame.assign(loss=1000 * frame["loss"] - 5)))
-    pd.testing.assert_frame_equal(
-        one.stretches.drop(columns="largest"), moved.stretches.drop(columns="largest"), rtol=1e-6
-    )
     order = pd.CategoricalDtype(["a2", "a0", "a1"], ordered=True)
     turned = anytime(as_runs(frame.assign(algo=frame["algo"].astype(order))))
     assert turned.algorithms == ("a2", "a0", "a1")

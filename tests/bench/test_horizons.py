@@ -603,14 +603,6 @@ def test_the_text_says_what_was_done():
     assert found.horizons["1"].summary().startswith("Pairwise differences at 1")
 
 
-def test_the_order_of_rows_does_not_matter():
-    table = table_of()
-    want = horizons(runs_of(table), [1, (2, 8)])
-    got = horizons(runs_of(table.sample(frac=1.0, random_state=1)), [1, (2, 8)])
-    pd.testing.assert_frame_equal(got.to_frame(), want.to_frame(), rtol=1e-6)
-    pd.testing.assert_frame_equal(got.changes, want.changes, rtol=1e-6)
-
-
 # ---------------------------------------------------------------------- scores relative to the benchmark
 
 

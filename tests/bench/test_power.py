@@ -235,9 +235,8 @@ def test_draws_have_the_variances_that_were_asked_for():
 # ---------------------------------------------------------------------- simulation
 
 
-def test_results_depend_on_the_generator_and_not_on_the_number_of_processes():
-    one = simulated(n_jobs=1).to_frame()
-    pd.testing.assert_frame_equal(one, simulated(n_jobs=2).to_frame())
+def test_results_depend_on_the_generator_alone():
+    one = simulated().to_frame()
     pd.testing.assert_frame_equal(one, simulated().to_frame())
     assert not one.equals(simulated(rng=6).to_frame())
     rng = np.random.default_rng(1)

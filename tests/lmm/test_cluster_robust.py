@@ -307,23 +307,16 @@ def test_clusters_with_few_different_rows_of_the_fixed_part_are_taken_at_their_r
     assert low.f_test(L[:2]).df_den == approx(full.f_test(L[:2]).df_den, rel=1e-9)
 
 
-def test_order_of_rows_unit_and_coding_do_not_matter(unbalanced):
+def test_the_coding_does_not_matter(unbalanced):
     def differences(rows):
         fit = lt.fit_lmm(NESTED, rows)
         em = fit.emmeans("algorithm", vcov=cluster_robust(fit, "benchmark"))
         return em.pairs().to_frame().set_index(["left", "right"])
 
     first = differences(unbalanced)
-    shuffled = differences(unbalanced.sample(frac=1.0, random_state=np.random.default_rng(1)))
-    other = unbalanced.assign(
-        score=1e3 * unbalanced["score"] - 70.0,
-        algorithm=pd.Categorical(unbalanced["algorithm"], categories=["c", "a", "b"]),
-    )
-    recoded = differences(other)
-    assert shuffled["se"].to_numpy() == approx(first["se"].to_numpy(), rel=1e-6)
-    assert recoded.loc[("a", "b"), ["se", "df"]].to_list() == approx(
-        [1e3 * first.loc[("a", "b"), "se"], first.loc[("a", "b"), "df"]], rel=1e-6
-    )
+    recoded = differences(unbalanced.assign(algorithm=pd.Categorical(unbalanced["algorithm"], list("cab"))))
+    columns = ["se", "df"]
+    assert recoded.loc[("a", "b"), columns].to_list() == approx(first.loc[("a", "b"), columns].to_list(), rel=1e-6)
 
 
 # ---------------------------------------------------------------------- clusters

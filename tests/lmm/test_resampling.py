@@ -89,11 +89,6 @@ def test_without_a_statistic_it_is_of_every_parameter_that_is_identified(fit):
     assert aliased.bootstrap(n_draws=39, rng=1).names == got.names
 
 
-def test_results_do_not_depend_on_the_number_of_processes(fit):
-    one, two = (bootstrap(fit, lambda f: f.params.iloc[1], 12, rng=5, n_jobs=jobs) for jobs in (1, 2))
-    np.testing.assert_array_equal(one.draws, two.draws)
-
-
 def test_a_generator_moves_on_and_a_seed_does_not(fit):
     generator = np.random.default_rng(5)
     first, second = (bootstrap(fit, effect, 3, rng=generator).draws for _ in range(2))

@@ -288,15 +288,6 @@ def test_luck_that_few_seeds_may_hide_is_said() -> None:
         assert lt.monitor(table, maximum=20).sentences()[-1].endswith("of which they are taken for a sample.")
 
 
-def test_the_order_of_rows_and_the_scale_change_nothing() -> None:
-    table = runs(10).to_frame()
-    turned = table.sample(frac=1.0, random_state=1).assign(score=lambda t: 1000.0 * t["score"])
-    roles = {"score": "score", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
-    one, other = (lt.monitor(lt.Runs(t, **roles, seed="seed"), maximum=20).to_frame() for t in (table, turned))
-    np.testing.assert_allclose(one["p_repeated"], other["p_repeated"], rtol=1e-6)
-    np.testing.assert_allclose(1000.0 * one["ci_low"], other["ci_low"], rtol=1e-6)
-
-
 def test_a_plan_gives_the_maximum_and_the_looks() -> None:
     plan = lt.plan({"task": 1.0, "item": 2.0}, costs={"task": 9.0, "item": 1.0}, target=0.25)
     found = lt.monitor(runs(8), plan=plan)

@@ -170,13 +170,10 @@ def test_draws_of_neighbouring_seeds_are_apart(reference):
     assert first != other
 
 
-def test_direction_scale_and_order_of_algorithms_change_nothing():
+def test_the_order_of_algorithms_changes_nothing():
     rng = np.random.default_rng(6)
     samples = {"A": rng.normal(1.0, 1.0, 10), "B": rng.normal(size=10), "C": rng.normal(size=7)}
     up = stochastic_order(runs_of({"t": samples}), rng=1)
-    down = stochastic_order(runs_of({"t": {k: -1e6 * v for k, v in samples.items()}}, "minimize"), rng=1)
-    columns = ["violation_ratio", "eps_min", "p_raw"]
-    assert down.table[columns].to_numpy() == approx(up.table[columns].to_numpy(), abs=1e-9)
     other = stochastic_order(runs_of({"t": {{"A": "Z", "B": "B", "C": "C"}[k]: v for k, v in samples.items()}}), rng=1)
     assert matrix(other, "violation_ratio").loc["Z", "B"] == approx(matrix(up, "violation_ratio").loc["A", "B"])
     assert other.table.query("left == 'B' and right == 'C'")["decision"].tolist() == [False]
