@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ import pandas as pd
 import pytest
 
 from lmemtest.bench.gate.policy import read_policy
-from lmemtest.cli import app
 
 ROLES = ["--score", "accuracy", "--benchmark", "task", "--margin", "0.02"]
 Run = Callable[..., tuple[int, str, str]]
@@ -33,15 +33,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["lmemtest", "gate", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            app(["gate", *arguments], prog_name="lmemtest")
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    return call
+def run(run: Run) -> Run:
+    return partial(run, "gate")
 
 
 @pytest.mark.usefixtures("folder")

@@ -110,22 +110,16 @@ def test_short_work_shows_no_bar(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_long_time_is_said_once_as_soon_as_five_seconds_are_measured(clock, caplog):
+@pytest.mark.parametrize(("seconds", "n", "first", "told"), [
+    (0.25, 1000, 31, "1,000 steps take about 4 minutes in all."),  # until then less than 5 seconds
+    (1.0, 33, 7, "33 steps take about 30 seconds in all."),  # a tenth of the steps is enough after two seconds
+])  # fmt: skip
+def test_a_long_time_is_said_once_as_soon_as_it_is_known(clock, caplog, seconds, n, first, told):
     seen = []
-    step = clock.takes(0.25)
-    replicate(lambda rng: seen.append(len(caplog.messages)) or step(rng), 1000, rng=1, label="Bootstrap")
-    assert caplog.messages == [
-        "Bootstrap: 1,000 steps take about 4 minutes in all. Less with a smaller n_draws or more processes (n_jobs=-1)."
-    ]
-    assert seen.index(1) == 31  # after 1, 3, 7 and 15 steps less than five seconds had passed
-
-
-def test_a_tenth_of_the_steps_is_enough_after_two_seconds(clock, caplog):
-    seen = []
-    step = clock.takes(1.0)
-    replicate(lambda rng: seen.append(len(caplog.messages)) or step(rng), 33, rng=1, label="Bootstrap")
-    assert caplog.messages[0].startswith("Bootstrap: 33 steps take about 30 seconds in all.")
-    assert seen.index(1) == 7
+    step = clock.takes(seconds)
+    replicate(lambda rng: seen.append(len(caplog.messages)) or step(rng), n, rng=1, label="Bootstrap")
+    assert caplog.messages == [f"Bootstrap: {told} Less with a smaller n_draws or more processes (n_jobs=-1)."]
+    assert seen.index(1) == first
 
 
 def test_a_single_long_step_is_enough(clock, caplog):

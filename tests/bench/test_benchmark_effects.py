@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from levels import first
+from mixed_model_equations import henderson
 from pytest import approx
 from refusals import refusal
 from scipy import stats
-from scipy.linalg import block_diag
 from study import as_runs, make_table
 
 import lmemtest as lt
@@ -19,9 +19,7 @@ from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters, jacc
 from lmemtest.bench.benchmark.benchmark_effects import _unequal_noise, benchmark_effects
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import prediction
-from lmemtest.lmm.engine.theta import unpack
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.model.predictions import shapes
 
 
 def study(
@@ -42,23 +40,6 @@ def study(
     frame = make_table(*sizes, priors=priors or None, **options, algorithm="tool", benchmark="task")
     frame["loss"] += advantages[tuple(frame[name].str[1:].astype(int) for name in ("tool", "task"))]
     return frame
-
-
-def henderson(fit: lt.LmmFit) -> np.ndarray:
-    """Covariance of the errors of all effects, from the mixed-model equations in u = Lambda v."""
-    X, omega = fit.design.X, fit.cells.n * fit.row_precision()
-    Z = [
-        np.einsum("nk,nq->nqk", t.basis, np.eye(len(t.levels))[t.codes]).reshape(len(X), -1) for t in fit.design.random
-    ]
-    factors = [
-        np.kron(np.eye(q), L) for L, (q, _) in zip(unpack(fit.theta, fit.problem.shapes), shapes(fit), strict=True)
-    ]
-    p = X.shape[1]
-    to_user = block_diag(np.eye(p), *factors)
-    W = np.hstack([X, *Z]) @ to_user
-    C = W.T @ (W * omega[:, None])
-    C[p:, p:] += np.eye(len(C) - p)
-    return fit.scale * to_user @ np.linalg.inv(C) @ to_user.T
 
 
 # ---------------------------------------------------------------------- shrunken differences

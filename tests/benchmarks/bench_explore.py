@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from urllib.parse import urlencode
 
 import numpy as np
-from shapes import runs
+from shapes import runs, timed
 
 import lmemtest as lt
 from lmemtest.report.explore import explorer
@@ -36,13 +35,6 @@ def _spread(every: Iterator) -> list:
     """A hundred of them, at even distances."""
     listed = list(every)
     return [listed[i] for i in np.linspace(0, len(listed) - 1, 100).round().astype(int)]
-
-
-def timed(call: Callable[[], object]) -> tuple[float, float]:
-    """Milliseconds of the clock and of the processor."""
-    start, work = time.perf_counter(), time.process_time()
-    call()
-    return 1e3 * (time.perf_counter() - start), 1e3 * (time.process_time() - work)
 
 
 def main() -> None:

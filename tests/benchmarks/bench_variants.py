@@ -8,13 +8,12 @@ the processor, and the time of the whole analysis of the reduced table as a mult
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-from shapes import runs
+from shapes import runs, timed
 
 import lmemtest as lt
 
@@ -37,13 +36,6 @@ def variants(table: lt.Runs) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "at 1 %", {"alpha": 0.01}
     if table.family:
         yield "for new benchmarks", {"population": "benchmark"}
-
-
-def timed(call: Callable[[], Any]) -> tuple[float, float]:
-    """Milliseconds of the clock and of the processor."""
-    start, work = time.perf_counter(), time.process_time()
-    call()
-    return 1e3 * (time.perf_counter() - start), 1e3 * (time.process_time() - work)
 
 
 def main() -> None:

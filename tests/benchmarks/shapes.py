@@ -22,6 +22,13 @@ import pandas as pd
 import lmemtest as lt
 
 
+def timed(call: Callable[[], object]) -> tuple[float, float]:
+    """Milliseconds of the clock and of the processor."""
+    start, work = time.perf_counter(), time.process_time()
+    call()
+    return 1e3 * (time.perf_counter() - start), 1e3 * (time.process_time() - work)
+
+
 def crossed(
     algorithms: int, benchmarks: int, seeds: int, missing: float = 0.0, *, families: int = 0, budgets: int = 0
 ) -> pd.DataFrame:

@@ -38,6 +38,16 @@ def bench(reference_input):
     return lt.fit_lmm(EMM[13]["formula"], reference_input("bench_prior_unbalanced"))
 
 
+def agree(got, rows, *, rel, least=1e-12):
+    """With the tests of lmerTest, whose coefficients have 7 digits and whose derivatives are numerical."""
+    for row in rows:
+        ours = got.loc[row["term"]]
+        assert ours["df_num"] == row["num_df"]
+        assert ours["f_ratio"] == approx(row["f"], rel=1e-6, abs=least)
+        assert ours["df_den"] == approx(row["den_df"], rel=rel)  # pbkrtest has closed forms
+        assert ours["p_value"] == approx(row["p_value"], rel=1e-3, abs=1e-6)
+
+
 @pytest.mark.parametrize(("ddf", "key"), DDF)
 @pytest.mark.parametrize("i", range(len(EMM)))
 def test_anova_agrees_with_lmertest(fitted, i, ddf, key):
@@ -47,14 +57,7 @@ def test_anova_agrees_with_lmertest(fitted, i, ddf, key):
     fit = fitted(model["data"], model["formula"], True, model["weights"])
     got = fit.anova(ddf=ddf).to_frame().set_index("term")
     assert set(got.index) == {row["term"] for row in model["anova"][key]}
-    for row in model["anova"][key]:
-        ours = got.loc[row["term"]]
-        assert ours["df_num"] == row["num_df"]
-        assert ours["f_ratio"] == approx(row["f"], rel=1e-6)  # lmerTest rounds its coefficients to 7 digits
-        # lmerTest differentiates numerically; pbkrtest has closed forms
-        rel = 1e-6 if ddf == "kenward-roger" else 5e-4 if i == ONE_TERM else 1e-4
-        assert ours["df_den"] == approx(row["den_df"], rel=rel)
-        assert ours["p_value"] == approx(row["p_value"], rel=1e-3, abs=1e-6)
+    agree(got, model["anova"][key], rel=1e-6 if ddf == "kenward-roger" else 5e-4 if i == ONE_TERM else 1e-4)
 
 
 def test_one_unbalanced_term_differs_from_lmertest_by_the_basis_it_chooses(fitted):
@@ -271,15 +274,8 @@ def test_types_one_and_two_agree_with_lmertest(fitted, i, kind, ddf):
     fit = fitted(model["data"], model["formula"], True, model["weights"])
     got = fit.anova(ddf=ddf.replace("_", "-"), type=kind).to_frame().set_index("term")
     assert set(got.index) == {row["term"] for row in model[f"type_{kind}"][ddf]}
-    for row in model[f"type_{kind}"][ddf]:
-        if (i, kind, row["term"]) == NOT_SEEN:
-            continue
-        ours = got.loc[row["term"]]
-        assert ours["df_num"] == row["num_df"]
-        assert ours["f_ratio"] == approx(row["f"], rel=1e-6, abs=1e-9)
-        # lmerTest differentiates numerically
-        assert ours["df_den"] == approx(row["den_df"], rel=1e-6 if ddf == "kenward_roger" else 1e-4)
-        assert ours["p_value"] == approx(row["p_value"], rel=1e-3, abs=1e-6)
+    seen = [row for row in model[f"type_{kind}"][ddf] if (i, kind, row["term"]) != NOT_SEEN]
+    agree(got, seen, rel=1e-6 if ddf == "kenward_roger" else 1e-4, least=1e-9)
 
 
 def test_a_term_inside_a_nested_one_is_tested_without_it(fitted):

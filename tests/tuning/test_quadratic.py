@@ -53,14 +53,17 @@ def test_quantiles_invert_both_tails():
         assert law.cdf(Y) + law.sf(Y) == approx(np.ones(41), abs=1e-15)
 
 
-def test_minimizing_is_maximizing_the_negative():
-    for c in [1, 2, 5]:
-        low, high = QuadraticDistribution(-1.0, 3.0, c, True), QuadraticDistribution(-3.0, 1.0, c, False)
-        k = np.array([0.3, 1.0, 7.0, 1e6])
-        assert np.array_equal(low.cdf(Y), high.sf(-Y))
-        assert np.array_equal(low.pdf(Y), high.pdf(-Y))
-        assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-12)
-        assert np.array_equal(low.mean_curve(k), -np.asarray(high.mean_curve(k)))
+@pytest.mark.parametrize(("law", "more", "y"), [
+    *((QuadraticDistribution, (c,), Y) for c in (1, 2, 5)),
+    (NoisyQuadraticDistribution, (3, 0.2), np.linspace(-2, 4, 20)),
+])  # fmt: skip
+def test_minimizing_is_maximizing_the_negative(law, more, y):
+    low, high = law(-1.0, 3.0, *more, True), law(-3.0, 1.0, *more, False)
+    k = np.array([0.3, 1.0, 7.0, 1e6])
+    assert np.array_equal(low.cdf(y), high.sf(-y))
+    assert np.array_equal(low.pdf(y), high.pdf(-y))
+    assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-12)
+    assert np.array_equal(low.mean_curve(k), -np.asarray(high.mean_curve(k)))
 
 
 def test_curves_of_long_searches_keep_their_digits():
@@ -284,17 +287,6 @@ def test_curves_approach_those_without_noise_and_of_noise_alone():
 def test_two_normal_scores_have_the_known_expected_best():
     law = NoisyQuadraticDistribution(0.0, 1e-9, 3, 1.0, True)
     assert law.mean_curve(2.0) == approx(-1 / np.sqrt(np.pi), abs=1e-8)
-
-
-def test_minimizing_is_maximizing_the_negative_with_noise():
-    low, high = (
-        NoisyQuadraticDistribution(-1.0, 3.0, 3, 0.2, True),
-        NoisyQuadraticDistribution(-3.0, 1.0, 3, 0.2, False),
-    )
-    y, k = np.linspace(-2, 4, 20), np.array([0.3, 1.0, 7.0, 1e6])
-    assert np.array_equal(low.cdf(y), high.sf(-y))
-    assert low.quantile_curve(k, q=0.25) == approx(-np.asarray(high.quantile_curve(k, q=0.75)), rel=1e-12)
-    assert np.array_equal(low.mean_curve(k), -np.asarray(high.mean_curve(k)))
 
 
 def test_extreme_scores_have_extreme_logarithms():
