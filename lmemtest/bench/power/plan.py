@@ -339,7 +339,8 @@ def plan(
         The standard error to be reached, in place of a budget.
     effect : float > 0, optional
         A difference of two algorithms that is to be found with probability `power` by the test that `power` plans for,
-        in place of a target; for plans whose first stage is "family" or "benchmark" (or "task").
+        in place of a target: the question of ``lmemtest.sample_size``, which is this function. For plans whose first
+        stage is "family" or "benchmark" (or "task").
     n_algorithms : int >= 1, optional
         1: the mean score of one algorithm is estimated. More: the difference of two of them; everything is paid for
         every algorithm. By default those of the pilot, or 1.

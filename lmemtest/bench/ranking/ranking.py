@@ -218,7 +218,7 @@ class Ranking(Result):
         return stability_of(again, self.blocks, whole, neither=neither, progress=progress)
 
     def paragraph(self) -> str:
-        """What was done and found, as a paragraph for a paper."""
+        """What was done and found, as a paragraph for a paper; ``report()`` is the same."""
         return ranking_paragraph(self)
 
 

@@ -268,7 +268,7 @@ class Estimates(Result):
         return self.against(control).noninferiority(margin, **options)
 
     def decisions(self, alpha: float | None = None, *, direction: str | None = None) -> Decisions:
-        """Groups within which no difference is shown: `Comparisons.decisions` of `pairs`."""
+        """Groups within which no difference is shown, with letters (``cld()``): `Comparisons.decisions` of `pairs`."""
         return self.pairs().decisions(alpha, direction=direction)
 
     def better_end(self, direction: Any, verb: str) -> str:
