@@ -24,7 +24,7 @@ FIGURES = {
     "group-bys of analyze": (21, 60),
     "frames of analyze": (47, 100),
     "files that rank of a frame touches": (39, 40),
-    "stays of the table in analyze": (71, 110),
+    "stays of the table in analyze": (68, 110),
     "files where it stays": (30, 30),
     "climbs on its way": (6, 20),
 }
