@@ -13,8 +13,9 @@ from functools import partial
 import pytest
 
 import lmemtest as lt
+from lmemtest.cli.rendering import load_drawing
 from lmemtest.core import replicates as module
-from lmemtest.core.replicates import begun, load_beside, process_context, second_process
+from lmemtest.core.replicates import begun, process_context, second_process
 from lmemtest.errors import ArgumentError
 
 HOME = os.getpid()
@@ -74,50 +75,56 @@ def test_one_processor_does_all_by_itself(monkeypatch: pytest.MonkeyPatch) -> No
         assert begun(os.getpid)() == HOME
 
 
+def loading(folder, monkeypatch: pytest.MonkeyPatch, text: str) -> partial:
+    """A call that loads a module with this text."""
+    (folder / "loaded_beside.py").write_text(text)
+    monkeypatch.syspath_prepend(folder)
+    return partial(importlib.import_module, "loaded_beside")
+
+
 @pytest.mark.usefixtures("two_processors")
-def test_what_both_processes_need_is_imported_once(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("needed_by_both", "needed_by_one"):
-        (tmp_path / f"{name}.py").write_text("import os\nIMPORTER = os.getpid()\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with second_process("needed_by_one", shared=("needed_by_both",)):
-        asked, importer = begun(partial(importer_of, "needed_by_both"))()
-        assert asked != HOME
-        assert importer == HOME
-        asked, importer = begun(partial(importer_of, "needed_by_one"))()
+def test_it_loads_for_itself_before_it_is_asked(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = tmp_path / "loaded"
+    text = f"import os, pathlib\nIMPORTER = os.getpid()\npathlib.Path({str(done)!r}).touch()\n"
+    with second_process(loading(tmp_path, monkeypatch, text)):
+        deadline = time.monotonic() + 30
+        while not done.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert done.exists()
+        asked, importer = begun(partial(importer_of, "loaded_beside"))()
         assert asked == importer != HOME
 
 
 @pytest.mark.usefixtures("two_processors")
 def test_what_still_loads_when_nothing_was_begun_is_ended(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "slow_to_load.py").write_text("import time\ntime.sleep(60)\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    slow = loading(tmp_path, monkeypatch, "import time\ntime.sleep(60)\n")
     before = {*multiprocessing.active_children()}
-    with second_process("slow_to_load"):
-        load_beside()
-        (loading,) = {*multiprocessing.active_children()} - before
+    with second_process(slow):
+        (child,) = {*multiprocessing.active_children()} - before
     deadline = time.monotonic() + 30
-    while loading.is_alive() and time.monotonic() < deadline:  # the thread of the pool may take its exit code first
+    while child.is_alive() and time.monotonic() < deadline:  # the thread of the pool may take its exit code first
         time.sleep(0.01)
-    assert not loading.is_alive()
+    assert not child.is_alive()
 
 
 @pytest.mark.usefixtures("two_processors")
 @pytest.mark.parametrize("asked", [False, True])
 def test_no_thread_of_it_is_left_for_the_end_of_the_interpreter(asked: bool, monkeypatch, tmp_path) -> None:
-    (tmp_path / "slow_to_end.py").write_text("import time\ntime.sleep(0.1)\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    slow = loading(tmp_path, monkeypatch, "import time\ntime.sleep(0.1)\n")
     before = {*threading.enumerate()}
-    with second_process("slow_to_end"):
-        load_beside()
+    with second_process(slow):
         if asked:
             begun(os.getpid)()
     assert {*threading.enumerate()} <= before
 
 
 @pytest.mark.usefixtures("two_processors")
-def test_what_is_needed_soon_is_not_sent_to_a_process_that_still_loads() -> None:
-    with second_process():
+def test_what_is_needed_soon_is_not_sent_to_a_process_that_still_loads(tmp_path, monkeypatch) -> None:
+    end = tmp_path / "end"
+    text = f"import pathlib, time\nwhile not pathlib.Path({str(end)!r}).exists():\n    time.sleep(0.01)\n"
+    with second_process(loading(tmp_path, monkeypatch, text)):
         assert begun(os.getpid, if_loaded=True)() == HOME
+        end.touch()
         assert begun(os.getpid)() != HOME
         elsewhere = begun(os.getpid, if_loaded=True)
         assert begun(partial(bool, 1))()  # once this is answered, what was begun before it is done
@@ -134,10 +141,20 @@ def test_what_waits_in_the_queue_when_it_is_asked_for_is_done_here() -> None:
         assert [call() for call in busy] == [None] * 3
 
 
-def test_nothing_is_loaded_where_there_is_no_second_process() -> None:
-    before = {*multiprocessing.active_children()}
-    load_beside()
-    assert {*multiprocessing.active_children()} <= before
+NUMPY_WHOLE = """
+import sys
+from lmemtest.cli.rendering import load_scipy
+load_scipy()
+unneeded = [name for name in ("numpy.f2py", "numpy.testing", "unittest") if name in sys.modules]
+import numpy as np
+from scipy import special
+print(unneeded, np.testing.assert_equal(special.ndtr(0.0), 0.5), np.f2py.__name__)
+"""
+
+
+def test_numpy_is_whole_after_scipy_was_loaded_without_a_part_of_it() -> None:
+    done = subprocess.run([sys.executable, "-c", NUMPY_WHOLE], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] None numpy.f2py\n"
 
 
 KILLED = """
@@ -179,5 +196,5 @@ def test_a_report_has_the_same_bytes(suffix: str, tmp_path) -> None:
         return {file.name: file.read_bytes() for file in (tmp_path / name).rglob("*") if file.is_file()}
 
     here = written("here")
-    with second_process("lmemtest.plots.behind_best"):
+    with second_process(load_drawing):
         assert written("beside") == here

@@ -169,12 +169,9 @@ def demo(arguments: SimpleNamespace, step: Step) -> None:
     Example:
       lmemtest demo -o demo.html
     """
-    step("reading the table")
-    from lmemtest.bench.data.datasets import load_hpo_runs
-    from lmemtest.core.replicates import load_beside
-
     with drawing_beside(arguments.paths):
-        load_beside()
+        step("reading the table")
+        from lmemtest.bench.data.datasets import load_hpo_runs
         from lmemtest.report.analysis import analyze
 
         write_report(analyze(load_hpo_runs(), progress=step), arguments, step)

@@ -313,9 +313,6 @@ def _from_wide(options: SimpleNamespace, source: Source, roles: dict[str, Any]) 
 
 def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
     """Without missing scores, as the best so far, at budgets and normalised, as asked."""
-    from lmemtest.core.replicates import load_beside
-
-    load_beside()  # the roles are right, so that there will be an analysis
     if options.drop_missing:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:

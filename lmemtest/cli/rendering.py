@@ -10,7 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -97,8 +97,28 @@ def screen(answer: Result, name: str) -> str:
     return logged("\n".join(lines))
 
 
-_ANALYSING = ("lmemtest.report.analysis", "lmemtest.report.sections")
-_DRAWING = ("lmemtest.plots.behind_best", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf")
+def load_scipy() -> None:
+    """Load what both processes of a report need before the second one starts.
+
+    SciPy copies all names of NumPy, so that its compiler of Fortran and its tests are loaded: half of the time.
+    """
+    import numpy as np
+
+    unneeded = {"f2py", "testing"} - vars(np).keys()
+    vars(np).update(dict.fromkeys(unneeded))
+    try:
+        import scipy.special  # noqa: F401
+    finally:
+        for name in unneeded:
+            delattr(np, name)
+
+
+def load_drawing() -> None:
+    """Load what figures are drawn with and what is drawn, for the second process."""
+    from lmemtest.plots import load_alone
+
+    load_alone()
+    import lmemtest.report.sections  # noqa: F401
 
 
 @contextmanager
@@ -108,7 +128,11 @@ def drawing_beside(paths: Iterable[Path]) -> Iterator[None]:
     from lmemtest.report.files import FIGURES_BESIDE
 
     has_figures = any(path.suffix.lower() in (".html", ".htm", *FIGURES_BESIDE) for path in paths)
-    with second_process(*_DRAWING, shared=_ANALYSING) if has_figures else nullcontext():
+    if not has_figures:
+        yield
+        return
+    load_scipy()
+    with second_process(load_drawing):
         yield
 
 

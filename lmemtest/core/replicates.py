@@ -12,7 +12,6 @@ A command, which owns its process, has a second one for large parts of its work,
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
@@ -462,19 +461,18 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 _MOST_BESIDE = 2  # further processes: what is to be done beside has a few large parts
 _MOST_BYTES = 2**27  # of what is sent: more would be held twice, by both processes
 
-# With what it was given, first of all to load its modules, and the modules that both processes need.
-_Pool: TypeAlias = "tuple[ProcessPoolExecutor, list[Future[Any]], tuple[str, ...]]"
+# With what it was given, first of all to load its modules.
+_Pool: TypeAlias = "tuple[ProcessPoolExecutor, list[Future[Any]]]"
 _beside: ContextVar[_Pool | None] = ContextVar("what works beside this process", default=None)
 
 
 @contextmanager
-def second_process(*modules: str, shared: tuple[str, ...] = ()) -> Iterator[None]:
-    """What is `begun` in this context is done beside this process, by one that loads some modules at once.
+def second_process(load: Callable[[], Any] = os.getpid) -> Iterator[None]:
+    """What is `begun` in this context is done beside this process, by one that begins with a call: it loads modules.
 
     Where a process can be forked and there is another processor for it. For a command, which owns its process: the
-    programs of others may have threads, which a fork loses. It has what was imported when `load_beside` is called, or
-    else when something is begun: the modules that are `shared`, which this process needs as well, are imported once,
-    before that.
+    programs of others may have threads, which a fork loses. What both need is loaded by each, at the same time: to
+    load it once, and only then fork, costs less processor time, but the other processor would be idle until then.
     """
     import multiprocessing
 
@@ -483,9 +481,9 @@ def second_process(*modules: str, shared: tuple[str, ...] = ()) -> Iterator[None
         yield
         return
     others = {*multiprocessing.active_children()}
-    with processes(jobs, initializer=_begin_beside, initargs=modules) as pool:
-        given: list[Future[Any]] = []
-        token = _beside.set((pool, given, shared))
+    with processes(jobs, initializer=_begin_beside, initargs=(load,)) as pool:
+        given: list[Future[Any]] = [pool.submit(os.getpid)]
+        token = _beside.set((pool, given))
         try:
             yield
         finally:
@@ -495,15 +493,6 @@ def second_process(*modules: str, shared: tuple[str, ...] = ()) -> Iterator[None
                     process.terminate()
             # waited for: at its end the interpreter writes to a pipe, which a thread of the pool would be closing
             pool.shutdown(cancel_futures=True)
-
-
-def load_beside() -> None:
-    """Start the second process, if there is to be one: it loads its modules beside what follows here."""
-    beside = _beside.get()
-    if beside is not None and not beside[1]:
-        for module in beside[2]:
-            importlib.import_module(module)
-        beside[1].append(beside[0].submit(os.getpid))
 
 
 def begun(call: Callable[[], T], *, if_loaded: bool = False) -> Callable[[], T]:
@@ -521,11 +510,10 @@ def begun(call: Callable[[], T], *, if_loaded: bool = False) -> Callable[[], T]:
     import pickle
 
     beside = _beside.get()
-    if beside is not None and not (if_loaded and not (beside[1] and beside[1][0].done())):
+    if beside is not None and not (if_loaded and not beside[1][0].done()):
         with suppress(pickle.PicklingError, AttributeError, TypeError, BrokenExecutor):
             sent = pickle.dumps(call)
             if len(sent) <= _MOST_BYTES:
-                load_beside()
                 future = beside[0].submit(_called, sent)
                 beside[1].append(future)
                 return partial(_waited, future, call, if_loaded)
@@ -546,12 +534,11 @@ def _called(call: bytes) -> Any:
     return pickle.loads(call)()
 
 
-def _begin_beside(*modules: str) -> None:
+def _begin_beside(load: Callable[[], Any]) -> None:
     """Leave Ctrl-C to the process that waits for the results, and end with it however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, daemon=True).start()
-    for module in modules:
-        importlib.import_module(module)
+    load()
 
 
 def _follow() -> None:

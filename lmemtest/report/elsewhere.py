@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import pandas as pd
 from lmemtest.bench.robustness.variant import refitted
 from lmemtest.core.caller import advice
 from lmemtest.core.options import VCOV
-from lmemtest.core.replicates import begun
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.threads import one_blas_thread
@@ -35,6 +33,7 @@ FEWEST_LEFT, FEW_LEVELS, MOST_LEVELS = 3, 25, 100  # of a role, each of which is
 FEW_COST = 300_000  # random terms times rows and pairs, of all variants together: about a second
 
 
+@one_blas_thread()
 def variants(analysis: Analysis) -> pd.DataFrame:
     """The same pairs without a part of the runs, on other scales and at other levels: what becomes of them.
 
@@ -44,17 +43,8 @@ def variants(analysis: Analysis) -> pd.DataFrame:
     another level), ``kind`` (what is varied) and ``page`` (its state as an address and what a page shows of it; None
     where it identifies no model, and has no pairs).
     """
-    states = [*_states(analysis)]
-    own = -(-2 * len(states) // 3)  # the others beside this process, in one that also draws the figures
-    others = begun(partial(_rows_of, analysis, states[own:]), if_loaded=True)
-    rows = [*_rows_of(analysis, states[:own]), *others()]
-    return pd.DataFrame(rows, columns=[*COLUMNS, "refit", "kind", "page"]).astype({"refit": bool})
-
-
-@one_blas_thread()
-def _rows_of(analysis: Analysis, states: list[tuple[str, str, dict[str, Any]]]) -> list[dict[str, Any]]:
     rows = []
-    for kind, phrase, state in states:
+    for kind, phrase, state in _states(analysis):
         told: dict[str, Any] = {"refit": kind != LEVELS_KIND, "kind": kind, "page": None}
         try:
             other, changes = _varied(analysis, state)
@@ -64,7 +54,7 @@ def _rows_of(analysis: Analysis, states: list[tuple[str, str, dict[str, Any]]]) 
         if len(other.comparable) > 1 and not other.incomparable:
             told["page"] = {"query": query_of(state), "changes": changes, **_packed(shown(other))}
         rows.append({**row_of_decisions(phrase, other.decisions, analysis), **told})
-    return rows
+    return pd.DataFrame(rows, columns=[*COLUMNS, "refit", "kind", "page"]).astype({"refit": bool})
 
 
 def _packed(page: dict[str, Any]) -> dict[str, Any]:
