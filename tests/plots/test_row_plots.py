@@ -403,7 +403,7 @@ def test_effects_of_a_result_begin_with_the_largest_and_with_the_best_algorithm(
     largest = effects.table["estimate"].abs().groupby(effects.table["benchmark"]).max()
     assert row_labels(ax) == largest.sort_values(ascending=False).index.tolist()
     overall = effects.table.groupby("algorithm")["overall"].first().sort_values()
-    assert [label.get_text() for label in ax.get_xticklabels()] == overall.index.tolist()
+    assert [label.get_text().replace("\n", "") for label in ax.get_xticklabels()] == overall.index.tolist()
     assert ax.child_axes[0].get_ylabel().replace("\n", " ").endswith("(in loss, negative is better)")
 
 

@@ -102,7 +102,7 @@ def test_maps_say_what_the_matrix_says(ours, peer):
     assert [ax.get_title(loc="left")[:12] for ax in maps[:3]] == ["(a) P(A < B)", "(b) P(A ≈ B)", "(c) P(A > B)"]
     for ax in maps:
         assert [label.get_text() for label in ax.get_yticklabels()] == list(result.rankdf.index[:-1])
-        assert [label.get_text() for label in ax.get_xticklabels()] == list(result.rankdf.index[1:])
+        assert [label.get_text().replace("\n", "") for label in ax.get_xticklabels()] == list(result.rankdf.index[1:])
     drawn = [np.ma.filled(ax.collections[0].get_array(), np.nan) for ax in maps[:3]]
     for i in range(5):
         for j in range(1, 6):
