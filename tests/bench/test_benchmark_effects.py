@@ -12,6 +12,7 @@ from mixed_model_equations import henderson
 from pytest import approx
 from refusals import refusal
 from scipy import stats
+from scipy.linalg import block_diag
 from study import as_runs, make_table
 
 import lmemtest as lt
@@ -20,6 +21,7 @@ from lmemtest.bench.benchmark.benchmark_effects import _unequal_noise, benchmark
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.formula import parse_formula
+from lmemtest.lmm.model.predictions import shapes
 
 
 def study(
@@ -42,6 +44,48 @@ def study(
     return frame
 
 
+def effect_rows(fit: lt.LmmFit, cells: pd.DataFrame) -> np.ndarray:
+    """Coefficients of all effects but those of seeds in the means of cells; effects that the fit lacks have none."""
+    parts = [fit.design.rows(cells)]
+    for i, term in enumerate(fit.design.random):
+        basis, codes = fit.design.random_rows(i, cells)
+        Z = np.einsum("nk,nq->nqk", basis, np.eye(len(term.levels) + 1)[codes][:, :-1]).reshape(len(cells), -1)
+        parts.append(Z * (0.0 if "seed" in fit.design.parsed.bars[i].groups else 1.0))
+    return np.hstack(parts)
+
+
+def estimation(fit: lt.LmmFit, target: np.ndarray) -> float:
+    """What the estimated variances add to the variance of an error: twice that of the weights, by differences.
+
+    `target` has the coefficients of the fixed and of all random effects.
+    """
+    problem, at = fit.problem, fit.optim.theta
+    X, precision = fit.design.X, fit.row_precision()
+    terms = [np.einsum("nk,nq->nqk", t.basis, np.eye(len(t.levels))[t.codes]) for t in fit.design.random]
+    Z = np.hstack([term.reshape(len(X), -1) for term in terms])
+    L, K = np.split(target, [X.shape[1]])
+
+    def variances(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        factors = [np.linalg.solve(R, F) for R, F in zip(problem.R, problem.unpack(x), strict=True)]
+        Sigma = block_diag(*(np.kron(np.eye(q), F @ F.T) for F, (q, _) in zip(factors, shapes(fit), strict=True)))
+        omega = fit.cells.n * precision
+        if problem.strata is not None:
+            held, moved = problem.strata.precision[1:], problem.split(x)[1]
+            for p, now, log_tau in zip(held, problem.split(at)[1], moved, strict=True):
+                omega = omega * np.where(np.isclose(precision, p * np.exp(now)), np.exp(log_tau - now), 1.0)
+        return Sigma, np.diag(1.0 / omega) + Z @ Sigma @ Z.T
+
+    def weights(x: np.ndarray) -> np.ndarray:
+        Sigma, V = variances(x)
+        C = np.linalg.solve(V, np.column_stack([Z @ Sigma @ K, X]))
+        return C[:, 0] + C[:, 1:] @ np.linalg.solve(X.T @ C[:, 1:], L - X.T @ C[:, 0])
+
+    steps = 1e-5 * np.eye(len(at))
+    moves = np.array([(weights(at + step) - weights(at - step)) / 2e-5 for step in steps])
+    spread = moves @ variances(at)[1] @ moves.T
+    return 2.0 * fit.scale * float(np.sum(fit.curvature.theta_covariance() * spread))
+
+
 # ---------------------------------------------------------------------- shrunken differences
 
 
@@ -57,8 +101,10 @@ def test_two_algorithms_are_shrunken_by_the_balanced_formula() -> None:
     )
     means = frame.groupby(["task", "tool"])["loss"].mean().unstack()
     assert table["observed"].to_numpy() == approx((means["A0"] - means["A1"]).to_numpy())
-    # error of the shrunken difference, and of the overall one that it leans on
+    # error of the shrunken difference, of the overall one that it leans on, and of k: twice (Prasad & Rao 1990)
     se2 = v * (1 - k) + (1 - k) ** 2 * (v + w / 5) / 10
+    assert fit.covariances[2][0, 0] > 0  # so runs of one seed are compared: 4 differences on each of 10 tasks
+    se2 += 4.0 * (1 - k) * w / 5 * (1 / 10 + 9 / 10 / 40)
     assert table["se"].to_numpy() ** 2 == approx(np.full(10, se2), rel=1e-5)
     assert found.between_sd["A0", "A1"] == approx(np.sqrt(v))
 
@@ -75,15 +121,8 @@ def test_estimates_and_errors_are_those_of_the_mixed_model_equations(priors, dis
         [(t, j, p) for t in [f"t{i}" for i in range(8)] for p in (priors or ("",)) for j in tools],
         columns=["task", "tool", "prior"],
     ).assign(seed=0)
-    parts = [fit.design.rows(grid)]
-    effects = [fit.kept_params]
-    for i, term in enumerate(fit.design.random):
-        basis, codes = fit.design.random_rows(i, grid)
-        seeds = "seed" in fit.design.parsed.bars[i].groups
-        Z = np.einsum("nk,nq->nqk", basis, np.eye(len(term.levels))[codes]).reshape(len(grid), -1)
-        parts.append(Z * (0.0 if seeds else 1.0))
-        effects.append(fit.modes[i].ravel())
-    rows = np.hstack(parts)
+    effects = [fit.kept_params, *(modes.ravel() for modes in fit.modes)]
+    rows = effect_rows(fit, grid)
     per = len(priors) or 1
     want, se = [], []
     C = henderson(fit)
@@ -91,7 +130,7 @@ def test_estimates_and_errors_are_those_of_the_mixed_model_equations(priors, dis
         w = np.zeros(len(grid))
         w[task * 3 * per : (task + 1) * 3 * per] = np.tile(np.eye(3)[tool] - 1 / 3, per) / per
         want.append(w @ rows @ np.concatenate(effects))
-        se.append(np.sqrt(w @ rows @ C @ rows.T @ w))
+        se.append(np.sqrt(w @ rows @ C @ rows.T @ w + estimation(fit, w @ rows)))
     table = found.to_frame()
     assert table["estimate"].to_numpy() == approx(np.array(want), rel=1e-7, abs=1e-9)
     assert table["se"].to_numpy() == approx(np.array(se), rel=1e-5)
@@ -169,8 +208,9 @@ def test_where_an_algorithm_was_not_run_its_effect_is_extrapolated_and_marked(co
         weights = np.array([float(row.algorithm == t) for t in tools])
         weights -= 1 / 3 if contrast == "mean" else np.array([float(row.versus == t) for t in tools])
         cells = pd.DataFrame({"tool": tools, "task": row.benchmark})
-        want = dense_prediction(fit, frame, weights, cells)
-        assert (row.estimate, row.se) == approx(want, rel=1e-6)
+        want, error = dense_prediction(fit, frame, weights, cells)
+        added = estimation(fit, weights @ effect_rows(fit, cells.assign(seed=0)))
+        assert (row.estimate, row.se) == approx((want, np.sqrt(error**2 + added)), rel=1e-6)
     widest = table.groupby("extrapolated")["se"].max()
     assert widest[True] > 1.3 * widest[False]
     v = fit.covariances[1][0, 0]
@@ -255,7 +295,7 @@ def test_the_noise_is_compared_by_bartletts_test(thin) -> None:
     p = float(stats.chi2.sf(statistic, k - 1))
     for level, chosen in ((p * 1.001, "task"), (p * 0.999, None)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("lmemtest.bench.benchmark.benchmark_effects._SELECT_P", level)
+            patch.setattr("lmemtest.bench.benchmark.benchmark_effects._UNLIKE_P", level)
             assert _unequal_noise(runs, parse_formula("loss ~ tool + (1 | task)")) == chosen
 
 

@@ -348,7 +348,9 @@ def test_differences_of_families_are_shrunken_by_the_balanced_formula() -> None:
     # known variances: k times the noise, and what the overall difference is known worse
     noise = 2 * (sd["task:tool"] + sd["Residual"] / N) / B
     v = k * noise + (1 - k) ** 2 * (2 * sd["space:tool"] + noise) / F
-    assert table["se"].to_numpy() == approx(np.sqrt(v), rel=1e-4)
+    # estimated ones, of so many differences between two of three tools: twice what k adds (Prasad & Rao 1990)
+    k_adds = 2 * (1 - k) * noise * (1 - 1 / F) * (1 / (2 * (F - 1)) + 1 / (2 * F * (B - 1)))
+    assert table["se"].to_numpy() == approx(np.sqrt(v + 2 * k_adds), rel=1e-4)
     assert next(iter(table.columns)) == "family"
     assert "what the model expects of further benchmarks of this family" in effects().facts[0]
 

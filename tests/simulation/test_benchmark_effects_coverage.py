@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from harness import covers, printed, rate_of, spawned
+from harness import answers_of, at_most, covers, each, printed, rate_of, spawned
 from scipy import stats
 from study import runs_of_scores
 
@@ -55,6 +55,26 @@ def test_an_erratic_algorithm_has_intervals_of_its_own_width():
     found = coverage(40, (12, 8, 3), erratic=5)
     assert found["first algorithm"] >= 0.91  # 90 % with one variance for all
     assert found["together, first"] >= 0.85
+
+
+def some_interval_misses(n: int, interaction: float) -> tuple[float, int]:
+    """Of tables of three benchmarks and two algorithms, those in which a simultaneous interval misses, and how many
+    have intervals."""
+
+    def study(rng):
+        advantage = interaction * rng.normal(size=(3, 2))
+        y = rng.normal(size=(3, 1, 1)) + advantage[:, :, None] + rng.normal(size=(3, 2, 4))
+        table = lt.benchmark_effects(runs_of_scores(y, direction="maximize"), contrast="pairs", rng=1).to_frame()
+        if table["ci_low"].isna().any():
+            return np.nan
+        return not covers(table, advantage[:, 0] - advantage[:, 1]).all()
+
+    missed = np.array(answers_of(study, n, each(7)), dtype=float)
+    return float(np.nanmean(missed)), int(np.isfinite(missed).sum())
+
+
+def test_intervals_of_three_benchmarks_hold_together():
+    assert at_most(*some_interval_misses(400, 1.0))  # 10.8 % of 332 without what the estimated variances add
 
 
 if __name__ == "__main__":

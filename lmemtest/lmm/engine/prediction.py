@@ -17,6 +17,14 @@ variance, ``Phi = (X'V^-1X)^-1`` and ``q = K' - Z'a``,
 
 The variance itself is ``q' Sigma q + a' Omega^-1 a``, a sum of squares: nothing is subtracted from anything of nearly
 its size, so errors keep their digits where the variance of a term is ten thousand times theirs.
+
+At estimated parameters the predictor misses by more than this, and this is estimated too small, by the same amount
+(Kackar & Harville 1984, doi:10.2307/2288715; Prasad & Rao 1990, doi:10.2307/2289570): the weights move by
+``da_i = P h_i``, ``h_i = Z dSigma_i q - dOmega^-1_i a``, so with the covariance ``C`` of the parameters
+
+    s2 sum_ij C_ij h_i'P h_j
+
+is added twice. The residual variance is no such parameter: all variances times a number leave the weights as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +37,7 @@ from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.hessian import directions
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.sweep import modes, multiply, through
+from lmemtest.lmm.engine.sweep import joined, modes, multiply, projected_gram, through
 from lmemtest.lmm.engine.theta import block_factors, free_indices, solve_spd
 
 # What predictors leave of their targets, on the internal scale: ``q`` and ``Sigma q`` per block of the system,
@@ -164,6 +172,29 @@ def slopes(
     """Derivatives of the variances of the errors at a given residual variance, ``(c, n_free)``; see `covariance`."""
     left = missed(problem, x, at, *_whitened(problem, L, K), fixed=not conditional)
     return at.sigma2 * problem.y_scale**2 * variance_slopes(problem, x, at, left).T
+
+
+def estimation(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Array], parameters: Array) -> Array:
+    """What estimated parameters, of covariance ``parameters``, add to the variances of `covariance`, ``(c,)``."""
+    random, spread, phi, _ = missed(problem, x, at, *_whitened(problem, L, K))
+    system, count, steps = at.system, len(L), directions(problem, x)
+    coefficients = [np.zeros((b.q, b.K, len(steps) * count)) for b in system.blocks]
+    for i, (term, dL, factor) in enumerate(steps):
+        dSigma = dL @ factor.T + factor @ dL.T
+        for b, m in system.places(term):
+            of_member = random[b][:, m.columns].reshape(-1, m.r, m.k, count)
+            moved = np.einsum("ab,qrbc->qrac", dSigma, of_member)
+            coefficients[b][:, m.columns, i * count : (i + 1) * count] = moved.reshape(len(random[b]), -1, count)
+    products = multiply(system, coefficients, np.zeros((system.p + 1, len(steps) * count)))
+    if problem.strata is not None:
+        of_strata = []
+        for part, log_tau in zip(problem.strata.systems[1:], problem.split(x)[1], strict=True):
+            tau, (chain, remainder, gram) = float(np.exp(log_tau)), multiply(part, spread, phi)
+            of_strata.append(([tau * c for c in chain], tau * remainder, tau * gram))
+        products = joined(products, coefficients, of_strata, system)
+    moves = projected_gram(system, at.sweep, at.RX, products).reshape(problem.n_free, count, problem.n_free, count)
+    added = 2.0 * np.einsum("ij,icjc->c", parameters, moves)
+    return np.asarray(at.sigma2 * problem.y_scale**2 * added)
 
 
 def unit_targets(

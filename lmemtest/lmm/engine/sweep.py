@@ -503,13 +503,13 @@ def projected_gram(system: System, done: Sweep, RX: Array, products: Products) -
 
 
 def joined(first: Products, coefficients: Sequence[Array], rest: Sequence[Products], system: System) -> Products:
-    """Columns side by side: random effects with ``coefficients``, and single ones orthogonal to each other."""
+    """Columns side by side: random effects with ``coefficients``, and sets of others orthogonal to each other."""
     chain = [np.concatenate(c, axis=2) for c in zip(first[0], *(p[0] for p in rest), strict=True)]
     remainder = np.hstack([first[1], *(p[1] for p in rest)])
     n, width = len(first[2]), remainder.shape[1]
     gram = np.zeros((width, width))
     gram[:n, :n] = first[2]
-    gram[n:, n:] = np.diag([of_term[0, 0] for _, _, of_term in rest])
+    gram[n:, n:] = sla.block_diag(*(of_set for _, _, of_set in rest))
     n_chain = len(system.chain)
     for c, product in zip(coefficients[:n_chain], chain, strict=True):
         gram[:n, n:] += c.reshape(-1, n).T @ product[:, :, n:].reshape(-1, width - n)
