@@ -75,9 +75,9 @@ def benchmark_information(
         no test was possible), ``share`` (of the variance between runs that algorithms explain), ``share_low``,
         ``share_high``; with `rank_benchmarks` also ``variance`` (between the algorithms' means), ``variance_low``,
         ``variance_high``, ``rank``, and the same rows by rank, the largest variance first, as ``ranking``. Names of
-        benchmarks: ``informative`` (the algorithms differ), ``uninformative`` (tested, no difference found), ``untested`` (no test
-        was possible; the notes say why). ``remarks``: what the notes say of each benchmark, by its name in the table.
-        ``alpha``, ``adjust``.
+        benchmarks: ``informative`` (the algorithms differ), ``uninformative`` (tested, no difference found),
+        ``untested`` (no test was possible; the notes say why). ``remarks``: what the notes say of each
+        benchmark, by its name in the table. ``alpha``, ``adjust``.
 
     Raises
     ------
