@@ -213,6 +213,18 @@ def test_ranking_must_be_asked_for():
     )
 
 
+@pytest.mark.parametrize("categories", [["A", "B", "C"], ["A", "C", "B"]])
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_equal_means_share_the_first_place_whatever_the_order_of_categories(categories, direction):
+    losses = {"A": [2.0, 2.4], "B": [0.1, 0.5], "C": [0.2, 0.4]}  # means that differ by rounding alone
+    rows = [(a, "b", s, y) for a, ys in losses.items() for s, y in enumerate(ys)]
+    table = pd.DataFrame(rows, columns=["algorithm", "benchmark", "seed", "loss"])
+    table["loss"] *= 1.0 if direction == "minimize" else -1.0
+    table["algorithm"] = pd.Categorical(table["algorithm"], categories)
+    found = benchmark_information(as_runs(table, direction=direction)).table
+    assert found["best"].tolist() == ["B and C"]
+
+
 def test_few_runs_of_many_algorithms_are_warned_of():
     rng = np.random.default_rng(13)
     rows = [(f"A{a}", "b", s, rng.normal()) for a in range(8) for s in range(3)]

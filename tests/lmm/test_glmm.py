@@ -340,6 +340,20 @@ def test_degrees_of_freedom_are_at_least_those_between_the_fewest_groups():
     assert any(note.startswith("Degrees of freedom of at least 1") for note in fit.notes)
 
 
+def test_a_variance_that_is_known_but_for_rounding_has_infinite_degrees_of_freedom():
+    """Differences within groups, whose variance does not depend on that of the groups: 2e64 of them, or 4e10."""
+    rng = np.random.default_rng(1)
+    y = rng.poisson(300.0 * np.exp(0.001 * rng.normal(size=40)), (3, 2, 40)).ravel()
+    table = pd.DataFrame({"y": y, "model": np.tile(np.repeat(["A", "B"], 40), 3), "task": np.tile(np.arange(40), 6)})
+    fit = lt.fit_glmm("y ~ model + (1 | task)", table, family="poisson")
+    assert not fit.is_singular
+    for means in (fit.emmeans("model"), fit.emmeans("model", type="response")):
+        pair = means.pairs()
+        assert np.isinf(pair.to_frame()["df"]).all()
+        assert "e+" not in pair.summary()
+        assert means.df.max() < 1000.0
+
+
 def test_laplace_estimates_have_normal_tests():
     assert np.isinf(fitted("answers 1", method="laplace").emmeans("model").pairs().to_frame()["df"]).all()
 
@@ -840,6 +854,12 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
         ({"y": [0] * 6}, {"family": "poisson"}, DesignError, "all counts in 'y' are 0"),
         ({"y": [0, 3, 1, 0, 1, 1]}, {"trials": "n"}, DataError, r"from 0 to the trials .*n=2, y=3"),
         ({"n": [1, 0, 1, 1, 1, 2]}, {"trials": "n"}, DataError, r"at least 1, and 1 of 6 rows .*n=0"),
+        (
+            {"n": [1, 10**15, 1, 1, 1, 2]},
+            {"trials": "n"},
+            DataError,
+            r"at most 1e\+12, and 1 of 6 .*n=10{15}.*fit these",
+        ),
         ({"y": [0, -1, 0, 1, 0, 0]}, {"family": "poisson"}, DataError, r"whole numbers of at least 0 .*y=-1"),
         (
             {"y": [0, 2e17, 0, 1, 0, 0]},
@@ -867,6 +887,20 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
 def test_what_cannot_be_is_refused(changes, options, error, words):
     with pytest.raises(error, match=words):
         lt.fit_glmm("y ~ m + (1 | t)", {**BASE, **changes}, **options)
+
+
+@pytest.mark.parametrize(
+    ("family", "end"), [("poisson", r"logarithm: offset\(log\(h\)\)\."), ("binomial", r"got 1 to 5000\.$")]
+)
+def test_offsets_that_no_linear_predictor_follows_are_refused(family, end):
+    """An exposure without its logarithm."""
+    table = {**BASE, "h": [1.0, 1000.0, 5000.0, 1.0, 1000.0, 5000.0]}
+    with pytest.raises(DesignError, match=rf"must lie within 30 of each other, offset\(h\).*{end}"):
+        lt.fit_glmm("y ~ m + offset(h) + (1 | t)", table, family=family)
+    moved = {**BASE, "h": [1000.0, 1001.0] * 3}  # far from zero is a matter of the intercept
+    rates = lt.fit_glmm("y ~ m + offset(h)", moved, family="poisson")
+    near = lt.fit_glmm("y ~ m + offset(h)", {**moved, "h": [0.0, 1.0] * 3}, family="poisson")
+    assert rates.params["m[T.b]"] == approx(near.params["m[T.b]"], abs=1e-9)
 
 
 @pytest.mark.parametrize("left", ["cbind(y, n - y)", "y / n"])

@@ -353,6 +353,30 @@ def test_hostile_names_stay_text_and_nothing_overflows(tab: Tab, width: int, sch
     tab.send("Emulation.setEmulatedMedia", features=[])
 
 
+ALIKE = (  # by what follows where they differ, by their ends, by a number where two places differ
+    *(f"resnet50_pretrained_{name}_finetuned_on_images" for name in ("adam", "sgd")),
+    *(f"transformer_with_a_long_beginning_{i}" for i in (1, 2)),
+    *(f"boosted_trees_{x}_with_a_middle_that_is_long_{y}" for x in "xy" for y in "12"),
+)
+
+
+def test_long_names_that_are_alike_in_places_never_look_the_same(tab: Tab) -> None:
+    with serving(explorer(make_runs(ALIKE, 4, 2)), "long names") as opened:
+        visit(tab, opened)
+        tab.run("document.querySelectorAll('details').forEach((section) => section.open = true)")
+        figures = (
+            "[...document.querySelectorAll('figure svg')].map((figure) => [...figure.querySelectorAll('g[data-a]')]"
+        )
+        texts = ".map((row) => [row.dataset.a, row.querySelector(':scope > text').textContent]))"
+        drawn = [dict(rows) for rows in tab.run(figures + texts) if rows]
+        assert len(drawn) >= 3  # differences, diagram, matrix
+        for figure in drawn:
+            assert set(figure) <= set(ALIKE)
+            assert len(set(figure.values())) == len(figure) >= len(ALIKE) - 1
+            assert "adam" in figure[ALIKE[0]]
+            assert "sgd" in figure.get(ALIKE[1], "sgd")
+
+
 def test_it_can_be_read_aloud_and_used_by_keyboard(tab: Tab, address: str) -> None:
     visit(tab, address)
     for name in "ABC":

@@ -134,14 +134,23 @@ def benchmark_clusters(
     codes = [pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()]
     shape = (b, len(levels[CONDITION]), n_algorithms)
     cell, score = np.ravel_multi_index(codes, shape), frame["score"].to_numpy()
-    mean = _means(cell, score, shape, design, levels)
-    noise = _noise(codes[0], score - mean.ravel()[cell], shape, levels[BENCHMARK]) if scale == "noise" else None
+    gain = score if runs.direction == "maximize" else -score
     # what is redrawn as a whole: runs with one seed at an instance, or single runs in a cell
-    unit, within = np.arange(len(frame)), cell
+    unit, within, contents = np.arange(len(frame)), cell, gain[:, None]
     if SEED in frame:
         instance = cell // n_algorithms
         unit = frame.groupby([instance, frame[SEED]], sort=False).ngroup().to_numpy()
         within = instance[np.unique(unit, return_index=True)[1]]
+        contents = np.full((len(within), n_algorithms), np.nan)
+        contents[unit, cell % n_algorithms] = gain
+    # in the order of their scores, so that neither draws nor rounding, which breaks ties, know names of seeds or rows
+    order = np.lexsort((*contents.T[::-1], within))
+    unit, within = np.argsort(order)[unit], within[order]
+    rows = np.lexsort((unit, cell))
+    unit, cell, score = unit[rows], cell[rows], score[rows]
+    mean = _means(cell, score, shape, design, levels)
+    benchmark = cell // (shape[1] * shape[2])
+    noise = _noise(benchmark, score - mean.ravel()[cell], shape, levels[BENCHMARK]) if scale == "noise" else None
     repeated = bool(np.bincount(cell).min() > 1 and np.bincount(within).min() > 1)
 
     def profiles_of(weights: Array) -> Array:

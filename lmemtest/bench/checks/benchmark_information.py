@@ -18,7 +18,7 @@ from lmemtest.core.codes import group_means
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer
-from lmemtest.core.rounding import at_most, written
+from lmemtest.core.rounding import at_most, tolerance, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction
 from lmemtest.core.words import IN_SENTENCE, format_level, joined, listed
@@ -70,14 +70,14 @@ def benchmark_information(
     Returns
     -------
     Answer
-        ``table``, one row per benchmark or instance: ``benchmark``, ``n_runs``, ``n_algorithms``, ``best``,
-        ``f_ratio``, ``df_num``, ``df_den``, ``p_raw``, ``p_value``, ``informative`` (missing where no test was
-        possible), ``share`` (of the variance between runs that algorithms explain), ``share_low``, ``share_high``; with
-        `rank_benchmarks` also ``variance`` (between the algorithms' means), ``variance_low``, ``variance_high``,
-        ``rank``, and the same rows by rank, the largest variance first, as ``ranking``. Names of benchmarks:
-        ``informative`` (the algorithms differ), ``uninformative`` (tested, no difference found), ``untested`` (no test
-        was possible; the notes say why). ``remarks``: what the notes say of each benchmark, by its name in the table.
-        ``alpha``, ``adjust``.
+        ``table``, one row per benchmark or instance: ``benchmark``, ``n_runs``, ``n_algorithms``, ``best`` (all that
+        tie, as "A and B"), ``f_ratio``, ``df_num``, ``df_den``, ``p_raw``, ``p_value``, ``informative`` (missing where
+        no test was possible), ``share`` (of the variance between runs that algorithms explain), ``share_low``,
+        ``share_high``; with `rank_benchmarks` also ``variance`` (between the algorithms' means), ``variance_low``,
+        ``variance_high``, ``rank``, and the same rows by rank, the largest variance first, as ``ranking``. Names of
+        benchmarks: ``informative`` (the algorithms differ), ``uninformative`` (tested, no difference found),
+        ``untested`` (no test was possible; the notes say why). ``remarks``: what the notes say of each
+        benchmark, by its name in the table. ``alpha``, ``adjust``.
 
     Raises
     ------
@@ -221,13 +221,13 @@ def _where(names: list[str], n: int, reason: str) -> str:
 def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[str, Any], list[str]]:
     scores, rows = part["score"].to_numpy(), part.groupby("algorithm", observed=True).indices
     groups = [(a, scores[rows[a]]) for a in runs.algorithms if a in rows]
-    means = [float(np.mean(y)) for _, y in groups]
-    pick = np.argmin if runs.direction == "minimize" else np.argmax
+    gains = np.array([np.mean(y) for _, y in groups]) * (-1.0 if runs.direction == "minimize" else 1.0)
+    best = sorted(groups[i][0] for i in np.flatnonzero(gains >= gains.max() - tolerance(gains)))
     row: dict[str, Any] = {
         "benchmark": name,
         "n_runs": len(part),
         "n_algorithms": len(groups),
-        "best": groups[int(pick(means))][0],
+        "best": joined(best),
     }
     alone = [a for a, y in groups if len(y) < 2]
     samples = [y for _, y in groups if len(y) > 1]

@@ -396,8 +396,9 @@ def _worth(tables: Mapping[str, pd.DataFrame], best: Plan | None) -> Iterator[st
     alike = models[(models["statistic"] == AGREEMENT) & models["estimate_these"].notna()].sort_values(
         "estimate_these", kind="stable"
     )
-    ends = [f"{written(row.estimate_these, '.3f')} ({row.model})" for row in alike.iloc[[0, -1]].itertuples()]
-    yield f"Two attempts of a model at one item are scored alike with a probability of {ends[0]} to {ends[1]}."
+    if len(alike):  # every model may lack some task, and have no mean over these tasks
+        ends = [f"{written(row.estimate_these, '.3f')} ({row.model})" for row in alike.iloc[[0, -1]].itertuples()]
+        yield f"Two attempts of a model at one item are scored alike with a probability of {ends[0]} to {ends[1]}."
     if best is None:
         return
     repeats = tables["repeats"]

@@ -224,8 +224,15 @@ class Monitoring(Result):
         return (
             f"{capitalised(how)}{adjusted}: any false difference in the whole study has probability "
             f"{percent(plan.alpha)} at most.",
-            "ci_low, ci_high: simultaneous for all pairs and looks.",
+            f"ci_low, ci_high: simultaneous for all pairs and looks{self._of_another_procedure()}.",
         )
+
+    def _of_another_procedure(self) -> str:
+        """How many pairs p-values decide, by steps and over all looks, that the intervals of this look do not."""
+        pairs = self.pairs
+        hold = int((pairs["decided"] & (pairs["ci_low"] <= 0.0) & (pairs["ci_high"] >= 0.0)).sum())
+        include = "includes" if hold == 1 else "include"
+        return f"; {counted(hold, 'interval')} {include} zero for a pair decided by steps or earlier" if hold else ""
 
     def shown(self) -> pd.DataFrame:
         return self.pairs[["left", "right", "estimate", "ci_low", "ci_high", "p_value", "decided", "predicted_power"]]

@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 # What means of the response have of those of the linear predictor.
 _KEPT = ("specs", "by", "alpha", "ddf", "errors", "moderate", "n_obs", "column", "averaged_over", "covariates")
 _NODES = 60
-_MOST_DF = 1e9  # beyond them a t-test is a normal one
 
 
 def marginal_means(family: Family, eta: Array, variance: Array) -> tuple[Array, Array, Array]:
@@ -235,11 +234,12 @@ def _df(fit: Any, ddf: str, by_fixed: Array, rows: Functions) -> Array:
 def _df_on_these(fit: Any, ddf: str, by_fixed: Array, K: Sequence[Array], rows: Functions) -> Array:
     """Degrees of freedom of functions of means over groups of the table: Satterthwaite's, of predictions."""
     L = rows.times(np.eye(len(by_fixed)))
+    if ddf == "asymptotic" or not fit.reml:
+        return np.full(len(L), np.inf)
     where = fit.problem, fit.optim.theta, fit.optim.criterion
     targets = (L @ by_fixed)[:, fit.problem.kept], [part @ L.T for part in K]
-    found = fit.curvature.error_df(covariance(*where, *targets).diagonal(), slopes(*where, *targets))
-    normal = (found > _MOST_DF) | (ddf == "asymptotic") | (not fit.reml)
-    return np.asarray(np.where(normal, np.inf, np.maximum(found, fit.least_df)))
+    df = fit.curvature.error_df(covariance(*where, *targets).diagonal(), slopes(*where, *targets))
+    return np.maximum(df, fit.least_df)
 
 
 def _variance_of_answers(fit: Any, free: Sequence[int]) -> tuple[float, Array]:

@@ -28,7 +28,7 @@ from lmemtest.lmm.engine.laplace import Laplace, Likelihood
 from lmemtest.lmm.engine.pseudo import Answers, Working, linearised, pseudo_likelihood, working_scores
 from lmemtest.lmm.engine.separation import separated, with_prior
 from lmemtest.lmm.engine.theta import pack, root_of, unpack
-from lmemtest.lmm.families import LARGEST_COUNT, Family, check_family, constant_of
+from lmemtest.lmm.families import LARGEST, LARGEST_COUNT, Family, check_family, constant_of
 from lmemtest.lmm.formula import build_design, parse_formula
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.model import predictions
@@ -160,6 +160,7 @@ def fit_glmm(
     design = build_design(parsed, observed.columns, observed.n)
     refuse_unidentified(design, observed, residual_known=True)
     _refuse_single_answers(design, observed, family)
+    _refuse_offsets(design, family)
     if method == "quadrature" and [term.basis.shape[1] for term in design.random] != [1]:
         raise ArgumentError(
             "method='quadrature' integrates over one random effect of one factor, such as (1 | g), and the random part "
@@ -227,6 +228,13 @@ def _check_domain(
                 f"trials must be whole numbers of at least 1, and {int(fine.n[none].sum()):,} of {fine.n_rows:,} rows "
                 f"have others in {trials!r} ({_examples(fine, none)}). Leave out rows without attempts."
             )
+        many = of_trials > LARGEST_COUNT  # of which a share has no standard error beside the rounding of its logit
+        if many.any():
+            raise DataError(
+                f"trials must be at most {LARGEST_COUNT:g}, and {int(fine.n[many].sum()):,} of {fine.n_rows:,} rows "
+                f"have more in {trials!r} ({_examples(fine, many)}). Of so many attempts the shares are known: fit "
+                f"these, fit_lmm('share ~ ...')."
+            )
     bad, rule = family.outside(score, of_trials)
     if bad.any():
         shares = family.binomial and trials is None and bool(((score >= 0.0) & (score <= 1.0)).all())
@@ -248,6 +256,18 @@ def _refuse_single_answers(design: Design, observed: Cells, family: Family) -> N
                 f"the random effect {term.label} has one answer in each of its {term.n_levels:,} groups, and a "
                 "single 0 or 1 does not show how groups vary. Leave the term out, or add repeated answers."
             )
+
+
+def _refuse_offsets(design: Design, family: Family) -> None:
+    """Refuse offsets that are further apart than the linear predictors of any data."""
+    low, high = design.offset.min(), design.offset.max()
+    if high - low > LARGEST:
+        names = joined([str(offset) for offset in design.parsed.offsets])
+        logarithm = "" if family.binomial else " An exposure enters by its logarithm: offset(log(h))."
+        raise DesignError(
+            f"offsets are on the scale of the {family.link} and must lie within {LARGEST:g} of each other, "
+            f"{names} got {written(low, '.4g')} to {written(high, '.4g')}.{logarithm}"
+        )
 
 
 def _unbounded(design: Design, answers: Answers, family: Family) -> str | None:

@@ -7,7 +7,7 @@ function diagram({ means, texts, groups, ticks, turned, what }, levels) {
   const values = shown.map((i) => means[i]);
   const place = scaleOf(values, 0, 1), x = (value) => 125 + 190 * (turned ? 1 - place(value) : place(value));
   const bars = groups.map((group) => group.filter((i) => means[i] !== null)).filter((group) => group.length > 1);
-  const half = Math.ceil(shown.length / 2), top = 34, first = top + 18 + 7 * bars.length;
+  const names = short(levels, 108), half = Math.ceil(shown.length / 2), top = 34, first = top + 18 + 7 * bars.length;
   const drawn = [line(125, top, 315, top, INK)];
   for (const [at, text] of ticks) drawn.push(line(x(at), top - 5, x(at), top, INK), label(x(at), top - 9, text, "middle", MUTED, "small"));
   bars.forEach((group, i) => {
@@ -18,15 +18,15 @@ function diagram({ means, texts, groups, ticks, turned, what }, levels) {
     const left = order < half, y = first + 18 * (left ? order : shown.length - 1 - order), at = x(means[i]);
     const group = svg("g", { "data-a": levels[i] }, svg("title", {}, `${levels[i]}: mean ${texts[i]}`));
     add(group, svg("path", { d: `M${at} ${top}V${y}H${left ? 117 : 323}`, fill: "none", stroke: MUTED }), svg("circle", { cx: at, cy: top, r: 2.6, fill: INK }));
-    drawn.push(add(group, label(left ? 113 : 327, y + 4, short(levels[i], 108), left ? "end" : "start")));
+    drawn.push(add(group, label(left ? 113 : 327, y + 4, names[i], left ? "end" : "start")));
   });
   const alt = `${what}: ${shown.map((i) => `${levels[i]} ${texts[i]}`).join(", ")}. Not distinguishable: ${bars.map((group) => group.map((i) => levels[i]).join(", ")).join("; ") || "none"}.`;
   return figure(first + 18 * half, alt, `${what}, the best at the left. Bars join what is not distinguishable.`, drawn);
 }
 
 function matrix({ codes, p, tips }, levels) {
-  const names = levels.map((name) => short(name, 116)), top = 22;
-  const left = 36 + Math.max(...names.map((name) => ruler.measureText(name).width)), size = Math.min(44, (WIDTH - 2 - left) / levels.length);
+  const names = short(levels, 116), top = 22;
+  const left = 36 + Math.max(...names.map(wide)), size = Math.min(44, (WIDTH - 2 - left) / levels.length);
   const told = new Map(tips.flatMap(([a, b, tip]) => [[`${a} ${b}`, tip], [`${b} ${a}`, tip]]));
   const chance = new Map(p.flatMap(([a, b, text]) => [[`${a} ${b}`, text], [`${b} ${a}`, text]]));
   const signs = { 1: "+", "-1": "−", 0: "·", 2: "≈", 3: "?" };

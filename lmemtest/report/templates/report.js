@@ -144,14 +144,21 @@ const svg = (tag, attributes = {}, ...children) => {
 const add = (parent, ...children) => (parent.append(...children), parent);
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = '12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
-const short = (text, room) => { // both ends of a name, within so many units of a figure
-  if (ruler.measureText(text).width <= room) return text;
-  const letters = [...text];
-  for (let kept = letters.length - 1; kept > 1; kept--) {
-    const cut = `${letters.slice(0, Math.ceil(kept / 2)).join("")}…${letters.slice(-Math.floor(kept / 2)).join("")}`;
-    if (ruler.measureText(cut).width <= room) return cut;
-  }
-  return "…";
+const wide = (text) => ruler.measureText(text).width;
+const short = (names, room) => { // to the part that no other one has, within so many units of a figure; else with their places
+  const most = (count, cut) => { while (count > 0 && wide(cut(count)) > room) count--; return cut(count); };
+  const ending = (letters, before) => most(letters.length - 1, (kept) => `${before}…${letters.slice(letters.length - kept).join("")}`);
+  const cuts = names.map((name) => {
+    if (wide(name) <= room) return name;
+    const letters = [...name], of = (start, end) => letters.slice(start, end).join("");
+    const head = most(letters.length - 1, (kept) => `${of(0, kept)}…`), tail = ending(letters, "");
+    const alike = names.filter((other) => other.startsWith(head.slice(0, -1)));
+    if (alike.length === 1) return head;
+    if (names.filter((other) => other.endsWith(tail.slice(1))).length === 1) return tail;
+    const from = letters.findIndex((letter, i) => alike.some((other) => [...other][i] !== letter));
+    return most(letters.length - from, (kept) => `…${of(from, from + kept)}…`);
+  });
+  return cuts.map((cut, place) => (cuts.filter((other) => other === cut).length > 1 ? ending([...names[place]], `${place + 1}: `) : cut));
 };
 const paragraph = (parts, attributes = {}) =>
   add(make("p", attributes), ...parts.map((part) => (Array.isArray(part) ? make(part[1] === "link" ? "span" : part[1], {}, part[0]) : part)));
@@ -171,6 +178,7 @@ const scaleOf = (values, left, right) => {
 };
 
 function forest({ rows, ticks, what, reference }) {
+  const names = short(rows.map((row) => row.name), 122);
   const values = rows.flatMap((row) => row.ends).filter((value) => value !== null);
   const [x, bottom] = [scaleOf([0, ...values], 140, WIDTH - 18), 16 + 26 * rows.length];
   const drawn = [line(x(0), 4, x(0), bottom, INK), line(140, bottom, WIDTH - 18, bottom, MUTED)];
@@ -179,7 +187,7 @@ function forest({ rows, ticks, what, reference }) {
     const [at, low, high] = row.ends, y = 18 + 26 * i;
     const differs = row.code === 1 || row.code === -1;
     const group = svg("g", { "data-a": row.name }, svg("title", {}, `${row.name}: ${row.name === reference ? "the reference" : row.text}`));
-    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, short(row.name, 122), "end"));
+    add(group, svg("rect", { x: 0, y: y - 13, width: WIDTH, height: 26, fill: "transparent" }), label(128, y + 4, names[i], "end"));
     if (low !== null) group.append(line(x(low), y, x(high), y, INK, 1.6));
     if (at === null) group.append(label(148, y + 4, "no test", "start", MUTED));
     else group.append(svg("circle", { cx: x(at), cy: y, r: 4.5, fill: differs || row.name === reference ? INK : PAPER, stroke: INK, "stroke-width": 1.6 }));

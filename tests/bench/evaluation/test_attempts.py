@@ -147,6 +147,15 @@ def test_no_plan_is_made_where_items_do_not_vary_beyond_the_noise_of_attempts():
     assert not any("nan" in said for said in lt.repeated_attempts(alone, **ROLES).sentences())
 
 
+def test_models_that_each_lack_a_task_have_no_mean_over_these_tasks_and_an_answer(table):
+    names, tasks = sorted(table["model"].unique()), sorted(table["task"].unique())
+    lacking = table[(table["model"] == names[0]) == (table["task"] == tasks[0])]
+    found = lt.repeated_attempts(lacking, **ROLES)
+    assert found.to_frame()["estimate_these"].isna().all()
+    assert any(f"{names[0]}, " in note and "no answers on some task" in note for note in found.notes)
+    assert not any("scored alike" in text for text in found.sentences())
+
+
 def test_a_threshold_makes_attempts_right_or_wrong_on_the_scale_of_the_column(table, found):
     rated = table.assign(score=np.where(table["score"] == 1, 7, 3))
     got = lt.repeated_attempts(rated, **ROLES, min_score=1, max_score=10, threshold=7)

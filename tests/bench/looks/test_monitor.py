@@ -90,6 +90,19 @@ def test_pairs_are_adjusted_within_a_look_and_decisions_stay() -> None:
     assert (found.decisions.codes[-1, :-1] == -1).all()
 
 
+def test_intervals_that_do_not_show_a_decision_are_counted_beside_them() -> None:
+    """Shaffer's last step has the whole level, intervals a third of it."""
+    x = np.random.default_rng(3).normal(size=(12, 3, 2)) + np.array([0.0, 0.7, 2.5])[:, None]
+    found = lt.monitor(runs_of_scores(x, seed_shared=False), maximum=12)
+    table = found.to_frame().set_index(["left", "right"])
+    assert table["decided"].all()
+    assert (table["ci_low"] * table["ci_high"] < 0.0).tolist() == [True, False, False]
+    assert found.facts[-1].endswith(
+        "for all pairs and looks; 1 interval includes zero for a pair decided by steps or earlier."
+    )
+    assert lt.monitor(runs(12), maximum=12).facts[-1].endswith("for all pairs and looks.")
+
+
 def test_e_values_need_no_maximum_and_say_what_each_look_says() -> None:
     found = study((6, 12), k=2, method="evalue")
     ratios = [stats.ttest_rel(*scores(n, k=2).mean(axis=2).T).statistic for n in (6, 12)]

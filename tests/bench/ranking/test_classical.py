@@ -387,6 +387,21 @@ def test_published_ratings_of_baseball_teams():
     assert theta.sum() == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("adjust", [None, "holm", "fdr", "sidak", "none"])
+@pytest.mark.parametrize("test", ["conover", "moderated", "t", "tukey", "nemenyi"])
+def test_intervals_exclude_zero_exactly_where_the_adjusted_p_value_is_significant(test, adjust):
+    """Each pair has the interval of the step at which it was decided, also where ranks are tied."""
+    decided = []
+    for rng in range(6):
+        scores = np.random.default_rng(rng).normal(size=(9, 4)).round(0) + 0.7 * np.arange(4)
+        table = {name: scores[:, i].tolist() for i, name in enumerate("ABCD")}
+        pairs = lt.rank(table, "frequentist", test=test, adjust=adjust, direction="maximize").pairs
+        outside = (pairs["ci_low"] > 0.0) | (pairs["ci_high"] < 0.0)
+        assert outside.tolist() == (pairs["p_value"] < 0.05).tolist()
+        decided += outside.tolist()
+    assert 0 < sum(decided) < len(decided)
+
+
 @pytest.mark.parametrize("index", range(4))
 def test_ratings_agree_with_the_logistic_regression_of_r(reference, index):
     """Plain, with ties as half a win, with pairs that met less often, and 25 algorithms."""
