@@ -34,6 +34,7 @@ def variants(table: lt.Runs) -> Iterator[tuple[str, dict[str, Any]]]:
             yield from ((f"without a {role}", {"without": {column: level}}) for level in table.levels(column)[:40])
     yield from ((f"by {scale}", {"scale": scale}) for scale in SCALES)
     yield "at 1 %", {"alpha": 0.01}
+    yield "for these benchmarks", {"population": "run"}
     if table.family:
         yield "for new benchmarks", {"population": "benchmark"}
 

@@ -229,6 +229,8 @@ SHAPES: list[Row] = [
     by(10, 20, 3, budgets=1_000, call="analyze", asked=lambda r: lt.analyze(r, curves="area")),
     by(6, 20, 5, call="analyze", asked=lt.analyze),
     by(13, 86, 5, families=16, call="analyze", asked=lt.analyze),
+    by(13, 86, 5, call="these benchmarks", asked=lambda r: lt.variant(r, population="run")),
+    by(6, 20, 25, 0.2, call="these benchmarks", asked=lambda r: lt.variant(r, population="run")),
     by(200, 15, 3, call="analyze", asked=lt.analyze),
     by(4, 20_000, 3, call="analyze", asked=lt.analyze),
     by(4, 20_000, 3, 0.2, call="analyze", asked=lt.analyze),

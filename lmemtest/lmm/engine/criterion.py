@@ -25,12 +25,15 @@ degrees of freedom ``d_s``, of REML less those of ``X``, the criterion is
 what it likes, and the criterion is a sum of functions of one of them each, with one minimum each: the mean squares. If
 the variances that belong to these are positive they are the estimates (Searle, Casella & McCulloch 1992, ch. 4,
 doi:10.1002/9780470316856), and no other optimum exists.
+
+Residual variances ``s2 / tau_g`` by stratum leave it so where strata share no level and no fixed effect, as the means
+and variances of every benchmark do: each stratum has lines of its own, and ``1 / tau_g`` in place of 1 in ``lambda_s``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -170,38 +173,52 @@ class MeanSquares:
     growth: Array  # (lines,) lambda
 
 
+# Columns of ``X`` that one stratum has to itself, and their ``X'E_s X`` on each of its lines, ``(lines, p, p)``.
+OfX = tuple[Index, Array]
+
+
 @dataclass(frozen=True)
 class Anova:
-    """Lines of an analysis of variance, the last one of what the terms leave."""
+    """Lines of an analysis of variance of every stratum, the last one of each of what the terms leave."""
 
     sizes: Array  # (lines, terms) mu
     df: Array  # (lines,)
     squares: Array  # (lines,) sums of squares
-    fixed: Array  # (lines, p, p) X'E_s X
+    stratum: Index  # (lines,) whose residual variance a line has, in order
+    fixed: tuple[OfX, ...]  # per stratum
     m: int  # rows, of REML less the fixed effects: the sum of df
     constant: float
 
-    def evaluate(self, theta: Array) -> MeanSquares:
+    def growth(self, x: Array) -> tuple[Array, Array]:
+        """``lambda`` of the lines, ``(lines,)``, and its derivatives in ``x``, ``(lines, n_free)``."""
+        n = self.sizes.shape[1]
+        theta, residual = x[:n], np.exp(-np.append(0.0, x[n:]))
+        of_strata = -np.eye(len(residual))[:, 1:] * residual[1:]
+        slopes = np.hstack([2.0 * theta * self.sizes, of_strata[self.stratum]])
+        return residual[self.stratum] + self.sizes @ theta**2, slopes
+
+    def evaluate(self, x: Array) -> MeanSquares:
         """The criterion; `LinAlgError` if it is not finite."""
-        growth = 1.0 + self.sizes @ theta**2
+        growth, _ = self.growth(x)
         r2 = float((self.squares / growth).sum())
         if not (np.isfinite(growth).all() and r2 > 0):
             raise np.linalg.LinAlgError("the residual sum of squares is not positive")
         value = float(self.df @ np.log(growth)) + self.m * float(np.log(2.0 * np.pi * r2 / self.m))
         value += self.m + self.constant
-        return MeanSquares(anova=self, value=value, r2=r2, m=self.m, total=float(self.squares.sum()), growth=growth)
+        total = float(self.squares @ np.exp(np.append(0.0, x[self.sizes.shape[1] :]))[self.stratum])
+        return MeanSquares(anova=self, value=value, r2=r2, m=self.m, total=total, growth=growth)
 
-    def derivatives(self, theta: Array, at: MeanSquares) -> tuple[list[Array], Array, Array]:
-        """Gradient in every term's ``Sigma``, in theta, and the Hessian in theta."""
+    def derivatives(self, x: Array, at: MeanSquares) -> tuple[list[Array], Array, Array]:
+        """Gradient in every term's ``Sigma``, in ``x``, and the Hessian in ``x``."""
+        n, slopes = self.sizes.shape[1], self.growth(x)[1]
         weight, each = at.m / at.r2, self.squares / at.growth**2
         of_terms = self.gradients(at, weight)
-        G = np.ravel(of_terms)
+        g = (self.df / at.growth - weight * each) @ slopes
         curved = (2.0 * weight * each - self.df / at.growth) / at.growth
-        d_r2 = each @ self.sizes
-        K = (self.sizes.T * curved) @ self.sizes - weight / at.r2 * np.outer(d_r2, d_r2)
-        H = 4.0 * np.outer(theta, theta) * K
-        H.flat[:: len(H) + 1] += 2.0 * G
-        return of_terms, 2.0 * G * theta, H
+        d_r2 = each @ slopes
+        H = (slopes.T * curved) @ slopes - weight / at.r2 * np.outer(d_r2, d_r2)
+        H.flat[:: len(H) + 1] += np.append(2.0 * np.ravel(of_terms), -g[n:])
+        return of_terms, g, H
 
     def gradients(self, at: MeanSquares, weight: float) -> list[Array]:
         """Gradient in every term's ``Sigma``; ``weight`` is the derivative of the criterion in ``r2``."""
@@ -212,43 +229,63 @@ class Anova:
     def _expected(self) -> tuple[Array, Array, Array]:
         """Coefficients of the variances in the expected mean squares, the mean squares, and their df."""
         kept = self.df > 0
-        coefficients = np.column_stack([np.ones(len(kept)), self.sizes])[kept]
+        coefficients = np.hstack([np.eye(len(self.fixed))[self.stratum], self.sizes])[kept]
         return coefficients, self.squares[kept] / self.df[kept], self.df[kept]
 
-    def information(self, theta: Array) -> Array:
+    def _point(self, residual: Array, variances: Array) -> Array:
+        """The point of the search with these variances, the residual ones by stratum."""
+        return np.append(np.sqrt(variances / residual[0]), np.log(residual[0] / residual[1:]))
+
+    def _by_line(self, of_lines: Array) -> list[Array]:
+        """``sum_s c_s X'E_s X`` per stratum, ``(..., p, p)``, of ``c``, ``(..., lines)``."""
+        ends = np.searchsorted(self.stratum, np.arange(1, len(self.fixed)))
+        parts = np.split(of_lines, ends, axis=-1)
+        return [np.tensordot(c, of_X, 1) for c, (_, of_X) in zip(parts, self.fixed, strict=True)]
+
+    def information(self, x: Array) -> Array:
         """``X'V^-1X``, ``(p, p)``."""
-        return np.asarray(np.tensordot(1.0 / (1.0 + self.sizes @ theta**2), self.fixed, 1))
+        p = sum(len(columns) for columns, _ in self.fixed)
+        out = np.zeros((p, p))
+        for (columns, _), F in zip(self.fixed, self._by_line(1.0 / self.growth(x)[0]), strict=True):
+            out[np.ix_(columns, columns)] = F
+        return out
 
-    def covariance_slopes(self, theta: Array) -> Array:
-        """Derivatives of ``(X'V^-1X)^-1`` in theta, ``(terms, p, p)``."""
-        growth = 1.0 + self.sizes @ theta**2
-        covariance = np.linalg.inv(self.information(theta))
-        moved = np.tensordot(2.0 * theta * self.sizes / growth[:, None] ** 2, self.fixed, (0, 0))
-        return np.asarray(covariance @ moved @ covariance)
+    def covariance_slopes(self, x: Array, targets: Array) -> Array:
+        """Derivatives of ``T'(X'V^-1X)^-1 T`` in ``x`` for ``T``, ``(p, c)``: ``(n_free, c, c)``."""
+        growth, slopes = self.growth(x)
+        out = np.zeros((len(x), targets.shape[1], targets.shape[1]))
+        information, moved = self._by_line(1.0 / growth), self._by_line((slopes / growth[:, None] ** 2).T)
+        for (columns, _), F, dF in zip(self.fixed, information, moved, strict=True):
+            w = np.linalg.solve(F, targets[columns])
+            felt = np.flatnonzero(dF.any(axis=(1, 2)))
+            out[felt] += w.T @ dF[felt] @ w
+        return out
 
-    def log_scale_slopes(self, theta: Array) -> Array:
-        """Derivatives of the log residual variance in theta, ``(terms,)``."""
-        at = self.evaluate(theta)
-        return -2.0 * theta * (self.squares / at.growth**2 @ self.sizes) / at.r2
+    def log_scale_slopes(self, x: Array) -> Array:
+        """Derivatives of the log residual variance in ``x``, ``(n_free,)``."""
+        growth, slopes = self.growth(x)
+        return np.asarray(-(self.squares / growth**2 @ slopes) / (self.squares / growth).sum())
 
     def start(self) -> Array:
-        """Theta of the variances that fit the mean squares best, away from zero."""
+        """The point of the variances that fit the mean squares best, away from zero."""
         expected, mean_squares, df = self._expected
         root = np.sqrt(df)
         variances = np.linalg.lstsq(expected * root[:, None], mean_squares * root, rcond=1e-10)[0]
-        residual = max(float(variances[0]), 1e-6 * float(self.squares.sum()) / self.m)
-        return np.sqrt(np.clip(variances[1:] / residual, LOWEST, HIGHEST))
+        n = len(self.fixed)
+        residual = np.maximum(variances[:n], 1e-6 * float(self.squares.sum()) / self.m)
+        return self._point(residual, residual[0] * np.clip(variances[n:] / residual[0], LOWEST, HIGHEST))
 
     def solution(self) -> Array | None:
-        """Theta at the only optimum where the mean squares give it, else None."""
+        """The only optimum where the mean squares give it, else None."""
         expected, mean_squares, _ = self._expected
         if len(expected) != expected.shape[1]:
             return None
         try:
-            variances = np.linalg.solve(expected, mean_squares)
+            variances = np.asarray(np.linalg.solve(expected, mean_squares), dtype=float)
         except np.linalg.LinAlgError:  # two terms that always go together
             return None
-        return np.sqrt(variances[1:] / variances[0]) if variances.min() > 0 else None
+        n = len(self.fixed)
+        return self._point(variances[:n], variances[n:]) if variances.min() > 0 else None
 
 
 # Classes of the cells: the class of each, ``(n_cells,)``, and the weight of all cells of a class, ``(classes,)``.
@@ -271,18 +308,73 @@ def _same(one: Partition, other: Partition) -> bool:
     return len(one[1]) == len(other[1]) and _finer(one, other)
 
 
-def analysed(system: System, *, reml: bool) -> Anova | None:
+# Of one stratum: sizes, degrees of freedom, sums of squares, and ``X'E_s X``, by line.
+Lines = tuple[Array, Array, Array, Array]
+
+
+def analysed(system: System, *, reml: bool, stratum: Index | None = None, rows: Array, within: Array) -> Anova | None:
     """The lines of a model's cells; None where its terms do not have them.
+
+    With residual variances by ``stratum``, ``(n_cells,)``, each stratum has lines of its own, if no level of a term and
+    no column of ``X`` occurs in two of them. ``rows`` and ``within`` are the rows of each stratum and their sum of
+    squares within cells, ``(n_strata,)``.
+    """
+    cells = cast(CellColumns, system.source)
+    if stratum is None:
+        parts = [(cells, np.arange(system.p))] if cells.terms else None
+    else:
+        parts = _apart(cells, stratum, len(rows))
+    if parts is None:
+        return None
+    lines = []
+    for (part, _), n, ss in zip(parts, rows, within, strict=True):
+        of_part = _lines(part, float(n), float(ss), scale=system.n_rows, reml=reml)
+        if of_part is None or (stratum is not None and of_part[1][-1] < 1.0):
+            return None
+        lines.append(of_part)
+    sizes, df, squares, fixed = zip(*lines, strict=True)
+    return Anova(
+        sizes=np.vstack(sizes),
+        df=np.concatenate(df),
+        squares=np.concatenate(squares),
+        stratum=np.repeat(np.arange(len(parts)), [len(of_part) for of_part in df]),
+        fixed=tuple((columns, of_X) for (_, columns), of_X in zip(parts, fixed, strict=True)),
+        m=system.n_rows - (system.p if reml else 0),
+        constant=(system.p * float(np.log(system.n_rows)) if reml else 0.0) - system.sum_log_w,
+    )
+
+
+def _apart(cells: CellColumns, stratum: Index, n_strata: int) -> list[tuple[CellColumns, Index]] | None:
+    """The cells of every stratum with the columns of ``X`` that it has to itself; None where strata share something."""
+    out = []
+    n_levels, met = [0] * len(cells.terms), np.zeros(cells.width - 1)
+    row = np.arange(len(cells.y)) if cells.row is None else cells.row
+    order = np.argsort(stratum, kind="stable")
+    for here in np.split(order, np.cumsum(np.bincount(stratum, minlength=n_strata))[:-1]):
+        terms = []
+        for i, term in enumerate(cells.terms):
+            levels, codes = np.unique(term.codes[here], return_inverse=True)
+            terms.append(replace(term, basis=term.basis[here], codes=codes, n_levels=len(levels)))
+            n_levels[i] += len(levels)
+        distinct, own = np.unique(row[here], return_inverse=True)
+        X = cells.rows[distinct]
+        columns = np.flatnonzero(X.any(axis=0))
+        met[columns] += 1
+        X = X[:, columns]
+        out.append((replace(cells, terms=terms, rows=X, row=own, y=cells.y[here], omega=cells.omega[here]), columns))
+    shared = n_levels != [len(np.unique(term.codes)) for term in cells.terms] or (met > 1).any()
+    return None if shared else out
+
+
+def _lines(cells: CellColumns, rows: float, within: float, *, scale: int, reml: bool) -> Lines | None:
+    """The lines of the cells of one stratum, where ``X'X`` is ``scale`` times the identity.
 
     ``Z_i Z_i' = n_i P_i`` where every level of a term has the weight ``n_i``, with ``P_i`` the means over levels. Two
     such terms commute where each level of one occurs with each level of the other in proportion, in every part of the
     table that they tell apart together, and ``P_i P_j`` is the mean over these parts. So every part that terms have in
     common has a line, which is what its means have beside those of coarser ones (Speed & Bailey 1982).
     """
-    cells = cast(CellColumns, system.source)
-    terms, omega, n_rows = cells.terms, cells.omega, system.n_rows
-    if not terms:
-        return None
+    terms, omega, p = cells.terms, cells.omega, cells.width - 1
     sizes = [_size(term, omega) for term in terms]
     if not all(sizes):
         return None
@@ -290,7 +382,6 @@ def analysed(system: System, *, reml: bool) -> Anova | None:
     if lattice is None:
         return None
     partitions, below, of_term = lattice
-    p = system.p
     left = cells.y.copy()
     dims: list[int] = []
     squares: list[float] = []
@@ -302,31 +393,25 @@ def analysed(system: System, *, reml: bool) -> Anova | None:
         sums = cells.sums(codes, omega, q, slice(None))[:, :-1]
         of_X = (sums / weight[:, None]).T @ sums
         length = float(np.trace(of_X))
-        if length - float((of_X**2).sum()) / n_rows > _DIFFERENCE * max(length, 1.0):  # it leads out of X
+        if length - float((of_X**2).sum()) / scale > _DIFFERENCE * max(length, 1.0):  # it leads out of X
             return None
         dims.append(q - sum(dims[j] for j in coarser))
         squares.append(float(weight @ mean**2))
         fixed.append(of_X - sum((fixed[j] for j in coarser), start=np.zeros((p, p))))
-    rest = float(omega @ left**2) + system.ss_within
-    finest = squares[-1] if len(partitions[-1][1]) == len(omega) else 0.0
+    rest = float(omega @ left**2) + within
+    finest = squares[-1] if partitions and len(partitions[-1][1]) == len(omega) else 0.0
     if rest + finest < _EXPLAINED * (sum(squares) + rest):
         return None
-    within = np.array([[i in (j, *below[j]) for j in of_term] for i in range(len(partitions))])
-    fixed.append(n_rows * np.eye(p) - sum(fixed, start=np.zeros((p, p))))
-    df = np.array([*dims, n_rows - sum(dims)], dtype=float)
+    fixed.append(scale * np.eye(p) - sum(fixed, start=np.zeros((p, p))))
+    df = np.array([*dims, rows - sum(dims)], dtype=float)
     if reml:
-        df -= np.trace(np.array(fixed), axis1=1, axis2=2) / n_rows
+        df -= np.trace(np.array(fixed), axis1=1, axis2=2) / scale
     whole = np.round(df)
     if np.abs(df - whole).max() > _WHOLE:
         return None
-    return Anova(
-        sizes=np.vstack([within * np.array(sizes), np.zeros(len(terms))]),
-        df=whole,
-        squares=np.array([*squares, rest]),
-        fixed=np.array(fixed),
-        m=n_rows - (p if reml else 0),
-        constant=(p * float(np.log(n_rows)) if reml else 0.0) - system.sum_log_w,
-    )
+    held = [[i in (j, *below[j]) for j in of_term] for i in range(len(partitions))]
+    of_lines = np.array([*held, [False] * len(terms)]).reshape(len(df), len(terms)) * np.array(sizes)
+    return of_lines, whole, np.array([*squares, rest]), np.array(fixed)
 
 
 def _size(term: RandomTerm, omega: Array) -> float:

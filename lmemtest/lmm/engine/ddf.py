@@ -137,7 +137,7 @@ def _slopes(problem: Problem, optimum: Optimum, targets: Array) -> Array:
     """Derivatives of the covariance of ``targets``, ``(p, c)``, at a given residual variance: ``(n_free, c, c)``."""
     x, at = optimum.theta, optimum.criterion
     if problem.anova is not None:
-        slopes = targets.T @ problem.anova.covariance_slopes(x) @ targets
+        slopes = problem.anova.covariance_slopes(x, targets)
     elif problem.leaf is not None:
         slopes = _absorbed_slopes(problem.leaf, x, targets)
     else:

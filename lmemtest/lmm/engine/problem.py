@@ -32,7 +32,7 @@ from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.criterion import Anova, Criterion, analysed, evaluate
 from lmemtest.lmm.engine.products import CellColumns, System, build_system, dense_cross, rotated
 from lmemtest.lmm.engine.residual import Leaf, Strata, leaf_term
-from lmemtest.lmm.engine.span import fixed_part, independent_columns, no_residual, unbounded
+from lmemtest.lmm.engine.span import fixed_part, no_residual, unbounded
 from lmemtest.lmm.engine.structure import RandomTerm, Shape, choose, group_terms
 from lmemtest.lmm.engine.theta import solve_lower, solve_square
 
@@ -168,6 +168,8 @@ class Problem:
         What is explained of the scores has been taken out of them, and stays out: the fixed effects are zero.
         """
         at, system = anova.evaluate(x), self.system
+        if self.strata is not None:
+            system = self.strata.at(system, self.split(x)[1])
         return Criterion(
             system=system,
             value=at.value,
@@ -249,14 +251,14 @@ def build_problem(
     """
     check_magnitude(y, smallest=1e-100)
     if stratum is not None:
-        precision = _first_precisions(X if rows is None else X[rows], y, n, weight, ss, stratum)
+        precision = _first_precisions(X, rows, y, n, weight, ss, stratum)
         weight = weight * precision[stratum]
     omega = n * weight
     n_rows = int(n.sum())
     row_of = np.arange(len(y)) if rows is None else rows
     saturated = residual_variance is None and no_residual(X, terms, n, row_of)
     limitless = saturated and unbounded(X[row_of], terms, reml=reml)
-    kept, Q, rows, RX, b, rest = fixed_part(X, rows, y, omega)
+    kept, Q, rows, RX, b, rest = fixed_part(X, rows, y, omega, apart=stratum is not None)
     if n_rows < len(kept) + (residual_variance is None):
         raise DesignError(
             f"the table has {n_rows} rows and the fixed part {len(kept)} independent columns, so nothing is left "
@@ -297,6 +299,11 @@ def build_problem(
         of_stratum = np.bincount(stratum, n).astype(np.float64)
         strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
     system = system_of(np.ones(len(y)))
+    anova = None
+    if residual_variance is None:
+        within = [part.ss_within for part in ([system] if strata is None else strata.systems)]
+        of_strata = np.array([n_rows]) if strata is None else strata.n_rows
+        anova = analysed(system, reml=reml, stratum=stratum, rows=of_strata, within=np.array(within))
     problem = Problem(
         system=system,
         reml=reml,
@@ -309,7 +316,7 @@ def build_problem(
         n_levels=tuple(t.n_levels for t in terms),
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
-        anova=analysed(system, reml=reml) if stratum is None and residual_variance is None else None,
+        anova=anova,
         saturated=saturated,
         unbounded=limitless,
     )
@@ -343,12 +350,12 @@ def _but(items: Sequence[T], i: int) -> tuple[T, ...]:
     return (*items[:i], *items[i + 1 :])
 
 
-def _first_precisions(X: Array, y: Array, n: Array, weight: Array, ss: Array, stratum: Index) -> Array:
+def _first_precisions(
+    X: Array, rows: Index | None, y: Array, n: Array, weight: Array, ss: Array, stratum: Index
+) -> Array:
     """Precisions of the strata, the first one's being 1, from least-squares residuals: where the search begins."""
-    kept = independent_columns(X, n * weight)
-    root = np.sqrt(n * weight)
-    b = np.linalg.lstsq(X[:, kept] * root[:, None], y * root, rcond=None)[0]
-    squares = np.bincount(stratum, weight * (n * (y - X[:, kept] @ b) ** 2 + ss))
+    rest = fixed_part(X, rows, y, n * weight)[-1]
+    squares = np.bincount(stratum, weight * (n * rest**2 + ss))
     variance = squares / np.bincount(stratum, n)
     if not variance.min() > 1e-20 * variance.max():
         raise DesignError(

@@ -187,7 +187,8 @@ class CellColumns:
         out = np.empty((p + 1, p + 1))
         weight = omega if self.row is None else np.bincount(self.row, omega, len(self.rows))
         cross = omega * self.y if self.row is None else np.bincount(self.row, omega * self.y, len(self.rows))
-        out[:p, :p] = (self.rows * weight[:, None]).T @ self.rows
+        d = self.diagonal
+        out[:p, :p] = (self.rows * weight[:, None]).T @ self.rows if d is None else np.diag(weight * d**2)
         out[:p, p] = out[p, :p] = cross @ self.rows
         out[p, p] = omega @ self.y**2
         return out

@@ -269,7 +269,7 @@ class Constrained:
     @cached_property
     def _anova(self) -> Anova | None:
         """The mean squares of a balanced design, whose fixed effects stay where they are."""
-        held = self.target.kind == "linear" or self.reml != self.problem.reml
+        held = self.target.kind == "linear" or self.reml != self.problem.reml or self.problem.strata is not None
         return None if held else self.problem.anova
 
     def _by_mean_squares(

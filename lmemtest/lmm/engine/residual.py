@@ -27,14 +27,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.products import System
+from lmemtest.lmm.engine.products import CellColumns, System
 from lmemtest.lmm.engine.structure import RandomTerm
 from lmemtest.lmm.engine.sweep import Adjoint, Products, Sweep, conditional_modes, gradient, multiply, sweep
 
@@ -84,6 +84,18 @@ class Strata:
             source=(tuple(chain), first.tail, _sum([s.B for s in self.systems], tau)),
             ss_within=float(tau @ [s.ss_within for s in self.systems]),
             sum_log_w=first.sum_log_w + float(self.n_rows[1:] @ delta),
+        )
+
+    def at(self, system: System, delta: Array) -> System:
+        """`combined` from the whole ``system``, with no cross-products until they are asked for."""
+        tau = np.exp(np.append(0.0, delta))
+        cells = cast(CellColumns, system.source)
+        omega = tau @ [cast(CellColumns, part.source).omega for part in self.systems]
+        return replace(
+            system,
+            source=replace(cells, omega=omega),
+            ss_within=float(tau @ [part.ss_within for part in self.systems]),
+            sum_log_w=system.sum_log_w + float(self.n_rows[1:] @ delta),
         )
 
     def gradient(self, delta: Array, bar: Adjoint, residual_weight: float) -> Array:

@@ -38,14 +38,14 @@ _LSMR_STEPS = 2_000
 
 
 def fixed_part(
-    X: Array, rows: Index | None, y: Array, omega: Array
+    X: Array, rows: Index | None, y: Array, omega: Array, *, apart: bool = False
 ) -> tuple[Index, Array, Index | None, Array, Array, Array]:
     """Weighted least squares on the independent columns of cells: ``X[:, kept] = Q RX`` with ``Q'WQ = I``.
 
     ``rows`` is the row of ``X`` of each cell, by default its own. Returned are ``kept`` (rank,), ``Q`` (n_distinct,
     rank), the row of ``Q`` of each cell, ``RX`` (rank, rank), coefficients (rank,) and residuals (n_cells,). ``RX`` is
-    upper triangular; but where the columns give every distinct row a mean of its own, and these are many, ``Q`` is
-    diagonal.
+    upper triangular; but where the columns give every distinct row a mean of its own, and these are many or to be kept
+    ``apart``, ``Q`` is diagonal.
     """
     if rows is None:
         weight, mean, distinct = omega, y, X
@@ -60,7 +60,7 @@ def fixed_part(
     root = np.sqrt(weight)
     kept, Q, RX = _decomposed(distinct * root[:, None])
     coefficients = sla.solve_triangular(RX, Q.T @ (mean * root))
-    if rows is not None and len(kept) == len(distinct) >= _MANY:
+    if rows is not None and len(kept) == len(distinct) >= (0 if apart else _MANY):
         Q, RX = np.eye(len(kept)), distinct[:, kept] * root[:, None]
     fitted, Q = distinct[:, kept] @ coefficients, Q / root[:, None]
     if rows is not None:

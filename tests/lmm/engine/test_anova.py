@@ -54,8 +54,14 @@ def design(kind: str, *, sd: tuple[float, ...] = (1.0, 0.5, 0.3), reml: bool = T
         terms = terms[1:2]
     if kind == "no fixed part":
         X = np.empty((size, 0))
-    data = {"X": X, "y": y + rng.normal(size=size) / np.sqrt(n), "n": n, "weight": np.ones(size), "reml": reml}
-    return {**data, "terms": terms, "ss": rng.chisquare(n - 1.0)}
+    noise = rng.normal(size=size) / np.sqrt(n)
+    data = {"X": X, "y": y + noise, "n": n, "weight": np.ones(size), "reml": reml, "ss": rng.chisquare(n - 1.0)}
+    if kind.startswith("by benchmark"):  # a mean of every cell in columns that overlap, and residual variances
+        size = ALGORITHMS * BENCHMARKS
+        spread = {"y": y + (1.0 + b) * noise, "ss": (1.0 + b) ** 2 * data["ss"]}
+        data |= {"X": np.tril(np.ones((size, size))), "rows": a + ALGORITHMS * b, "stratum": b, **spread}
+        terms = terms[2:] if kind == "by benchmark" else []
+    return {**data, "terms": terms}
 
 
 def eliminated(data: dict) -> Problem:
@@ -64,14 +70,15 @@ def eliminated(data: dict) -> Problem:
 
 
 BALANCED = ["nested", "covariate", "cells", "one term", "crossed", "crossed and nested", "Latin square"]
+APART = ["by benchmark", "by benchmark, no random effects"]
 
 
 @pytest.mark.parametrize("reml", [True, False])
-@pytest.mark.parametrize("kind", [*BALANCED, "no fixed part"])
+@pytest.mark.parametrize("kind", [*BALANCED, *APART, "no fixed part"])
 def test_criterion_and_derivatives_are_those_of_the_elimination(kind, reml):
     made = build_problem(**design(kind, reml=reml))
     x = np.random.default_rng(2).uniform(0.1, 2.0, made.n_free)
-    x[0] = 0.0  # at the boundary too
+    x[0] = 0.0 if made.n_theta else x[0]  # at the boundary too
     at, of_squares = made.evaluate(x), made.anova.evaluate(x)
     assert of_squares.value == approx(at.value, rel=1e-12)
     assert of_squares.r2 == approx(at.r2, rel=1e-12)
@@ -107,7 +114,7 @@ def test_profiles_are_those_of_the_elimination_and_need_none(kind, reml, monkeyp
         np.testing.assert_allclose(of_squares, interval, rtol=1e-8)
 
 
-@pytest.mark.parametrize("kind", BALANCED)
+@pytest.mark.parametrize("kind", [*BALANCED, *APART])
 def test_curvature_is_that_of_the_elimination(kind):
     data = design(kind)
     made, plain = build_problem(**data), eliminated(data)
@@ -122,10 +129,37 @@ def test_designs_without_common_eigenspaces_are_eliminated(kind):
     assert build_problem(**design(kind)).anova is None
 
 
-def test_residual_variances_by_stratum_and_a_held_one_are_eliminated():
-    data = design("nested")
+def test_a_held_residual_variance_and_strata_that_share_effects_are_eliminated():
+    data, apart = design("nested"), design("by benchmark")
     assert build_problem(**data, residual_variance=1.0).anova is None
     assert build_problem(**data, stratum=np.arange(len(data["y"])) % 2).anova is None
+    seeds = replace(apart["terms"][0], codes=apart["terms"][0].codes % SEEDS, n_levels=SEEDS)
+    assert build_problem(**apart).anova is not None
+    assert build_problem(**apart | {"terms": [seeds]}).anova is None  # a level on several benchmarks
+    assert build_problem(**apart | {"stratum": apart["stratum"] // 2}).anova is not None  # unions of benchmarks
+    assert build_problem(**apart | {"stratum": apart["rows"] % 2}).anova is None
+    assert build_problem(**apart | {"X": apart["X"][:, :-1]}).anova is None  # fewer columns than means
+
+
+@pytest.mark.parametrize("reml", [True, False])
+def test_means_and_variances_of_strata_without_random_effects_are_those_of_each(reml):
+    data = design("by benchmark, no random effects", reml=reml)
+    made = build_problem(**data)
+    found = optimise(made)
+    assert (found.converged, found.evaluations, found.message) == (True, 1, "solved in closed form")
+    n, b, rows = data["n"], data["stratum"], data["rows"]
+    mean = np.bincount(rows, n * data["y"]) / np.bincount(rows, n)
+    squares = np.bincount(b, n * (data["y"] - mean[rows]) ** 2 + data["ss"])
+    variance = squares / (np.bincount(b, n) - (ALGORITHMS if reml else 0))
+    np.testing.assert_allclose(made.residual_variances(found.theta, found.criterion), variance, rtol=1e-12)
+    estimates, U = made.fixed_effects(found.criterion)
+    np.testing.assert_allclose(np.cumsum(estimates), mean, rtol=1e-12)
+    L = data["X"]
+    errors = np.repeat(variance, ALGORITHMS) / np.bincount(rows, n)
+    scale = found.criterion.sigma2 * made.y_scale**2
+    np.testing.assert_allclose(scale * ((L @ U) ** 2).sum(axis=1), errors, rtol=1e-12)
+    df = curvature(made, found).satterthwaite(L)  # of a mean on one benchmark those of its variance
+    np.testing.assert_allclose(df, np.bincount(b, n)[0] - (ALGORITHMS if reml else 0), rtol=1e-9)
 
 
 def test_lines_are_those_of_the_textbook():
@@ -142,6 +176,20 @@ def test_lines_are_those_of_the_textbook():
     assert lines.keys() == wanted.keys()
     for df, sizes in wanted.items():
         np.testing.assert_allclose(lines[df], sizes, atol=1e-10)
+
+
+@pytest.mark.parametrize("reml", [True, False])
+def test_the_optimum_of_strata_is_that_of_the_elimination(reml):
+    data = design("by benchmark", reml=reml)
+    made, plain = build_problem(**data), eliminated(data)
+    found, want = optimise(made), optimise(plain)
+    assert (found.converged, found.agreeing) == (True, 3)
+    assert found.criterion.value == approx(want.criterion.value, rel=1e-12)
+    np.testing.assert_allclose(found.theta, want.theta, atol=1e-6)
+    for got, wanted in zip(made.fixed_effects(found.criterion), plain.fixed_effects(want.criterion), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8)
+    of_modes = found.criterion.scores(), plain.evaluate(found.theta).scores()  # the elimination, when asked for
+    np.testing.assert_allclose(of_modes[0][0], of_modes[1][0], rtol=1e-9, atol=1e-10)
 
 
 def test_what_the_mean_squares_give_is_the_best_of_three_searches():
