@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from references import values
 from refusals import refuses
-from scipy import special, stats
+from scipy import optimize, special, stats
 from study import as_runs, make_scores, table_of_scores
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.lmm.engine.functions import Functions
+from lmemtest.lmm.means import empirical_bayes
 from lmemtest.lmm.means.adjust import adjust_raw, most_true_pairs, step_down
-from lmemtest.lmm.means.empirical_bayes import fit_scaled_f, moderation, squeeze, trigamma_inverse
+from lmemtest.lmm.means.empirical_bayes import _scales, fit_scaled_f, moderation, squeeze, trigamma_inverse
 
 REFERENCE = values("moderation")
 FORMULA = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
@@ -90,6 +92,90 @@ def test_the_variances_of_algorithms_solve_the_equations_of_their_likelihood(err
     a = moderation(own, np.full(len(own), 14.0), left, right, np.ones(k)).observed
     ratio = own / ((a[left] + a[right]) / 2)  # sum over pairs of v / t, which is the number of pairs
     np.testing.assert_allclose(np.bincount(left, ratio, k) + np.bincount(right, ratio, k), k - 1, rtol=1e-13)
+
+
+def own_variances(kind, n_means, n_benchmarks, seed):
+    """Ratios of the pairs of drawn advantages: alike, graded, one erratic, or two that are nearly identical."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=(n_benchmarks, n_means))
+    if kind == "near-identical":
+        y[:, 1] = y[:, 0] + 0.01 * y[:, 1]
+    else:
+        graded, erratic = np.linspace(0.3, 2.0, n_means), np.append(np.ones(n_means - 1), 5.0)
+        y *= {"alike": 1.0, "graded": graded, "erratic": erratic}[kind]
+    left, right = np.triu_indices(n_means, 1)
+    own = (y[:, left] - y[:, right]).var(axis=0, ddof=1)
+    return own / own.mean(), left, right
+
+
+KINDS = ("alike", "graded", "erratic", "near-identical")
+
+
+def scales_of(own, left, right, n_means):
+    ones = np.ones(own.shape, dtype=bool)
+    halves = Functions(np.stack([left, right]), np.full((2, len(left)), 0.5), n_means)
+    return _scales(own, ones, halves)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_scales_of_three_algorithms_are_a_closed_form(kind):
+    """Inside, ``v_ij = (a_i + a_j) / 2`` is solved; if that asks for a_1 < 0, it is 0 and a_2 : a_3 = v_12 : v_13."""
+    inside = 0
+    for seed in range(60):
+        own, left, right = own_variances(kind, 3, 6, seed)
+        found = scales_of(own, left, right, 3)
+        want = own.sum() - 2.0 * own[::-1]  # the pair without mean i is the (2 - i)-th
+        inside += (want >= 0.0).all()
+        if (want < 0.0).any():
+            low = int(want.argmin())
+            opposite = own[2 - low]
+            beside = {j: own[i_j] for i_j, pair in enumerate(zip(left, right, strict=True)) if low in pair
+                      for j in pair if j != low}  # fmt: skip
+            want = np.zeros(3)
+            for j, value in beside.items():
+                want[j] = value * (1.0 + opposite / sum(beside.values()))
+        np.testing.assert_allclose(found, want, rtol=1e-9, atol=1e-12)
+    assert inside < 60
+    assert (inside == 0) == (kind == "near-identical")
+
+
+@pytest.mark.parametrize("n_means", [4, 6])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_scales_are_the_maximum_that_a_dense_search_finds(kind, n_means):
+    for seed in range(3):
+        own, left, right = own_variances(kind, n_means, 5, seed)
+
+        def loss(a, own=own, left=left, right=right):
+            t = np.maximum((a[left] + a[right]) / 2.0, 1e-300)
+            slope = 0.5 * (1.0 - own / t)
+            return (t - own * np.log(t)).sum(), sum(np.bincount(side, slope, n_means) for side in (left, right))
+
+        found = scales_of(own, left, right, n_means)
+        starts = np.random.default_rng(seed).gamma(1.0, size=(8, n_means)) + 1e-3
+        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000}
+        ends = [optimize.minimize(loss, x, jac=True, bounds=[(0, None)] * n_means, options=options) for x in starts]
+        best = min(ends, key=lambda end: end.fun)
+        assert loss(found)[0] <= best.fun + 1e-13
+        if kind != "near-identical":  # there the search stops far below the top
+            np.testing.assert_allclose(found, best.x, atol=2e-5)  # it ends somewhere on a flat top
+        slope = loss(found)[1]  # the conditions of a maximum of a concave function
+        assert np.abs(slope[found > 0.0]).max() < 1e-9
+        assert (slope[found == 0.0] >= 0.0).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_means", [3, 5])
+def test_the_scales_depend_neither_on_the_order_of_algorithms_nor_on_the_number_of_steps(monkeypatch, kind, n_means):
+    own = np.array([own_variances(kind, n_means, 6, seed)[0] for seed in range(40)])
+    left, right = np.triu_indices(n_means, 1)
+    found = scales_of(own, left, right, n_means)
+    order = np.random.default_rng(0).permutation(n_means)
+    square = np.zeros((40, n_means, n_means))
+    square[:, left, right] = square[:, right, left] = own
+    turned = scales_of(square[:, order][:, :, order][:, left, right], left, right, n_means)
+    np.testing.assert_allclose(turned, found[:, order], rtol=1e-9, atol=1e-12)
+    monkeypatch.setattr(empirical_bayes, "_STEPS", 50)
+    np.testing.assert_array_equal(scales_of(own, left, right, n_means), found)
 
 
 def test_tables_on_leading_axes_are_as_one_by_one():

@@ -10,9 +10,9 @@ them, the model's variance stands; the more they scatter beyond that, the more e
 
 Comparisons of algorithms are not exchangeable: those of one erratic algorithm all vary more. So there are two stages.
 
-1. Algorithms: ``t_ij = (h_i a_i + h_j a_j) / (h_i + h_j)`` is fitted to the ratios ``v_ij`` of the pairs, with ``a_i``
-   how much the advantages of algorithm i vary relative to the model, and the ``a_i`` are shrunk towards a common
-   value.
+1. Algorithms: ``t_ij = (h_i a_i + h_j a_j) / (h_i + h_j)`` is fitted to the ratios ``v_ij`` of the pairs, with
+   ``a_i >= 0`` how much the advantages of algorithm i vary relative to the model: the maximum of Poisson's
+   quasi-likelihood ``sum v_ij log t_ij - t_ij``, which is one. The ``a_i`` are shrunk towards a common value.
 2. Pairs: the ``v_ij`` are shrunk towards ``t_ij``, so that two variants of one method (which vary together, hence
    less against each other) keep what they show.
 
@@ -50,8 +50,11 @@ AGAINST = 30.0  # chosen by simulation: the size of the worst comparison against
 _ALIKE = 1e9  # prior degrees of freedom that stand for infinitely many
 # Below these parts of the middle value (of its prior) a variance counts as small, however small it is.
 _SMALL_SCALE, _SMALL_RATIO = 0.05, 0.02
-_STEPS, _SETTLED = 200, 1e-13
-_FEW = 100  # means whose multiplicative steps take a millisecond or two
+_LEAST = 1e-6  # of the mean ratio: pairs that hardly vary, which would make the fit ill-conditioned
+_FIRST, _STEPS, _SETTLED = 3, 200, 1e-8  # five to twenty steps are usual, 52 the most in 6,000 wild tables
+_FALL = 0.65  # most share by which a step lets a fitted value fall
+_ROUNDED = 1e-13  # of a sum of logarithms
+_RIDGE = 1e-6  # added to the curvature, relatively: directions that gaps leave open stay, the others are as quick
 _ROUNDING = 1e-10  # of the largest mean square along a curve
 
 
@@ -281,48 +284,90 @@ def _trigamma(x: Array) -> Array:
 
 
 def _scales(v: Array, identified: NDArray[np.bool_], share: Functions) -> Array:
-    """The ``a`` of the fit ``v ~ share @ a``, positive; NaN for means without a pair.
+    """The ``a >= 0`` of the fit ``v ~ share @ a``; NaN for means without a pair.
 
-    Poisson's quasi-likelihood, whose multiplicative steps keep signs (Lee & Seung 2001): its weights 1 / t lie between
-    those of equal variances and of equal relative ones, so that neither an erratic algorithm nor a pair of identical
-    ones decides the fit. Of many means of which every pair is shown, the curvature of the likelihood is definite, and
-    Newton's step is taken instead unless it changes an ``a`` by half: up to there the likelihood rises with it always.
+    They maximise Poisson's quasi-likelihood ``sum v log(t) - t``, ``t = share @ a``, which is concave: its weights
+    1 / t lie between those of equal variances and of equal relative ones, so that neither an erratic algorithm nor a
+    pair of identical ones decides the fit. Of three means it solves ``v = t``, unless one `a` would be negative, which
+    then is zero. Multiplicative steps (Lee & Seung 2001) make the start. They would creep to a zero; so Newton's steps
+    follow, with an `a` at zero where its own step leads below (Bertsekas 1982, doi:10.1137/0320018). Directions that
+    gaps between pairs leave open stay as at the start.
     """
     k, (left, right) = share.width, share.columns
-    part, observed, weight = np.zeros((k, k)), np.zeros((*v.shape[:-1], k, k)), np.zeros((*v.shape[:-1], k, k))
+    part, observed, paired = np.zeros((k, k)), np.zeros((*v.shape[:-1], k, k)), np.zeros((*v.shape[:-1], k, k))
     part[left, right], part[right, left] = share.values
-    observed[..., left, right] = observed[..., right, left] = v
-    weight[..., left, right] = weight[..., right, left] = identified
-    total = (part * weight).sum(axis=-1)
-    observed *= np.divide(part, total[..., None], out=np.zeros_like(observed), where=total[..., None] > 0)
-    definite = k > _FEW and len(left) == k * (k - 1) // 2 and bool((v > 0.0).all())
-    a, tiny, again, wait = np.ones(total.shape), np.finfo(float).tiny, 0, 1
-    for i in range(_STEPS):
-        of_left = part * a[..., None]
-        fitted = np.maximum(of_left + of_left.swapaxes(-1, -2), tiny)  # zero where what is observed is zero
-        ratio = observed / fitted
-        slope = ratio.sum(axis=-1)
-        new = a * slope
-        settled = np.abs(new - a).max(initial=0.0) <= _SETTLED * new.max(initial=0.0)
-        if definite and i >= again and np.abs(slope - 1.0).max() < 0.25:  # Newton's steps are about twice as long
-            step = _newton_step(ratio / fitted, part, slope - 1.0)
-            size = np.abs(step / a).max(axis=-1, keepdims=True)
-            new = np.where(size <= 0.5, a + step, new)
-            settled |= size.max() ** 2 <= _SETTLED  # the error after a step is about its square
-            if size.max() > 0.5:  # an `a` may be on its way to zero, where no step is short
-                again, wait = i + wait, 2 * wait
-        a = new
-        if settled:
-            break
-    return np.where(total > 0, a, np.nan)
+    least = _LEAST * _mean(v, identified)[..., None]
+    observed[..., left, right] = observed[..., right, left] = np.where(identified, np.maximum(v, least), 0.0)
+    paired[..., left, right] = paired[..., right, left] = identified
+    weight = (part * paired).sum(axis=-1)
+    found = np.zeros(weight.shape).reshape(-1, k)
+    y, w, at = observed.reshape(-1, k, k), weight.reshape(-1, k), np.arange(len(found))
+    a = y.sum(axis=(1, 2))[:, None] / np.maximum(2.0 * w.sum(axis=1, keepdims=True), np.finfo(float).tiny) * (w > 0.0)
+    ridge = np.divide(_RIDGE * w, a, out=np.zeros_like(a), where=a > 0.0)
+    for _ in range(_FIRST):
+        slope = (part * _over(y, _sums(a, part), y)).sum(axis=2)
+        a = np.divide(a * slope, w, out=np.zeros_like(a), where=w > 0.0)
+    t, cut = _sums(a, part), np.ones(len(a))
+    for _ in range(_STEPS):
+        step = _newton_step(a, t, y, w, part, ridge)
+        falls = _over(-_sums(step, part), t, y).max(axis=(1, 2))
+        length = cut * np.minimum(1.0, _FALL / np.maximum(falls, _FALL))
+        new = np.maximum(a + length[:, None] * step, 0.0)
+        new_t = _sums(new, part)
+        # as log(1 + x) >= x - x^2 for x >= -0.68, only a step towards a zero can lose likelihood
+        loses = ((a > 0.0) & ((new == 0.0) | (step == -a))).any(axis=1)
+        if loses.any():
+            before = _quasi_likelihood(a[loses], t[loses], y[loses], w[loses])
+            after = _quasi_likelihood(new[loses], new_t[loses], y[loses], w[loses])
+            loses[loses] = after < before - _ROUNDED * (np.abs(before) + y[loses].sum(axis=(1, 2)))
+        moved = _over(np.abs(new_t - t), t, y).max(axis=(1, 2))
+        settled = ~loses & (length == 1.0) & (moved <= _SETTLED)  # the error after a whole step is about its square
+        a, t = np.where(loses[:, None], a, new), np.where(loses[:, None, None], t, new_t)
+        cut = np.where(loses, cut / 4.0, 1.0)
+        if settled.any():
+            found[at] = a
+            if settled.all():
+                break
+            a, t, y, w, ridge, cut, at = (x[~settled] for x in (a, t, y, w, ridge, cut, at))
+    found[at] = a
+    return np.where(weight > 0.0, found.reshape(weight.shape), np.nan)
 
 
-def _newton_step(weight: Array, part: Array, slope: Array) -> Array:
-    """Newton's step in ``a``, from observed over squared fitted values and the slope, both over each mean's total."""
-    curvature = weight * part.T
-    places = range(len(part))
-    curvature[..., places, places] = (weight * part).sum(axis=-1)
-    return np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0])
+def _over(x: Array, t: Array, y: Array) -> Array:
+    """``x / t`` where `y`, what is observed, is positive; else 0."""
+    return np.divide(x, t, out=np.zeros_like(t), where=y > 0.0)
+
+
+def _sums(a: Array, part: Array) -> Array:
+    """``share @ a`` of all pairs of every table, as a matrix."""
+    of_left = part * a[:, :, None]
+    return np.asarray(of_left + of_left.swapaxes(1, 2))
+
+
+def _quasi_likelihood(a: Array, t: Array, y: Array, w: Array) -> Array:
+    """``sum v log(t) - t`` over the pairs of every table."""
+    with np.errstate(divide="ignore"):
+        log_t = np.log(t, out=np.zeros_like(t), where=y > 0.0)
+    return np.asarray(0.5 * (y * log_t).sum(axis=(1, 2)) - (w * a).sum(axis=1))
+
+
+def _newton_step(a: Array, t: Array, y: Array, w: Array, part: Array, ridge: Array) -> Array:
+    """Newton's step of every table, zero staying zero; to zero for an `a` whose own slope and curvature lead there."""
+    ratio = part * _over(y, t, y)
+    slope = ratio.sum(axis=2) - w
+    curvature = _over(ratio, t, y)
+    own = (part * curvature).sum(axis=2)
+    curvature *= part.T
+    held = (slope < 0.0) & (a * own <= -slope) | (own == 0.0)
+    places = np.arange(len(part))
+    while True:
+        curvature[held[:, :, None] | held[:, None, :]] = 0.0
+        curvature[:, places, places] = np.where(held, 1.0, own + ridge)
+        step = np.linalg.solve(curvature, np.where(held, 0.0, slope)[..., None])[..., 0]
+        leaves = ~held & (a == 0.0) & (step < 0.0)
+        if not leaves.any():
+            return np.asarray(np.where(held, -a, step))
+        held |= leaves
 
 
 def _excess(log_x: Array, finite: Mask, by_chance: Array, *, n_fitted: int) -> Array:
