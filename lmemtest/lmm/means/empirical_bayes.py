@@ -51,7 +51,7 @@ _ALIKE = 1e9  # prior degrees of freedom that stand for infinitely many
 # Below these parts of the middle value (of its prior) a variance counts as small, however small it is.
 _SMALL_SCALE, _SMALL_RATIO = 0.05, 0.02
 _LEAST = 1e-6  # of the mean ratio: pairs that hardly vary, which would make the fit ill-conditioned
-_FIRST, _STEPS, _SETTLED = 3, 200, 1e-8  # five to twenty steps are usual, 52 the most in 6,000 wild tables
+_FIRST, _STEPS, _SETTLED = 3, 200, 1e-8  # five to twenty steps are usual, 47 the most in 6,000 wild tables
 _FALL = 0.65  # most share by which a step lets a fitted value fall
 _ROUNDED = 1e-13  # of a sum of logarithms
 _RIDGE = 1e-6  # added to the curvature, relatively: directions that gaps leave open stay, the others are as quick
