@@ -841,6 +841,7 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
         ({"y": [0, 3, 1, 0, 1, 1]}, {"trials": "n"}, DataError, r"from 0 to the trials .*n=2, y=3"),
         ({"n": [1, 0, 1, 1, 1, 2]}, {"trials": "n"}, DataError, r"at least 1, and 1 of 6 rows .*n=0"),
         ({"y": [0, -1, 0, 1, 0, 0]}, {"family": "poisson"}, DataError, r"whole numbers of at least 0 .*y=-1"),
+        ({"y": [0, -1, 2e17, 1, 0, 0]}, {"family": "poisson"}, DataError, r"y=-1\)\. Correct them, or take fit_lmm"),
         (
             {"y": [0, 2e17, 0, 1, 0, 0]},
             {"family": "poisson"},
