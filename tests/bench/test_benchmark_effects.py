@@ -279,6 +279,13 @@ def test_unequal_noise_gets_residual_variances_of_its_own() -> None:
     assert benchmark_effects(as_runs(frame)).fit.dispersion is None
 
 
+def test_noise_that_differs_by_chance_has_no_note() -> None:
+    frame = study(1, k=2, b=20, n=3)
+    sd = np.sqrt(frame.groupby(["task", "tool"])["loss"].var().groupby("task").mean())
+    assert sd.max() > 3.0 * sd.min()
+    assert not [note for note in benchmark_effects(as_runs(frame)).notes if "noisiest" in note]
+
+
 @pytest.mark.parametrize("thin", [False, True])
 def test_the_noise_is_compared_by_bartletts_test(thin) -> None:
     """A benchmark with one degree of freedom is not in it."""

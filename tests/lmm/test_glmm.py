@@ -861,6 +861,7 @@ BASE = {"y": [0, 1, 1, 0, 1, 1], "m": list("ababab"), "t": list("ppqqrr"), "n": 
             r"at most 1e\+12, and 1 of 6 .*n=10{15}.*fit these",
         ),
         ({"y": [0, -1, 0, 1, 0, 0]}, {"family": "poisson"}, DataError, r"whole numbers of at least 0 .*y=-1"),
+        ({"y": [0, -1, 2e17, 1, 0, 0]}, {"family": "poisson"}, DataError, r"y=-1\)\. Correct them, or take fit_lmm"),
         (
             {"y": [0, 2e17, 0, 1, 0, 0]},
             {"family": "poisson"},

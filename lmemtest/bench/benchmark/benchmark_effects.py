@@ -578,13 +578,15 @@ def _own_variances(fit: LmmFit) -> LmmFit:
 
 
 def _scale_note(runs: Runs, fit: LmmFit) -> list[str]:
-    """A note if the noise differs much between benchmarks and the model does not know."""
+    """A note if the noise differs much between benchmarks, by more than chance, and the model does not know."""
     if fit.dispersion is not None:
         return []
     squares, df = _noise(runs, fit.design.parsed.response_transform)
-    sd = np.sqrt(squares[df > 0] / df[df > 0])
-    sd = sd[sd > 0]
-    if not len(sd) or sd.max() < _UNEQUAL * sd.min():
+    judged = (df >= _FEWEST_DF) & (squares > 0)
+    squares, df = squares[judged], df[judged]
+    sd = np.sqrt(squares / df)
+    # of twenty benchmarks with four degrees of freedom and equal noise the ratio is above 3 in nine of ten tables
+    if len(sd) < 2 or sd.max() < _UNEQUAL * sd.min() or not below(bartlett(squares, df), _UNLIKE_P):
         return []
     return [
         f"Runs scatter {written(sd.max() / sd.min(), '.0f')} times as much on the noisiest benchmark as on the "

@@ -279,9 +279,9 @@ def _dispersion(fit: GlmmFit, observed: float, draws: Array) -> Finding:
     ratio, p = observed / float(draws.mean()), _tested(observed, draws, both=True)
     severity = _severity(p, matters=ratio >= 1.0 + _MATTERS)
     if severity == "fine":
-        advice = "The cells scatter as much as the family has it."
+        advice = "The cells scatter as the family says."
     elif ratio < 1.0:
-        advice = "Less scatter than the family has: standard errors are too long, and tests find less than they could."
+        advice = "Less scatter than the family allows for: standard errors are too large, and tests find too little."
     else:
         single = fit.family.binomial and fit.observed.n.max() == 1
         has_one = any(term.n_levels == len(fit.cells.n) for term in fit.design.random)
@@ -289,7 +289,7 @@ def _dispersion(fit: GlmmFit, observed: float, draws: Array) -> Finding:
         if not single and not has_one:
             remedies.append(f"a random effect of the cells, (1 | {':'.join(map(quote_name, fit.cells.names))})")
         remedy = " or ".join(remedies or ["the covariate or the interaction that is missing"])
-        advice = f"More scatter than the family has: standard errors may be too short. Fit {remedy}, and compare."
+        advice = f"More scatter than the family allows for: standard errors may be too small. Fit {remedy}; compare."
     found = f"{written(ratio, '.3g')} times the variance of the model"
     return Finding(severity, "dispersion", found, advice, subject="cells", value=ratio, p_value=p)
 
@@ -305,7 +305,8 @@ def _link(fit: GlmmFit, observed: float, draws: Array) -> Finding:
     advice = "Effects are as large at small predictions as at large ones."
     if severity != "fine":
         others = [link for link in LINKS[fit.family.name] if link != fit.family.link]
-        other = f"try link= {joined(map(repr, others))} and compare fit.aic, or " if others else ""
+        links = [f"link={link!r}" for link in others]
+        other = f"try {joined(links)} and compare fit.aic, or " if links else ""
         advice = (
             f"Effects are {'larger' if growth > 0 else 'smaller'} where predictions are large: {other}add the "
             "interaction or the covariate that is missing."

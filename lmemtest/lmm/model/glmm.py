@@ -240,7 +240,7 @@ def _check_domain(
         shares = family.binomial and trials is None and bool(((score >= 0.0) & (score <= 1.0)).all())
         correct = "Of shares of attempts give the successes, with the attempts as trials=" if shares else "Correct them"
         correct += ", or take fit_lmm for scores of other kinds"
-        if not family.binomial and score.max() > LARGEST_COUNT:
+        if not family.binomial and score[bad].min() > LARGEST_COUNT:  # all of them are counts, but for their size
             correct = f"Fit their logarithms: fit_lmm('log({response}) ~ ...')"
         raise DataError(
             f"{rule} for family={family.name!r}, and {int(fine.n[bad].sum()):,} of {fine.n_rows:,} rows have others in "

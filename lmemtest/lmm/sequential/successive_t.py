@@ -283,9 +283,9 @@ def crossing(z: float, sizes: Sequence[int], critical: ArrayLike) -> float:
     Returns
     -------
     float
-        0 where no further values can reach it: one more moves a t ratio by a bounded amount, however large it is.
         The conditional error of Mueller & Schaefer (2001), doi:10.1111/j.0006-341X.2001.00886.x: the level that is left
-        for whatever is done with values that are still to come.
+        for whatever is done with values that are still to come. 0 where none of these can reach a critical score: a
+        further value moves a t ratio by a bounded amount, however large it is.
 
     Examples
     --------

@@ -138,7 +138,7 @@ def test_extra_scatter_is_a_warning_with_two_remedies_until_one_is_taken() -> No
 def test_too_little_scatter_is_a_note_and_zeros_and_an_outlier_are_found() -> None:
     even = the(counts(np.round(np.exp(4.0 + EFFECTS))[GROUP]).diagnose(rng=1), "dispersion")
     assert (even.severity, even.p_value) == ("note", approx(0.01))
-    assert "standard errors are too long" in even.advice
+    assert "standard errors are too large" in even.advice
     zeros = the(counts(np.where((GROUP + TOOL) % 4 == 0, 0, drawn())).diagnose(rng=1), "ends")
     assert zeros.severity == "warning"
     assert "settle the dispersion first" in zeros.advice
