@@ -333,7 +333,7 @@ def test_the_page_is_well_formed_and_accessible(page: Page) -> None:
 
 
 def test_it_serves_phones_dark_rooms_and_printers(three_html: str) -> None:
-    for words in ("width=device-width", "prefers-color-scheme: dark", "@media print", "@media (max-width"):
+    for words in ("width=device-width", "prefers-color-scheme: dark", "@media print", "@media screen and (max-width"):
         assert words in three_html
 
 
