@@ -79,7 +79,6 @@ def test_what_is_missing_is_said_in_options():
     assert "name their column: --epoch COLUMN" in run.output
 
 
-@pytest.mark.usefixtures("folder")
 def test_a_table_of_scores_has_another_command(folder):
     table = pd.DataFrame({"Method": ["RF", "NN"], "iris": ["0.85 ± 0.01", "0.86 ± 0.02"], "wine": ["0.97", "0.94"]})
     table.to_csv(folder / "paper.csv", index=False)
@@ -89,6 +88,7 @@ def test_a_table_of_scores_has_another_command(folder):
     assert "lmemtest report paper.csv" in run.stderr
 
 
+@pytest.mark.usefixtures("folder")
 def test_each_kind_of_failed_answers_has_an_option():
     table = pd.read_csv("answers.csv")
     table["status"] = ["timeout" if i % 11 == 1 else "infra" if i % 7 == 3 else "ok" for i in range(len(table))]

@@ -78,7 +78,7 @@ def test_the_gallery_is_a_page_of_its_figures(tmp_path, monkeypatch, capsys):
     page = (tmp_path / "out" / "gallery.html").read_text(encoding="utf-8")
     draws = lt.plots.gallery().figures.set_index("figure")["draws"]
     for name in two:
-        assert f"<h2>{name}</h2>\n<p>{html.escape(draws[name])}" in page
+        assert f'<h2 id="{name}">{name}</h2>\n<p>{html.escape(draws[name])}' in page
         assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().out == f"2 figures in {tmp_path / 'out' / 'gallery.html'}.\n"
 

@@ -99,7 +99,7 @@ def table_of(answer: Any) -> pd.DataFrame:
     return table.drop(columns=[name for name in OF_THE_SCORE if name in table]).rename(columns=str)
 
 
-def follow(want: pd.Series, other_side: pd.Series, got: pd.Series) -> bool:
+def follows(want: pd.Series, other_side: pd.Series, got: pd.Series) -> bool:
     """Whether a column follows the score in one of the ways, with or without a change of sides; words do not."""
     if not is_numeric_dtype(want) or is_bool_dtype(want):
         return want.astype(str).tolist() == got.astype(str).tolist()
@@ -117,5 +117,9 @@ def test_answers_follow_the_score_and_depend_on_nothing_else(name: str) -> None:
     for column in want:
         *start, side = column.rpartition("_")
         exchanged = "".join([*start, SIDES.get(side, side)])
-        assert follow(want[column], want.get(exchanged, want[column]), got[column]), (column, want[column], got[column])
+        assert follows(want[column], want.get(exchanged, want[column]), got[column]), (
+            column,
+            want[column],
+            got[column],
+        )
     pd.testing.assert_frame_equal(runs.to_frame(), before)

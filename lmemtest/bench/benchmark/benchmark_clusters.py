@@ -145,7 +145,7 @@ def benchmark_clusters(
         contents[unit, cell % n_algorithms] = gain
     # in the order of their scores, so that neither draws nor rounding, which breaks ties, know names of seeds or rows
     order = np.lexsort((*contents.T[::-1], within))
-    unit, within = np.argsort(order)[unit], within[order]
+    unit, within = np.argsort(order, kind="stable")[unit], within[order]
     rows = np.lexsort((unit, cell))
     unit, cell, score = unit[rows], cell[rows], score[rows]
     mean = _means(cell, score, shape, design, levels)

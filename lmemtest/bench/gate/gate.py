@@ -199,7 +199,7 @@ def gate(
     """
     settings: dict[str, Any] = {"tasks": tasks, "alpha": alpha, "power": power, "max_broken": max_broken}
     settings = {name: value for name, value in {**settings, "allow": allow}.items() if value is not None}
-    rules = _rules(policy, settings, margin=margin, direction=direction, score=None if metric else score)
+    rules = _rules(policy, settings, margin=margin, direction=direction, score=score if metric is None else None)
     roles: dict[str, Any] = {"score": score, "benchmark": benchmark, "seed": seed, "metric": metric, "family": family}
     roles |= {"ignore": ignore, "seed_shared": check_flag(seed_shared, "seed_shared")}
     metrics: tuple[str, ...]
