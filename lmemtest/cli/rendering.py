@@ -114,25 +114,10 @@ def load_scipy() -> None:
 
 
 def load_drawing() -> None:
-    """Load what figures are drawn with and what is drawn, in a process that draws a dozen of them and ends.
+    """Load what figures are drawn with and what is drawn, for the second process."""
+    from lmemtest.plots import load_alone
 
-    It looks for no garbage, a twentieth of its time; writes no tables of properties into the documentation of artists,
-    a fifth of the time in which Matplotlib is loaded; and finds each font once and not for each text, a tenth of the
-    time of figures.
-    """
-    import functools
-    import gc
-
-    import matplotlib.artist
-    import matplotlib.font_manager
-
-    gc.disable()
-    matplotlib.artist.kwdoc = lambda artist: ""  # noqa: ARG005
-    fonts: Any = matplotlib.font_manager.fontManager
-    fonts.findfont = functools.cache(fonts.findfont)
-    import matplotlib.backends.backend_pdf
-    import matplotlib.backends.backend_svg
-
+    load_alone()
     import lmemtest.plots.behind_best
     import lmemtest.report.sections  # noqa: F401
 

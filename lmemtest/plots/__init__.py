@@ -61,6 +61,27 @@ _load, __dir__, __all__ = _lazy.attach(
 )
 
 
+def load_alone() -> None:
+    """Load what figures are drawn with, in a process that draws a dozen of them and ends.
+
+    It looks for no garbage, a twentieth of its time; writes no tables of properties into the documentation of artists,
+    a fifth of the time in which Matplotlib is loaded; and finds each font once and not for each text, a tenth of the
+    time of figures.
+    """
+    import functools
+    import gc
+
+    import matplotlib.artist
+    import matplotlib.font_manager
+
+    gc.disable()
+    matplotlib.artist.kwdoc = lambda artist: ""  # noqa: ARG005
+    fonts: _Any = matplotlib.font_manager.fontManager
+    fonts.findfont = functools.cache(fonts.findfont)
+    import matplotlib.backends.backend_pdf
+    import matplotlib.backends.backend_svg
+
+
 def __getattr__(name: str) -> _Any:
     """A figure when it is first used; a guessed name leads to what it means, or says what to write."""
     if name in __all__:
